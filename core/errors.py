@@ -21,8 +21,8 @@ MAX_FAULTS = 20
 class Fault(NamedTuple):
     """One thing that is wrong with one document.
 
-    ``document`` is its id or its position as a string ("" when the fault is not of one document); ``field`` the field in it (``indices``,
-    ``values``, ``label``, ``id``); ``detail`` a sentence for a person.
+    ``document`` is its id or its position as a string ("" when the fault is not of one document); ``field`` the field
+    in it (``indices``, ``values``, ``label``, ``id``); ``detail`` a sentence for a person.
     """
 
     document: str
@@ -64,8 +64,10 @@ class ModelTooLarge(HalfmoonError):
 
     def __init__(self, n_support: int, n_bytes: int, limit: int) -> None:
         super().__init__(
-            f"the model would keep {n_support} documents and take {n_bytes} bytes, more than the {limit} that a model may take here; "
-            "train on fewer documents, with another kernel width or C, or with an algorithm that keeps fewer (ramp_svm) or none (svm, tsvm, da)"
+            f"the model would keep {n_support} documents and take {n_bytes} bytes, more than the {limit} that a "
+            "model may take here; "
+            "train on fewer documents, with another kernel width or C, or with an algorithm that keeps fewer "
+            "(ramp_svm) or none (svm, tsvm, da)"
         )
         self.n_support = n_support
         self.n_bytes = n_bytes

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.documents.full_rows import full_is_smaller
-from core.engine.names import EngineName
+from core.engine import EngineName
 from core.engine.parts import count_of_parts
 from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.selection.eligibility import COARSE_FRACTIONS, MANY_ROWS, candidate_bytes, path_bytes, path_fractions
+from core.selection.registry import MANY_ROWS, candidate_bytes, path_bytes, path_fractions
 
 _BASE = 64 << 20
 _REORDERED = 32
@@ -28,7 +28,10 @@ _BEGUN_DOCUMENT, _BEGUN_FEATURE = 16, 28
 
 
 class _Language(NamedTuple):
-    """Upper bounds for texts, measured on collections from 40 kB to 90 MB, in English and by Zipf's law. Terms grow by a power (Heaps, 1978)."""
+    """Upper bounds for texts, measured on collections from 40 kB to 90 MB, in English and by Zipf's law.
+
+    Terms grow by a power (Heaps, 1978).
+    """
 
     bytes_held: float
     """bytes held while the terms are found and weighed, by bytes of text to the ``power``"""
@@ -64,14 +67,17 @@ class RowsSize(NamedTuple):
 
     @classmethod
     def of_parts(cls, n_rows: int, sizes: "Sequence[RowsSize]") -> "RowsSize":
-        """Size of documents whose parts have these sizes."""
+        """Size of documents by the sizes of their parts."""
         nonzeros, features = sum(size.n_nonzeros for size in sizes), sum(size.n_features for size in sizes)
         making, least = max(size.making_bytes for size in sizes), max(size.least_making_bytes for size in sizes)
         return cls(n_rows, nonzeros, features, making, least, len(sizes))
 
 
 def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsSize:
-    """Expected size of texts of ``n_bytes`` in all, before their terms are known. Making the rows finds out about unusual languages in time."""
+    """Expected size of texts of ``n_bytes`` in all, before their terms are known.
+
+    Making the rows finds out about unusual languages in time.
+    """
     language = _LANGUAGES[options.ngrams]
     n_nonzeros = int(language.nonzeros * n_bytes)
     n_terms = min(options.max_terms, n_nonzeros // options.min_documents)
@@ -85,7 +91,8 @@ def table_bytes(size: RowsSize, most_bytes: int) -> int:
 
 
 def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "memory") -> int:
-    """Bytes beyond those of an idle worker: a copy of the rows, vectors of the problems solved at a time, their results, and the algorithm's own.
+    """Bytes beyond an idle worker: a copy of the rows, vectors of the problems solved at a time, their results, and the
+    algorithm's own.
 
     Mapped rows, and those of a cluster, count as none: only the sums of their parts do.
     """
@@ -96,21 +103,19 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
     rows = 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     rows += _held_bytes(options, size, seen) if engine == "memory" else _unheld_bytes(options, size, seen)
     if options.selects_method:
-        rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
+        rows += candidate_bytes(size._replace(n_features=seen))
     if compared:
-        rows += path_bytes(size.n_labeled, n_problems(n_classes), _n_fractions(options, size, seen))
+        n_fractions = (
+            path_fractions(size._replace(n_features=seen), selects=options.selects_method) if options.estimated else 1
+        )
+        rows += path_bytes(size.n_labeled, n_problems(n_classes), n_fractions)
     together = most_at_a_time(n_documents, seen) if compared else size._replace(n_features=seen).n_sharing
     problems = together * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
-    problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (_BEGUN_DOCUMENT * n_documents + _BEGUN_FEATURE * seen)
+    problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (
+        _BEGUN_DOCUMENT * n_documents + _BEGUN_FEATURE * seen
+    )
     results = 16 * n_problems(n_classes) * (n_documents + seen)
     return _BASE + rows + problems + results + options.working_bytes(size._replace(n_features=seen))
-
-
-def _n_fractions(options: Options, size: TrainingSize, seen: int) -> int:
-    """Number of fractions along the longest paths on which labels left out are scored: one where the fractions are known."""
-    if not options.estimated:
-        return 1
-    return path_fractions(size.n_documents, seen, size.n_nonzeros, size.n_classes) if options.selects_method else COARSE_FRACTIONS
 
 
 def _held_bytes(options: Options, size: TrainingSize, seen: int) -> int:
@@ -134,7 +139,16 @@ def _unheld_bytes(options: Options, size: TrainingSize, seen: int) -> int:
     return (_SLICED if compared else 0) + 8 * (seen + 1) * count_of_parts(size.n_nonzeros, seen) * vectors
 
 
-def cheapest_engine(options: Options, size: TrainingSize, most_bytes: int, offered: Sequence[EngineName]) -> EngineName | None:
-    """The first of these engines with which a training needs no more memory, None if there is none. Only memory has all rows in one process."""
-    fit = (each for each in offered if (each == "memory" or not options.holds_rows) and training_bytes(options, size, each) <= most_bytes)
+def cheapest_engine(
+    options: Options, size: TrainingSize, most_bytes: int, offered: Sequence[EngineName]
+) -> EngineName | None:
+    """The first of these engines with which a training needs no more memory, None if there is none.
+
+    Only memory has all rows in one process.
+    """
+    fit = (
+        each
+        for each in offered
+        if (each == "memory" or not options.holds_rows) and training_bytes(options, size, each) <= most_bytes
+    )
     return next(fit, None)

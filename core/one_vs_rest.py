@@ -1,4 +1,5 @@
-"""Which two-class problems some classes make, and what their scores say: two make one, for the second; more make one a class, against the rest.
+"""The two-class problems of some classes, and the labels by their scores: two classes make one problem, for the second;
+more make one a class, against the rest.
 
 A column of scores is that of a problem, positive for its class. Loads with NumPy alone.
 """
@@ -7,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core.progress import Phase
 
 
 def n_problems(n_classes: int) -> int:
@@ -24,9 +27,9 @@ def positives_of(n_classes: int) -> list[int]:
     return [1] if n_classes == 2 else list(range(n_classes))
 
 
-def prefixes_of(classes: Sequence[str | int]) -> list[str]:
-    """What the phases of each problem begin with."""
-    return [""] if len(classes) == 2 else [f"class={label}/" for label in classes]
+def phases_of(classes: Sequence[str | int]) -> list[Phase]:
+    """The phase of each problem."""
+    return [Phase()] if len(classes) == 2 else [Phase(label=label) for label in classes]
 
 
 def column_of(class_index: int, n_problems: int) -> int:
@@ -35,8 +38,8 @@ def column_of(class_index: int, n_problems: int) -> int:
 
 
 def labels_of(scores: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The class that each row is given, shape (n_rows,), by scores of shape (n_rows, n_problems): the second of two where its score is above 0, of
-    more the one with the largest, of equals the first."""
+    """The class that each row is given, shape (n_rows,), by scores of shape (n_rows, n_problems): the second of two
+    where its score is above 0, of more the one with the largest, of equals the first."""
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0).astype(np.intp)
     return np.asarray(np.argmax(scores, axis=1), np.intp)

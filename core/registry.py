@@ -30,12 +30,43 @@ ALGORITHMS = {
     for algorithm in (
         Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.algorithms.svm:svm"),
         Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.algorithms.tsvm:tsvm"),
-        Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.algorithms.annealing:annealing"),
-        Algorithm("cuts3vm", "transductive SVM with hinge loss, cutting planes", Cuts3vmOptions, "core.algorithms.cuts3vm.solver:cuts3vm"),
-        Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.algorithms.kernel_svm:kernel_svm", start=None),
-        Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.algorithms.ramp_svm:ramp_svm", "scores"),
-        Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.algorithms.cccp_tsvm:cccp_tsvm", "scores"),
-        Algorithm("ctsvm", "transductive SVM, convex relaxation, kernels", CtsvmOptions, "core.algorithms.ctsvm:ctsvm", start=None),
+        Algorithm(
+            "da", "deterministic (mean-field) annealing", AnnealingOptions, "core.algorithms.annealing:annealing"
+        ),
+        Algorithm(
+            "cuts3vm",
+            "transductive SVM with hinge loss, cutting planes",
+            Cuts3vmOptions,
+            "core.algorithms.cuts3vm.solver:cuts3vm",
+        ),
+        Algorithm(
+            "kernel_svm",
+            "SVM with hinge loss in the space of a kernel",
+            KernelOptions,
+            "core.algorithms.kernel_svm:kernel_svm",
+            start=None,
+        ),
+        Algorithm(
+            "ramp_svm",
+            "SVM with ramp loss, concave-convex procedure, kernels",
+            RampOptions,
+            "core.algorithms.ramp_svm:ramp_svm",
+            "scores",
+        ),
+        Algorithm(
+            "cccp_tsvm",
+            "transductive SVM, concave-convex procedure, kernels",
+            CccpOptions,
+            "core.algorithms.cccp_tsvm:cccp_tsvm",
+            "scores",
+        ),
+        Algorithm(
+            "ctsvm",
+            "transductive SVM, convex relaxation, kernels",
+            CtsvmOptions,
+            "core.algorithms.ctsvm:ctsvm",
+            start=None,
+        ),
     )
 }
 """The solvers, by name."""
@@ -48,7 +79,7 @@ OFFERED = {AUTO.name: AUTO, **ALGORITHMS}
 
 
 def algorithm(name: str) -> Algorithm:
-    """What is offered by that name; raises UnknownAlgorithm with the known ones."""
+    """The algorithm of that name, auto included; raises UnknownAlgorithm with the known ones."""
     try:
         return OFFERED[name]
     except KeyError:

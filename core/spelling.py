@@ -26,7 +26,7 @@ _SYNONYMS = {
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'label'?`` if a known name is similar, or what other tools call this, else empty."""
+    """``; did you mean 'label'?`` if a known name is similar, or has this synonym in other tools, else empty."""
     lower = {each.lower(): each for each in known}
     if name.lower() not in lower:
         for each, synonyms in _SYNONYMS.items():

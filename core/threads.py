@@ -21,9 +21,10 @@ class Threads:
     def __init__(self, count: int | None) -> None:
         self.count = count or len(os.sched_getaffinity(0))
         self._executor = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
-        # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured, twice the time. So do those
-        # of NumPy's BLAS and of SciPy's, which are two, when calls of both take turns on dense matrices: even of one thread.
-        # The libraries are looked for again only when a module has been imported since: that takes milliseconds, and a training asks for each fold.
+        # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured,
+        # twice the time. So do those of NumPy's BLAS and of SciPy's, which are two, when calls of both take turns on
+        # dense matrices: even of one thread. The libraries are looked for again only when a module has been imported
+        # since: that takes milliseconds, and a training asks for each fold.
         self._blas = get_cached_controller().limit(limits=1, user_api="blas")
 
     def close(self) -> None:
@@ -33,13 +34,18 @@ class Threads:
         self._blas.restore_original_limits()
 
     def side_by_side(self, works: Iterable[Work], checkpoint: Checkpoint | None = None) -> None:
-        """Call all of these, as many at once as there are threads; an error of one is raised when the others under way have ended.
+        """Call all of these, as many at once as there are threads; an error of one is raised when the others under way
+        have ended.
 
-        The calling thread calls ``checkpoint`` after each that it has done itself, and now and then while it waits for others; what that
-        raises is raised in the same way.
+        The calling thread calls ``checkpoint`` after each that it has done itself, and now and then while it waits for
+        others; what that raises is raised in the same way.
         """
         waiting = deque(works)
-        others = [self._executor.submit(_drain, waiting) for _ in range(min(self.count, len(waiting)) - 1)] if self._executor else []
+        others = (
+            [self._executor.submit(_drain, waiting) for _ in range(min(self.count, len(waiting)) - 1)]
+            if self._executor
+            else []
+        )
         try:
             _drain(waiting, checkpoint)
             while checkpoint and others and wait(others, _PATIENCE).not_done:

@@ -12,31 +12,32 @@ from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.engine import Engine, MemoryEngine
-from core.engine.runner import Steps, Sweeper, Tally, Vector
+from core.engine.runner import PassCounter, Scheduler, Steps, Vector
 from core.engine.solver import load
 from core.errors import Fault
-from core.evaluation.training_warnings import one_class_warnings, scale_warnings, time_warnings
+from core.evaluation.training_warnings import fraction_warnings, one_class_warnings, scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
 from core.models.model import Model
 from core.models.warm_start import Points, starting_points
-from core.one_vs_rest import n_problems, positives_of, prefixes_of
+from core.one_vs_rest import n_problems, phases_of, positives_of
 from core.options.auto import AutoOptions
 from core.options.kernel import KernelChoice
 from core.problem.problem import Problem
-from core.problem.result import Result, Status, ensure_complete
-from core.progress import WHOLE, Observer, Part, TracePoint
+from core.problem.result import Result, Status, ensure_complete, unlabeled_scores
+from core.progress import CALIBRATION, WHOLE, Observer, Phase, Span, TracePoint
 from core.registry import AUTO
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
-from core.selection.class_fractions import by_class, estimate_fractions
+from core.selection.class_fractions import by_class
+from core.selection.estimation import estimate_fractions
 from core.selection.subsets import with_frequent_features
 from core.training_task import CheckedTask, TrainingTask
+from core.validation.calibration import fit_calibration
 from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
 from core.validation.kernel_tuning import Tuning, tune
-from core.validation.solution_calibration import calibration_of
 from core.watch import Stopped, Watch
 
 __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
@@ -44,12 +45,12 @@ __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What a training runs with."""
+    """The surroundings of a training: observer, threads, limits and engine."""
 
     observer: Observer | None = None
     """callback for progress; a true answer stops the training"""
-    part: Part = WHOLE
-    """part of the observed work that this training is"""
+    span: Span = WHOLE
+    """stretch of the observed work that this training is"""
     began: float | None = None
     """time by ``time.monotonic`` at which the observed work began; None: now"""
     threads: int | None = None
@@ -80,63 +81,81 @@ class Training:
     passes: float
     """passes over the nonzeros, summed over all solves, those for estimates and probabilities included"""
     report: dict[str, Any] | None = None
-    """what was estimated and selected, and why, as JSON; of auto also what was tried; None where nothing was to be found"""
+    """what was estimated and selected, and why, as JSON; of auto also what was tried; None where nothing was to be
+    found"""
     range_remedy: str = ""
     """what would have kept its numbers within range, for a training that is not usable"""
     largest: Fault | None = None
     """largest value of all documents, as a fault of its document"""
     held_out: NDArray[np.float64] | None = None
-    """shape (n_labeled, n_columns): scores of the labeled documents in their order, each by cross-validation without its label; NaN where no fold
-    leaves a document out; None of a training without cross-validation"""
+    """shape (n_labeled, n_columns): scores of the labeled documents in their order, each by cross-validation without
+    its label; NaN where no fold leaves a document out; None of a training without cross-validation"""
     confidence: Confidence | None = None
     """what these scores show of the model"""
 
 
 _DEFAULT_CONTEXT = TrainingContext()
+_MANY_CLASSES = 0.25
+"""work of an estimate of three classes and more beside that of two: nothing is solved along fractions"""
 
 
 def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Training:
-    """Train a model on documents of which some are labeled.
+    """Train a model on labeled and unlabeled documents.
 
-    Two classes make one problem with the second as the positive one; more make one-vs-rest, a problem a class, run side by side. A stop by the
-    observer returns the best iterates with status ``cancelled``.
-    Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
+    Two classes make one problem with the second as the positive one; more make one-vs-rest, a problem a class, run side
+    by side. A stop by the observer returns the best iterates with status ``cancelled``. Raises UnknownAlgorithm,
+    InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
     ``context.max_model_bytes``.
     """
     checked = CheckedTask.of(task)
-    run = _Run(context, Watch(context.observer, context.part, context.began), Tally())
-    run.watch.begin(task.algorithm)
+    run = _Run(context, Watch(context.observer, context.span, context.began), PassCounter())
+    run.watch.begin(Phase(task.algorithm))
     try:
         documents = compact(task.rows, checked.order, run.watch, context.engine.space)
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
-        solutions = _solve_auto(checked, documents, run) if checked.algorithm is AUTO else _solve(checked, documents, run)
+        solutions = (
+            _solve_auto(checked, documents, run) if checked.algorithm is AUTO else _solve(checked, documents, run)
+        )
     except Stopped:
-        return _untrained(checked, run.tally.passes)
+        return _untrained(checked, run.counter.passes)
     try:
         ensure_complete(solutions.results)
         validated, status = solutions.validate(), reduce(Status.worse, (result.status for result in solutions.results))
     except Stopped:
         validated, status = None, Status.CANCELLED
-    model = model_of(documents, checked.order, task.rows.n_features, checked.classes, [result.decision for result in solutions.results])
+    model = model_of(
+        documents,
+        checked.order,
+        task.rows.n_features,
+        checked.classes,
+        [result.decision for result in solutions.results],
+    )
     return _training(checked, solutions, model, validated, status, run, scale)
 
 
 class _Run(NamedTuple):
-    """What all parts of one training share."""
+    """State that all parts of one training share."""
 
     context: TrainingContext
     watch: Watch
-    tally: Tally
+    counter: PassCounter
 
-    def sweeper(self, rows: SparseRows) -> Sweeper:
-        """What runs solvers over these rows."""
+    def scheduler(self, rows: SparseRows) -> Scheduler:
+        """A scheduler of solvers over these rows."""
         context = self.context
         most = context.max_model_bytes
-        return Sweeper(rows, engine=context.engine, threads=context.threads, max_model_bytes=most, watch=self.watch, tally=self.tally)
+        return Scheduler(
+            rows,
+            engine=context.engine,
+            threads=context.threads,
+            max_model_bytes=most,
+            watch=self.watch,
+            counter=self.counter,
+        )
 
 
 class _Solutions(NamedTuple):
-    """The solutions of the two-class problems, and what else is known of them."""
+    """The solutions of the two-class problems, their validation and their report."""
 
     results: list[Result]
     validate: Callable[[], Validated | None]
@@ -147,7 +166,7 @@ class _Solutions(NamedTuple):
 
 
 def _solve_auto(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
-    """The solutions of what auto selects; raises Stopped."""
+    """The solutions that auto selects; raises Stopped."""
     assert isinstance(checked.options, AutoOptions)
     space = run.context.engine.space
     selection = auto(
@@ -158,62 +177,99 @@ def _solve_auto(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutio
             options=checked.options,
             given=checked.known_fractions(),
             data_of=partial(checked.selection_data, checkpoint=run.watch, space=space),
-            sweeper_of=run.sweeper,
+            scheduler_of=run.scheduler,
             watch=run.watch,
             parts=checked.parts_of(documents.features),
             space=space,
         )
     )
-    return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
+    return _Solutions(
+        selection.results,
+        lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier),
+        selection.report,
+    )
 
 
 def _solve(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
-    """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped before there is one."""
+    """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped
+    before there is one.
+    """
     task = checked.task
-    points = starting_points(task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, run.watch)
-    fractions, report, part = _class_fractions(checked, documents, run)
-    tuning, part = _tuning(checked, documents, run, part)
+    points = starting_points(
+        task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, run.watch
+    )
+    fractions, report, span = _class_fractions(checked, documents, run)
+    tuning, span = _tuning(checked, documents, run, span)
     report = report if tuning is None else {**tuning.report, **(report or {})}
     solver = _OneVsRest(checked, run, fractions, points, {} if tuning is None else tuning.chosen)
     warm = any(point is not None for point in points)
     if not checked.options.needs_probabilities:
-        return _Solutions(solver.solve(documents.rows, checked.class_indices, part), lambda: None, report, warm)
-    parts = [part.part(number / (N_FOLDS + 1), (number + 1) / (N_FOLDS + 1)) for number in range(N_FOLDS + 1)]
-    results = solver.solve(documents.rows, checked.class_indices, parts[0])
+        return _Solutions(solver.solve(documents.rows, checked.class_indices, span), lambda: None, report, warm)
+    spans = span.equal(N_FOLDS + 1)
+    results = solver.solve(documents.rows, checked.class_indices, spans[0])
 
     def solve_without(fold: int, rows: SparseRows, class_indices: NDArray[np.integer[Any]]) -> list[Result]:
         cold: Points = [None] * len(points)  # the points to start from know the labels
-        return replace(solver, points=cold, prefix=f"fold={fold}/").solve(rows, class_indices, parts[fold + 1])
+        return replace(solver, points=cold, fold=fold).solve(rows, class_indices, spans[fold + 1])
 
     def validate() -> Validated:
-        held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), task.seed, solve_without, run.watch, run.context.engine.space)
-        return Validated(calibration_of(results, held_out, checked.class_indices, len(checked.classes), fractions, run.watch), held_out)
+        held_out = cross_val_scores(
+            documents.rows,
+            checked.class_indices,
+            len(points),
+            task.seed,
+            solve_without,
+            run.watch,
+            run.context.engine.space,
+        )
+        return Validated(
+            fit_calibration(held_out, checked.class_indices, unlabeled_scores(results), fractions, run.watch),
+            held_out,
+        )
 
     return _Solutions(results, validate, report, warm)
 
 
-def _class_fractions(checked: CheckedTask, documents: Compact, run: _Run) -> tuple[Vector | None, dict[str, Any] | None, Part]:
-    """Class fractions for a solver that needs them, what the report says of them, and the part of the work that is left; raises Stopped."""
+def _class_fractions(
+    checked: CheckedTask, documents: Compact, run: _Run
+) -> tuple[Vector | None, dict[str, Any] | None, Span]:
+    """Class fractions for a solver that needs them, their place in the report, and the stretch of work that is left;
+    raises Stopped.
+    """
     known = checked.known_fractions()
     if known is not None:
         return known, {"class_fractions": by_class(known, checked.classes)}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
-    share, centred = checked.options.estimation_share, len(checked.parts_of(documents.features)) < 2
-    data = with_frequent_features(checked.selection_data(documents.rows, centred, run.watch, run.context.engine.space), run.watch)
-    with run.sweeper(data.scaled.rows) as sweeper:
-        estimate = estimate_fractions(sweeper, data, Part(0.0, share), checkpoint=run.watch)
-    return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
+    share = checked.options.estimation_share * (1.0 if len(checked.classes) == 2 else _MANY_CLASSES)
+    centred = len(checked.parts_of(documents.features)) < 2
+    data = with_frequent_features(
+        checked.selection_data(documents.rows, centred, run.watch, run.context.engine.space), run.watch
+    )
+    with run.scheduler(data.scaled.rows) as scheduler:
+        estimate = estimate_fractions(scheduler, data, Span(0.0, share), checkpoint=run.watch, held_out=False)
+    return estimate.fractions, estimate.report(checked.classes), Span(share, 1.0)
 
 
-def _tuning(checked: CheckedTask, documents: Compact, run: _Run, part: Part) -> tuple[Tuning | None, Part]:
-    """What the data choose of a kernel method's options, if anything, and the part of the work that is left; raises Stopped."""
+def _tuning(checked: CheckedTask, documents: Compact, run: _Run, span: Span) -> tuple[Tuning | None, Span]:
+    """Options of a kernel method as the data choose them, if at all, and the stretch of work that is left; raises
+    Stopped.
+    """
     options = checked.options
     if not isinstance(options, KernelChoice) or not options.is_tuned:
-        return None, part
-    before, rest = part.part(0.0, options.tuning_share), part.part(options.tuning_share, 1.0)
-    tuning = tune(run.sweeper, documents.rows, checked.class_indices, checked.classes, options, checked.task.seed, run.watch, before)
-    run.watch.begin(checked.task.algorithm)
+        return None, span
+    before, rest = span.between(0.0, options.tuning_share), span.between(options.tuning_share, 1.0)
+    tuning = tune(
+        run.scheduler,
+        documents.rows,
+        checked.class_indices,
+        checked.classes,
+        options,
+        checked.task.seed,
+        run.watch,
+        before,
+    )
+    run.watch.begin(Phase(checked.task.algorithm))
     return tuning, rest
 
 
@@ -228,38 +284,54 @@ class _OneVsRest:
     points: Points
     chosen: Mapping[str, float]
     """options that the data chose"""
-    prefix: str = ""
-    """beginning of all phases"""
+    fold: int | None = None
+    """fold that is left out for calibration"""
 
-    def solve(self, rows: SparseRows, class_indices: NDArray[np.integer[Any]], part: Part) -> list[Result]:
-        """Solutions over rows of which the first have labels; if stopped, the best iterates."""
+    def solve(self, rows: SparseRows, class_indices: NDArray[np.integer[Any]], span: Span) -> list[Result]:
+        """Solutions over rows, the labeled ones first; if stopped, the best iterates."""
         solver, options, seed = load(self.checked.algorithm), self.checked.options, self.checked.task.seed
 
         def begin(positive: int, point: Vector | None) -> Steps:
             problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
-            own = {} if self.fractions is None else {"positive_fraction": float(self.fractions[positive]), "class_fractions": None}
+            own = (
+                {}
+                if self.fractions is None
+                else {"positive_fraction": float(self.fractions[positive]), "class_fractions": None}
+            )
             return solver(problem, options.model_copy(update={**self.chosen, **own}), point)
 
         classes = self.checked.classes
-        places = zip(prefixes_of(classes), positives_of(len(classes)), self.points, strict=True)
-        with self.run.sweeper(rows) as sweeper:
-            return sweeper.run({self.prefix + own: partial(begin, positive, point) for own, positive, point in places}, part)
+        phases = phases_of(classes)
+        if self.fold is not None:
+            phases = [phase.to(CALIBRATION, fold=self.fold) for phase in phases]
+        places = zip(phases, positives_of(len(classes)), self.points, strict=True)
+        with self.run.scheduler(rows) as scheduler:
+            return scheduler.run({phase: partial(begin, positive, point) for phase, positive, point in places}, span)
 
 
 def _training(
-    checked: CheckedTask, solutions: _Solutions, model: Model, validated: Validated | None, status: Status, run: _Run, scale: ValueScale
+    checked: CheckedTask,
+    solutions: _Solutions,
+    model: Model,
+    validated: Validated | None,
+    status: Status,
+    run: _Run,
+    scale: ValueScale,
 ) -> Training:
     """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch
     confidence = None
     if validated is not None:
-        model, confidence = replace(model, calibration=validated.calibration), validated.confidence(checked.class_indices, checked.drawn)
+        model, confidence = (
+            replace(model, calibration=validated.calibration),
+            validated.confidence(checked.class_indices, checked.drawn),
+        )
     # one two-class problem after the other: their order in time depends on the threads
     trace = [point for result in results for point in result.trace]
     if status is not Status.CANCELLED:
         # the last report may lie back by all that takes no time to solve
         watch.end(trace[-1] if trace else watch.latest)
-    scores = np.column_stack([result.unlabeled_scores for result in results])
+    scores = unlabeled_scores(results)
     probabilities = model.probabilities(scores)
     return Training(
         model=model,
@@ -270,7 +342,7 @@ def _training(
         status=status,
         warnings=_warnings(checked, solutions, scale, model.labels_of(scores, probabilities), confidence),
         trace=[watch.of_all(point) for point in trace],
-        passes=run.tally.passes,
+        passes=run.counter.passes,
         report=_report(solutions, confidence),
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
         largest=scale.fault(checked.task.names),
@@ -280,30 +352,46 @@ def _training(
 
 
 def _report(solutions: _Solutions, confidence: Confidence | None) -> dict[str, Any] | None:
-    """The report with what labels left out show, where any were."""
+    """The report, with the verdict of labels left out where any were."""
     if confidence is None:
         return solutions.report
     return {**(solutions.report or {}), "confidence": confidence.level, "summary": [confidence.sentence()]}
 
 
-def _warnings(checked: CheckedTask, solutions: _Solutions, scale: ValueScale, given: NDArray[np.intp], confidence: Confidence | None) -> list[str]:
-    """What the owner of the documents should know; ``given`` are the classes of the unlabeled ones."""
+def _warnings(
+    checked: CheckedTask,
+    solutions: _Solutions,
+    scale: ValueScale,
+    given: NDArray[np.intp],
+    confidence: Confidence | None,
+) -> list[str]:
+    """Warnings for the owner of the documents; ``given`` are the classes of the unlabeled ones."""
     warnings, options, statuses = [], checked.options, [result.status for result in solutions.results]
     if checked.task.start is not None and not solutions.warm:
-        warnings.append("the model to start from is of no use to this algorithm or to these classes: training started from nothing")
+        warnings.append(
+            "the model to start from is of no use to this algorithm or to these classes: training started from nothing"
+        )
     if options.needs_fractions and not len(checked.unlabeled):
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     warnings += scale_warnings(options, statuses, scale, checked.task.names, len(checked.class_indices))
     if {*statuses} <= {Status.CONVERGED, Status.ITERATION_LIMIT}:
-        warnings += one_class_warnings(given, checked.class_indices, checked.classes, checked.known_fractions(), options.one_class_remedy)
+        warnings += one_class_warnings(
+            given, checked.class_indices, checked.classes, checked.known_fractions(), options.one_class_remedy
+        )
     if confidence is not None and confidence.level == "none":
         warnings.append(confidence.sentence())
-    return warnings + time_warnings(solutions.report)
+    return warnings + fraction_warnings(solutions.report) + time_warnings(solutions.report)
 
 
 def _untrained(checked: CheckedTask, passes: float) -> Training:
-    """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no feature."""
+    """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no
+    feature.
+    """
     classes, unlabeled = checked.classes, checked.unlabeled
     n_columns = n_problems(len(classes))
-    model = LinearModel(classes, checked.task.rows.n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
-    return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes)
+    model = LinearModel(
+        classes, checked.task.rows.n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns)
+    )
+    return Training(
+        model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
+    )

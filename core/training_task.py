@@ -1,4 +1,4 @@
-"""What a training learns from, and the same checked: options parsed, the labeled documents first."""
+"""The task of a training, and the same checked: options parsed, the labeled documents first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from core.selection.data import SelectionData
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """What a training learns from, and how."""
+    """Documents, labels, algorithm and options of a training."""
 
     rows: SparseRows
     class_indices: NDArray[np.integer[Any]]
@@ -36,13 +36,13 @@ class TrainingTask:
     seed: int = 0
     """seed of the folds, and of the random numbers of algorithms that draw any"""
     start: Model | None = None
-    """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
-    have start from nothing"""
+    """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes;
+    classes that it does not have start from nothing"""
     parts: Mapping[str, slice] = field(default_factory=dict)
     """of documents of several parts the columns of each, by name"""
     drawn: NDArray[np.integer[Any]] | None = None
-    """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where it is unlabeled; None:
-    nothing is known"""
+    """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where
+    it is unlabeled; None: nothing is known"""
     names: MessageNames = field(default_factory=MessageNames)
     """names of documents and features in messages"""
 
@@ -59,7 +59,8 @@ class CheckedTask:
     class_indices: NDArray[np.integer[Any]]
     """shape (n_labeled,): positions in these classes"""
     drawn: NDArray[np.int8]
-    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn says holds for all"""
+    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn
+    says holds for all"""
     order: NDArray[np.int64]
     """shape (n_rows,): positions of the documents, the labeled ones first"""
 
@@ -74,7 +75,15 @@ class CheckedTask:
         requested = options.requested_fractions(classes)
         if requested is not None and requested.labels_drawn != "unknown":
             drawn = np.full(len(labeled), Draw.of(requested.labels_drawn), np.int8)
-        return cls(task, find_algorithm(task.algorithm), options, classes, class_indices, drawn, np.concatenate([labeled, unlabeled]))
+        return cls(
+            task,
+            find_algorithm(task.algorithm),
+            options,
+            classes,
+            class_indices,
+            drawn,
+            np.concatenate([labeled, unlabeled]),
+        )
 
     @property
     def unlabeled(self) -> NDArray[np.int64]:
@@ -82,7 +91,10 @@ class CheckedTask:
         return self.order[len(self.class_indices) :]
 
     def known_fractions(self) -> NDArray[np.float64] | None:
-        """Class fractions that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
+        """Class fractions that need no estimate, shape (n_classes,);
+
+        None if they are to be estimated, or play no part.
+        """
         requested = self.options.requested_fractions(self.classes)
         if requested is None:
             return None
@@ -92,11 +104,33 @@ class CheckedTask:
             return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
         return None
 
+    def fraction_bounds(self) -> NDArray[np.float64] | None:
+        """The least and the largest fraction of each class, shape (n_classes, 2); None where nothing is known."""
+        requested = self.options.requested_fractions(self.classes)
+        return None if requested is None or requested.bounds is None else np.array(list(requested.bounds.values()))
+
     def parts_of(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Of documents of several parts the columns of each that has any, ascending, by name; ``features`` are those of the columns, ascending."""
-        columns = {name: np.arange(*np.searchsorted(features, [own.start, own.stop])) for name, own in self.task.parts.items()}
+        """Of documents of several parts the columns of each that has any, ascending, by name;
+
+        ``features`` are those of the columns, ascending.
+        """
+        columns = {
+            name: np.arange(*np.searchsorted(features, [own.start, own.stop])) for name, own in self.task.parts.items()
+        }
         return {name: own for name, own in columns.items() if len(own)}
 
     def selection_data(self, rows: SparseRows, centred: bool, checkpoint: Checkpoint, space: Space) -> SelectionData:
-        """What the selection and the estimate of class fractions work on, its copies of the rows in ``space``; raises what ``checkpoint`` does."""
-        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, checkpoint, self.drawn, space, centred=centred)
+        """The data of a selection or of an estimate of class fractions, its copies of the rows in ``space``; raises
+        what ``checkpoint`` does.
+        """
+        return SelectionData.of(
+            rows,
+            self.class_indices,
+            self.classes,
+            self.task.seed,
+            checkpoint,
+            self.drawn,
+            space,
+            centred=centred,
+            bounds=self.fraction_bounds(),
+        )

@@ -37,7 +37,9 @@ def warming(names: Collection[str] = WARMED) -> Iterator[None]:
         for offered in (OFFERED[name] for name in names if name != _TEXT):
             # an estimate is many solves: one is enough, which auto makes
             common = {"positive_fraction": "labeled"} if offered is not AUTO and offered.options.needs_fractions else {}
-            for own, class_indices in product(offered.options.warm_up_options, ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13])):
+            for own, class_indices in product(
+                offered.options.warm_up_options, ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13])
+            ):
                 classes = range(max(class_indices) + 1)
                 task = TrainingTask(rows, np.array(class_indices, np.int32), classes, offered.name, {**common, **own})
                 train(task, TrainingContext(threads=1))

@@ -1,4 +1,6 @@
-"""Progress and cancellation: calls the observer between slices of work, and stops the work at its request, or a part of it when its time is over."""
+"""Progress and cancellation: calls the observer between slices of work, and stops the work at its request, or a part of
+it when its time is over.
+"""
 
 import threading
 import time
@@ -7,14 +9,17 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from core.progress import WHOLE, Observer, Part, TracePoint
+from core.progress import WHOLE, Observer, Phase, Span, TracePoint
 
 SECONDS = 0.05
 """least time between two calls of the observer"""
 
 
 class Stopped(Exception):
-    """The observer stopped the work, or its time is over. A solver catches this where it has a best iterate to return."""
+    """The observer stopped the work, or its time is over.
+
+    A solver catches this where it has a best iterate to return.
+    """
 
 
 class Deadline:
@@ -27,18 +32,19 @@ class Deadline:
 
 
 class Watch:
-    """A checkpoint: called between slices of work, it reports progress to the observer, at most every 50 ms, and raises Stopped if that returns true.
+    """A checkpoint: called between slices of work, it reports progress to the observer, at most every 50 ms, and raises
+    Stopped if that returns true.
 
-    ``latest`` is the progress, as a fraction of this work. The observer gets the fraction of all the work, of which this is ``part``, and the time
-    since all of it ``began`` (by ``time.monotonic``), by default now. Only the thread that made the watch calls the observer: a call by another
-    thread does nothing, and that thread may read ``stopped``.
+    ``latest`` is the progress, as a fraction of this work. The observer gets the fraction of all the work, of which
+    this is a ``span``, and the time since all of it ``began`` (by ``time.monotonic``), by default now. Only the thread
+    that made the watch calls the observer: a call by another thread does nothing, and that thread may read ``stopped``.
     """
 
-    def __init__(self, observer: Observer | None, part: Part = WHOLE, began: float | None = None) -> None:
-        self.latest = TracePoint("", 0, np.nan, np.nan, 0.0, 0.0)
+    def __init__(self, observer: Observer | None, span: Span = WHOLE, began: float | None = None) -> None:
+        self.latest = TracePoint(Phase(), 0, np.nan, np.nan, 0.0, 0.0)
         self.stopped = False
         self._observer, self._thread = observer, threading.get_ident()
-        self._part = part
+        self._span = span
         self._reported = time.monotonic()
         self._began = self._reported if began is None else began
         self._deadline = Deadline(None)
@@ -48,13 +54,13 @@ class Watch:
         """Seconds since the work began."""
         return time.monotonic() - self._began
 
-    def begin(self, phase: str) -> None:
+    def begin(self, phase: Phase) -> None:
         """Work of this phase is next, which counts no iterations."""
         self.latest = TracePoint(phase, 0, np.nan, np.nan, self.latest.fraction, self.seconds)
 
     def of_all(self, point: TracePoint) -> TracePoint:
         """A point of this work as one of all the work."""
-        return point._replace(fraction=self._part.at(point.fraction))
+        return point._replace(fraction=self._span.position(point.fraction))
 
     def end(self, point: TracePoint) -> None:
         """Report that this work is done; the answer is ignored."""
@@ -63,7 +69,10 @@ class Watch:
 
     @contextmanager
     def until(self, seconds: float | None) -> Iterator[Deadline]:
-        """What is done within ends by Stopped so many seconds after the work began; what comes after it goes on. None: it has all the time."""
+        """Stop the work within so many seconds after all of it began; work that comes after goes on.
+
+        None: it has all the time.
+        """
         outer, self._deadline = self._deadline, Deadline(None if seconds is None else self._began + seconds)
         try:
             yield self._deadline

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.runner import Report, Request, Steps, Stopped, Vector
+from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
 from core.losses.squared_hinge import SquaredHinge
 from core.losses.transductive import transductive_objective
@@ -20,9 +20,11 @@ _STAGES = 30
 _ENOUGH = 1e-6
 """ε of Eqns. 16 and 17: mean divergence that ends a stage, mean entropy that ends the annealing"""
 _WARM_TEMPERATURE = 0.3
-"""in units of λ': where beliefs around a good solution begin to be decided, so that it is refined rather than forgotten"""
+"""in units of λ': where beliefs around a good solution begin to be decided, so that it is refined rather than
+forgotten"""
 _COLDEST = 1e-9
-"""lowest T in units of λ': there only rows that tie are undecided, and colder they could not be balanced for rounding"""
+"""lowest T in units of λ': there only rows that tie are undecided, and colder they could not be balanced for
+rounding"""
 _ROUGH_GAP = 10.0
 _ROUGH_REDUCTION = 0.3
 
@@ -34,15 +36,15 @@ def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None =
     + λ'/2 Σ_j weight_j (p_j max(0, 1 − o'_j)² + (1 − p_j) max(0, 1 + o'_j)²) − T/2 Σ_j weight_j H(p_j)``
     over w and p (Eqn. 8 of Sindhwani & Keerthi 2006).
     Constraint: ``Σ_j weight_j p_j = fraction`` (Eqn. 9).
-    Symbols: λ = ``lambda``, λ' = ``lambda_u``; T starts at ``temperature`` λ' and is divided by ``cooling`` after each stage, or stays at
-    ``fixed_temperature`` λ' (the ablation of Figures 12 and 13); weights sum to 1 over the labeled and to 1 over the unlabeled rows.
-    Stages: p and w are minimised over in turn until the mean divergence of p from its last value is below 1e-6 (Eqn. 16); w to a gap of 10
-    tolerances or a gradient of 0.3 of its start, which still lowers the objective. The annealing ends when the mean entropy is below 1e-6
-    (Eqn. 17) or after 30 stages. A stage that runs out of alternations hands its iterate to the next; the status is that of the last stage.
-    Returns: the iterate of least J (Eqn. 18) on the path, and that J; stopped before the first was known, where it was (J is NaN if the unlabeled
-    rows were not scored).
-    Source: Tables 5 and 6; Table 7 is core.optimizers.newton with two costs a row. From ``init``, the solution of a problem nearly the same,
-    T starts at 0.3 λ' if not below.
+    Symbols: λ = ``lambda``, λ' = ``lambda_u``; T starts at ``temperature`` λ' and is divided by ``cooling`` after each
+    stage, or stays at ``fixed_temperature`` λ' (the ablation of Figures 12 and 13); weights sum to 1 over the labeled
+    and to 1 over the unlabeled rows. Stages: p and w are minimised over in turn until the mean divergence of p from its
+    last value is below 1e-6 (Eqn. 16); w to a gap of 10 tolerances or a gradient of 0.3 of its start, which still
+    lowers the objective. The annealing ends when the mean entropy is below 1e-6 (Eqn. 17) or after 30 stages. A stage
+    that runs out of alternations hands its iterate to the next; the status is that of the last stage. Returns: the
+    iterate of least J (Eqn. 18) on the path, and that J; stopped before the first was known, where it was (J is NaN if
+    the unlabeled rows were not scored). Source: Tables 5 and 6; Table 7 is core.optimizers.newton with two costs a row.
+    From ``init``, the solution of a problem nearly the same, T starts at 0.3 λ' if not below.
     """
     path = _Path(problem, options)
     try:
@@ -70,7 +72,13 @@ class _Path:
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
         if self.problem.n_unlabeled == 0:
-            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init, Report("da/svm", 0, 0.0, None, 0.0, share=1.0))
+            ending = yield from fit_labeled(
+                self.iterate,
+                self.problem,
+                self.options,
+                init,
+                Report(Phase("da").then("svm"), 0, 0.0, None, 0.0, share=1.0),
+            )
             self._keep_best()
             return ending.status
         fixed = self.options.fixed_temperature
@@ -79,7 +87,9 @@ class _Path:
             yield from start_at(self.iterate, init)
             temperature = min(temperature, _WARM_TEMPERATURE)
         for stage in range(1 if fixed else _STAGES):
-            report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES, stages=1 if fixed else _STAGES)
+            report = Report(
+                Phase("da").then("stage", stage), 0, 0.0, self.least, stage / _STAGES, stages=1 if fixed else _STAGES
+            )
             status = yield from self._alternate(temperature, report)
             if status is Status.NUMERICAL_ERROR or self._entropy < _ENOUGH:
                 break
@@ -87,7 +97,10 @@ class _Path:
         return status
 
     def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
-        """Loop 2 of Table 5 at a temperature in units of λ'. Returns how it ended: with its last turn, or out of turns."""
+        """Loop 2 of Table 5 at a temperature in units of λ'.
+
+        Returns how it ended: with its last turn, or out of turns.
+        """
         status = Status.CONVERGED
         for turn in range(self.options.max_alternations):
             last = self._beliefs
@@ -106,7 +119,9 @@ class _Path:
         """OPTIMIZE-P (Table 6)."""
         gains = np.empty(self.problem.n_unlabeled)
         label_gains(self.iterate.scores[self.problem.n_labeled :], gains)
-        self._beliefs, self._multiplier = balanced_probabilities(gains, self._weights, self._fraction, temperature, self._multiplier)
+        self._beliefs, self._multiplier = balanced_probabilities(
+            gains, self._weights, self._fraction, temperature, self._multiplier
+        )
         self._entropy = entropy(self._beliefs, self._weights)
 
     def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
@@ -129,4 +144,6 @@ class _Path:
             self.best, self.least = self.iterate.copy(), objective
 
     def _objective(self) -> float:
-        return transductive_objective(self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores)
+        return transductive_objective(
+            self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores
+        )

@@ -1,18 +1,28 @@
-"""The transductive SVM by the concave-convex procedure, in the space of a kernel (Collobert, Sinz, Weston & Bottou 2006, section 1.4)."""
+"""The transductive SVM by the concave-convex procedure, in the space of a kernel (Collobert, Sinz, Weston & Bottou
+2006, section 1.4).
+"""
 
 import math
 
 import numpy as np
 
 from core.engine.kernel_requests import KernelRange
-from core.engine.runner import Report, Steps, Stopped
+from core.engine.runner import Phase, Report, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
 from core.losses.balance import positive_fraction
 from core.numerics.vectors import dot
 from core.optimizers.cccp import CccpState, Pieces, kink_margin, maximise_to_pieces, run_cccp
-from core.optimizers.expansion import DualSolution, check_model_size, empty_result, hinge, hinge_terms, kernel_spec, settled_C
+from core.optimizers.expansion import (
+    DualSolution,
+    check_model_size,
+    empty_result,
+    hinge,
+    hinge_terms,
+    kernel_spec,
+    settled_C,
+)
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult
 from core.options.kernel import CccpOptions
 from core.problem.problem import Problem
@@ -20,10 +30,12 @@ from core.problem.result import Expansion, Result, Status
 
 
 class TransductiveLoss:
-    """``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]`` under ``Σ_j weight_j f_j = target`` (Eqns. 1.12 and 1.13).
+    """``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]`` under ``Σ_j weight_j f_j = target``
+    (Eqns. 1.12 and 1.13).
 
-    Points: the labeled rows, the unlabeled ones, and the mean of the unlabeled in the space of the kernel, whose multiplier is that of the constraint
-    (Eqn. 1.15). Where C* is 0 there is no constraint. ``caps`` are C* of the unlabeled rows.
+    Points: the labeled rows, the unlabeled ones, and the mean of the unlabeled in the space of the kernel, whose
+    multiplier is that of the constraint (Eqn. 1.15). Where C* is 0 there is no constraint. ``caps`` are C* of the
+    unlabeled rows.
     """
 
     def __init__(self, problem: Problem, C: float, caps: Vector, s: float, fraction: float, margin: float) -> None:
@@ -49,15 +61,25 @@ class TransductiveLoss:
         return float(np.abs(np.abs(scores) - (self._margin - self._s)).min(initial=np.inf))
 
     def terms(self, pieces: Pieces) -> DualTerms:
-        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), of which the point's α is the sum; no bounds for the mean."""
+        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), whose sum is the point's α; no
+        bounds for the mean.
+        """
         middle = self._unlabeled * pieces
-        unlabeled = (middle - self._unlabeled, middle, middle + self._unlabeled, np.ones_like(middle), -np.ones_like(middle))
+        unlabeled = (
+            middle - self._unlabeled,
+            middle,
+            middle + self._unlabeled,
+            np.ones_like(middle),
+            -np.ones_like(middle),
+        )
         mean = (-np.inf, np.inf, np.inf, self._target, self._target)
         own = hinge_terms(self._y, self._caps)
-        return DualTerms(*(np.concatenate([*parts[:2], [parts[2]]]) for parts in zip(own, unlabeled, mean, strict=True)))
+        return DualTerms(
+            *(np.concatenate([*parts[:2], [parts[2]]]) for parts in zip(own, unlabeled, mean, strict=True))
+        )
 
     def objective(self, solution: DualSolution) -> float:
-        """Objective of Eqn. 1.12, which is that of the SVM where C* is 0."""
+        """Objective of Eqn. 1.12; where C* is 0, the objective of the SVM."""
         labeled, unlabeled = np.split(solution.scores[:-1], [self._n])
         ramps = np.minimum(1.0 - self._s, hinge(unlabeled)) + np.minimum(1.0 - self._s, hinge(-unlabeled))
         return 0.5 * solution.norm + dot(self._caps, hinge(self._y * labeled)) + dot(self._unlabeled, ramps)
@@ -78,22 +100,24 @@ class TransductiveLoss:
 
 
 def cccp_tsvm(problem: Problem, options: CccpOptions, init: Vector | None = None, /) -> Steps:
-    """Transductive SVM whose unlabeled rows are pushed out of the margin, with a given mean of their scores.
+    """Transductive SVM that pushes unlabeled rows out of the margin, with a given mean of their scores.
 
-    Objective: ``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]``, ``R_s(z) = min(1 − s, max(0, 1 − z))`` (Eqn. 1.12 of
-    Collobert et al. 2006); C_i = C · cost of row i, C*_j = C* · cost of row j, C* = ``C_u``, by default such that both kinds weigh the same in total
-    (U C* = L C without costs); sums, not means.
-    Constraint: the weighted mean of the unlabeled scores is 2 r − 1, r the positive fraction (Eqn. 1.13).
-    Algorithm 1.3: rounds of convex solves, in which the concave part of the losses is replaced by its tangent at the last scores. The first scores
-    are those of the SVM on the labeled rows, or ``init``, scores of all rows. Without unlabeled rows or with C* = 0 the result is the SVM.
-    Stopping: the pieces on which the unlabeled rows lie repeat, or ``max_iterations``.
+    Objective: ``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]``, ``R_s(z) = min(1 − s, max(0,
+    1 − z))`` (Eqn. 1.12 of Collobert et al. 2006); C_i = C · cost of row i, C*_j = C* · cost of row j, C* = ``C_u``, by
+    default such that both kinds weigh the same in total (U C* = L C without costs); sums, not means. Constraint: the
+    weighted mean of the unlabeled scores is 2 r − 1, r the positive fraction (Eqn. 1.13). Algorithm 1.3: rounds of
+    convex solves, in which the concave part of the losses is replaced by its tangent at the last scores. The first
+    scores are those of the SVM on the labeled rows, or ``init``, scores of all rows. Without unlabeled rows or with C*
+    = 0 the result is the SVM. Stopping: the pieces on which the unlabeled rows lie repeat, or ``max_iterations``.
     """
     fraction = positive_fraction(problem, options)
     try:
         C = yield from settled_C(options, problem, options.cache_bytes)
     except Stopped:
         return empty_result(options, problem, Status.CANCELLED)
-    loss = TransductiveLoss(problem, C, unlabeled_caps(problem, options, C), options.s, fraction, kink_margin(options.tolerance))
+    loss = TransductiveLoss(
+        problem, C, unlabeled_caps(problem, options, C), options.s, fraction, kink_margin(options.tolerance)
+    )
     search = _Search(problem, options, loss)
     try:
         return (yield from search.run(init))
@@ -128,19 +152,25 @@ class _Search:
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
         if init is None or self._loss.supervised:
-            report = Report("cccp_tsvm/svm", 0, 0.0, np.nan, 0.0, share=0.1)
+            report = Report(Phase("cccp_tsvm").then("svm"), 0, 0.0, np.nan, 0.0, share=0.1)
             terms, distance = self._loss.supervised_terms(), self._supervised_kink_distance
             found = yield from maximise_to_pieces(cache, terms, state.multipliers, options.tolerance, report, distance)
             init = state.multipliers.kernel_sums[:-1] + found.intercept
             if self._loss.supervised:
                 yield from check_model_size(self._kernel, self._loss.support(state.multipliers))
                 return self._supervised(found)
-        report = Report("cccp_tsvm", 0, 0.0, np.nan, 0.1, share=0.9)
-        status = yield from run_cccp(cache, state, self._loss.pieces(init), options.tolerance, options.max_iterations, report)
+        report = Report(Phase("cccp_tsvm"), 0, 0.0, np.nan, 0.1, share=0.9)
+        status = yield from run_cccp(
+            cache, state, self._loss.pieces(init), options.tolerance, options.max_iterations, report
+        )
         return self.result(status)
 
     def _supervised_kink_distance(self, intercept: float) -> float:
-        return math.inf if self._loss.supervised else self._loss.kink_distance(self._state.multipliers.kernel_sums + intercept)
+        return (
+            math.inf
+            if self._loss.supervised
+            else self._loss.kink_distance(self._state.multipliers.kernel_sums + intercept)
+        )
 
     def _supervised(self, found: SmoResult) -> Result:
         self._state.best = DualSolution(self._state.multipliers, found.intercept)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.engine.kernel_requests import KernelRange, KernelRows
-from core.engine.runner import Pause, Report, Request, Steps, Stopped
+from core.engine.runner import Phase, Report, Request, Steps, Stopped, Yield
 from core.errors import InvalidOption
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
@@ -27,23 +27,24 @@ _NEGLIGIBLE = 1e-9
 def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /) -> Steps:
     """Convex relaxation of the transductive SVM, solved to a certified duality gap.
 
-    Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for unlabeled rows, relaxed by
-    ``Z ⪰ z zᵀ`` in place of ``Z = z zᵀ`` (core.losses.relaxation); without ξ if ``hard_margin``. The losses are a sum, against |w|² and not ½ |w|² as
-    elsewhere.
-    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of
-    the unlabeled ones.
-    Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the cost of row i.
-    Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
-    Returns: the bound, below which no labeling's value lies, as the objective; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with
-    ``a = G⁻¹ z``, ``b = bias² Σ a``. The problem is convex, so ``init`` would change nothing.
-    Raises InvalidOption if G cannot be inverted in float64.
+    Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for
+    unlabeled rows, relaxed by ``Z ⪰ z zᵀ`` in place of ``Z = z zᵀ`` (core.losses.relaxation); without ξ if
+    ``hard_margin``. The losses are a sum, against |w|² and not ½ |w|² as elsewhere. Constraint: ``|c · z| ≤ epsilon``,
+    c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of the
+    unlabeled ones. Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the
+    cost of row i. Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as
+    ``stage_objective``, the dual bound as ``objective``. Returns: the bound, below which no labeling's value lies, as
+    the objective; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``, ``b = bias² Σ a``.
+    The problem is convex, so ``init`` would change nothing. Raises InvalidOption if G cannot be inverted in float64.
     Source: Xu, Jin, Zhu, King & Lyu 2007, (8), (9) and (12), as derived in docs/ctsvm.md.
     """
     kernel = Kernel(options.kernel)
     search: _Search | None = None
     status = Status.CANCELLED
     try:
-        cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.rows.n_rows, None, 4 * problem.rows.n_rows**2)
+        cache: RowCache = yield KernelRange(
+            kernel_spec(options), 0, problem.rows.n_rows, None, 4 * problem.rows.n_rows**2
+        )
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
         kernel = cache.gram.kernel
@@ -58,13 +59,19 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
         pass
     except Indefinite as error:
         message = (
-            f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in the precision of its values: raise it"
+            f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in "
+            "the precision of its values: raise it"
         )
         raise InvalidOption("regularisation", message) from error
     if search is None or not search.ready:
         return empty_result(options, problem, status)
     scores = search.scores[problem.n_labeled :]
-    return Result(search.expansion(kernel, options.bias), scores, search.bound, status if np.isfinite(scores).all() else Status.NUMERICAL_ERROR)
+    return Result(
+        search.expansion(kernel, options.bias),
+        scores,
+        search.bound,
+        status if np.isfinite(scores).all() else Status.NUMERICAL_ERROR,
+    )
 
 
 class _Search:
@@ -82,18 +89,17 @@ class _Search:
         return self._interior.scores()
 
     def run(self) -> Generator[Request, Any, Status]:
-        for _ in self._interior.initialise():
-            yield Pause()
+        yield from _paused(self._interior.initialise())
         self.ready = True
         for iteration in range(self._options.max_iterations + 1):
             residuals = self._interior.residuals()
             self.bound = max(self.bound, residuals.dual)
             if not residuals.feasible:
-                yield Report("ctsvm/feasible", iteration, residuals.infeasibility, self.bound, 0.0)
+                yield Report(Phase("ctsvm").then("feasible"), iteration, residuals.infeasibility, self.bound, 0.0)
             else:
                 self._least = min(self._least, residuals.primal)
                 gap = self._least - self.bound
-                yield Report("ctsvm", iteration, gap, self.bound, self._fraction(gap))
+                yield Report(Phase("ctsvm"), iteration, gap, self.bound, self._fraction(gap))
                 if gap <= self._options.tolerance * abs(self.bound):
                     return Status.CONVERGED
             if iteration < self._options.max_iterations:
@@ -104,7 +110,7 @@ class _Search:
         return Status.ITERATION_LIMIT
 
     def expansion(self, kernel: Kernel, bias: float) -> Expansion:
-        """``a = G⁻¹ z`` without the rows whose contributions are negligible together."""
+        """``a = G⁻¹ z`` without rows that contribute next to nothing together."""
         weights = self._interior.weights()
         largest = np.abs(weights) * np.sqrt(self._interior.problem.G.diagonal())
         order = np.argsort(largest, kind="stable")
@@ -122,9 +128,9 @@ class _Search:
         return math.log(self._first / gap) / math.log(self._first / target)
 
 
-def _paused(steps: Generator[None, None, float]) -> Generator[Request, Any, None]:
+def _paused(steps: Generator[None, None, Any]) -> Generator[Request, Any, None]:
     for _ in steps:
-        yield Pause()
+        yield Yield()
 
 
 def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
@@ -141,24 +147,36 @@ def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
 
 
 def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix, C: float) -> Relaxation:
-    """The relaxation of a problem; K is overwritten by its G. Raises InvalidOption if the bias leaves no digit to the kernel's differences."""
+    """The relaxation of a problem;
+
+    K is overwritten by its G. Raises InvalidOption if the bias leaves no digit to the kernel's differences.
+    """
     n, n_labeled, mean = len(K), problem.n_labeled, float(K.diagonal().mean())
     ridge = options.regularisation * (mean or 1.0)
     if ridge <= np.finfo(float).eps * n * (options.bias**2 + mean):
-        message = f"{options.bias:g} is too large beside kernel values of {mean:.1g} and a regularisation of {options.regularisation:g}"
-        raise InvalidOption("bias", f"{message}: no digit is left of what tells documents apart; lower it, or raise regularisation")
+        message = (
+            f"{options.bias:g} is too large beside kernel values of {mean:.1g} and a regularisation of "
+            f"{options.regularisation:g}"
+        )
+        raise InvalidOption(
+            "bias", f"{message}: no digit is left of what tells documents apart; lower it, or raise regularisation"
+        )
     K.reshape(-1)[:: n + 1] += ridge
     K += options.bias**2
     unlabeled_cap = C if options.C_u is None else options.C_u
     caps = np.repeat([C, unlabeled_cap], [n_labeled, n - n_labeled]) * problem.costs
     if options.hard_margin:
         caps = np.full(n, np.inf)
-    balance = None if options.epsilon is None or n == n_labeled else _balance(problem, positive_fraction(problem, options))
+    balance = (
+        None if options.epsilon is None or n == n_labeled else _balance(problem, positive_fraction(problem, options))
+    )
     return Relaxation(K, problem.y, caps, balance, options.epsilon or 1.0)
 
 
 def _balance(problem: Problem, fraction: float) -> Vector:
-    """c of shape (n_rows,) in (6): the mean of the labeled rows, reweighted to ``fraction`` positive ones, less that of the unlabeled rows."""
+    """c of shape (n_rows,) in (6): the mean of the labeled rows, reweighted to ``fraction`` positive ones, less the
+    mean of the unlabeled rows.
+    """
     c = problem.weights
     found = problem.labeled_fraction()
     if 0 < found < 1:

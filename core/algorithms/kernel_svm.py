@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from core.engine.kernel_requests import KernelRange
-from core.engine.runner import Report, Steps, Stopped, Vector
+from core.engine.runner import Phase, Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
 from core.numerics.vectors import dot
 from core.optimizers.expansion import (
@@ -28,9 +28,9 @@ from core.problem.result import Expansion, Result, Status
 def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = None, /) -> Steps:
     """Support vector machine on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
 
-    Objective: ``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i)``, f = w·φ(x) + b, C_i = C · cost of row i: a sum, as usual for this family (Eqn. 1.4 of
-    Collobert et al. 2006). Solved in its dual by sequential minimal optimisation. The problem is convex, so ``init`` would change nothing.
-    Stopping: core.optimizers.smo, with ``tolerance``.
+    Objective: ``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i)``, f = w·φ(x) + b, C_i = C · cost of row i: a sum, as usual for
+    this family (Eqn. 1.4 of Collobert et al. 2006). Solved in its dual by sequential minimal optimisation. The problem
+    is convex, so ``init`` would change nothing. Stopping: core.optimizers.smo, with ``tolerance``.
     """
     multipliers = Multipliers.zero(problem.n_labeled)
     result = empty_result(options, problem, Status.CANCELLED)
@@ -39,7 +39,7 @@ def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = N
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
         caps = (yield from settled_C(options, problem, options.cache_bytes)) * problem.costs[: problem.n_labeled]
-        report = Report("kernel_svm", 0, 0.0, None, 0.0, share=0.9)
+        report = Report(Phase("kernel_svm"), 0, 0.0, None, 0.0, share=0.9)
         found = yield from maximise(cache, hinge_terms(problem.y, caps), multipliers, options.tolerance, report)
         solution = DualSolution(multipliers, found.intercept)
         expansion = expansion_of(solution, cache.gram.kernel)
@@ -51,6 +51,8 @@ def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = N
     return _result(problem, caps, solution, expansion, unlabeled, status)
 
 
-def _result(problem: Problem, caps: Vector, solution: DualSolution, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
+def _result(
+    problem: Problem, caps: Vector, solution: DualSolution, expansion: Expansion, unlabeled: Vector, status: Status
+) -> Result:
     objective = 0.5 * solution.norm + dot(caps, hinge(problem.y * solution.scores))
     return Result(expansion, unlabeled, objective, status if math.isfinite(objective) else Status.NUMERICAL_ERROR)

@@ -9,17 +9,27 @@ from typing import Any
 import numpy as np
 
 from core.engine.kernel_requests import KernelRange, KernelSubset, KernelSums
-from core.engine.runner import Report, Request, Steps, Stopped
+from core.engine.runner import Phase, Report, Request, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
 from core.numerics.width import WIDTH
 from core.optimizers.cccp import SURE, CccpState, Pieces, kink_margin, run_cccp, tolerances
-from core.optimizers.expansion import DualSolution, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled, settled_C
+from core.optimizers.expansion import (
+    DualSolution,
+    empty_result,
+    expansion_of,
+    hinge,
+    hinge_terms,
+    kernel_spec,
+    score_unlabeled,
+    settled_C,
+)
 from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
+from core.validation.folds import evenly_spaced
 
 
 class RampLoss:
@@ -59,12 +69,13 @@ class RampLoss:
 def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None, /) -> Steps:
     """Ramp-loss SVM on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
 
-    Objective: ``½ |w|² + Σ_i C_i R_s(y_i f_i)`` with ``R_s(z) = min(1 − s, max(0, 1 − z))``, C_i = C · cost of row i (Eqn. 1.8 of Collobert et al.
-    2006); not convex. Algorithm 1.2: rounds of convex solves, in which documents that scored below s have a loss that is linear in their score.
-    Start: with ``zero`` the first round gives up no document, so it is the hinge-loss SVM. With ``subset`` a hinge-loss SVM on a share of the labeled
-    rows, evenly spaced within each class, says which documents to give up first (section 1.3.5); its multipliers are the first ones. ``init``,
-    scores of all rows, takes the place of either.
-    Stopping: a round gives up the same documents as the one before, or ``max_iterations``.
+    Objective: ``½ |w|² + Σ_i C_i R_s(y_i f_i)`` with ``R_s(z) = min(1 − s, max(0, 1 − z))``, C_i = C · cost of row i
+    (Eqn. 1.8 of Collobert et al. 2006); not convex. Algorithm 1.2: rounds of convex solves, in which documents that
+    scored below s have a loss that is linear in their score. Start: with ``zero`` the first round gives up no document,
+    so it is the hinge-loss SVM. With ``subset`` a hinge-loss SVM on a share of the labeled rows, evenly spaced within
+    each class, says which documents to give up first (section 1.3.5); its multipliers are the first ones. ``init``,
+    scores of all rows, takes the place of either. Stopping: a round gives up the same documents as the one before, or
+    ``max_iterations``.
     """
     result = empty_result(options, problem, Status.CANCELLED)
     try:
@@ -74,7 +85,7 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
         caps = (yield from settled_C(options, problem, options.cache_bytes)) * problem.costs[: problem.n_labeled]
         loss = RampLoss(problem.y, caps, options.s, kink_margin(options.tolerance))
         state = CccpState(loss, Multipliers.zero(problem.n_labeled))
-        report = Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
+        report = Report(Phase("ramp_svm"), 0, 0.0, np.nan, 0.0, share=0.95)
         pieces: Pieces = np.zeros(problem.n_labeled, np.int8)
         if init is not None:
             pieces = loss.pieces(init[: problem.n_labeled])
@@ -83,7 +94,9 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
         # the first round of a start at zero has the support vectors of the hinge loss, of which later rounds lose some
         final_from = 0 if pieces.any() else 1
         try:
-            status = yield from run_cccp(cache, state, pieces, options.tolerance, options.max_iterations, report, final_from=final_from)
+            status = yield from run_cccp(
+                cache, state, pieces, options.tolerance, options.max_iterations, report, final_from=final_from
+            )
         finally:
             if state.best is not None:
                 expansion = expansion_of(state.best, cache.gram.kernel)
@@ -99,12 +112,14 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
 def _start_on_subset(
     cache: RowCache, problem: Problem, caps: Vector, loss: RampLoss, state: CccpState, options: RampOptions
 ) -> Generator[Request, Any, Pieces]:
-    """Solve the hinge-loss SVM on a share of the rows, into ``state.multipliers``; returns the pieces that its scores put all rows on."""
-    chosen = stratified(problem.y, options.subset_fraction)
+    """Solve the hinge-loss SVM on a share of the rows, into ``state.multipliers``; returns the pieces that its scores
+    put all rows on.
+    """
+    chosen = evenly_spaced(problem.y, lambda count: max(1, round(options.subset_fraction * count)))
     # solvers side by side have a cache each
     part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes // WIDTH)
     multipliers = Multipliers.zero(len(chosen))
-    report = Report("ramp_svm/subset", 0, 0.0, np.nan, 0.0)
+    report = Report(Phase("ramp_svm").then("subset"), 0, 0.0, np.nan, 0.0)
     for tolerance in tolerances(cache.gram, options.tolerance):
         found = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), multipliers, tolerance, report)
         state.multipliers.alpha[chosen] = multipliers.alpha
@@ -114,13 +129,3 @@ def _start_on_subset(
         if loss.kink_distance(scores) > SURE * tolerance:
             break
     return loss.pieces(scores)
-
-
-def stratified(y: Vector, share: float) -> Positions:
-    """A share of the rows of each class, at least one, evenly spaced; ascending."""
-    parts = []
-    for label in (-1.0, 1.0):
-        rows = np.flatnonzero(y == label)
-        count = min(len(rows), max(1, round(share * len(rows))))
-        parts.append(rows[np.linspace(0, len(rows) - 1, count).round().astype(np.int64)] if len(rows) else rows)
-    return np.unique(np.concatenate(parts))

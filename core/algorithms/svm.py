@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from core.engine.runner import Report, Request, Scores, Steps, Stopped, Vector
+from core.engine.runner import Phase, Report, Request, Scores, Steps, Stopped, Vector
 from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import LinearOptions
@@ -22,7 +22,9 @@ def labeled_costs(problem: Problem) -> SquaredHinge:
     return SquaredHinge(positive, negative)
 
 
-def fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
+def fit_labeled(
+    iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report
+) -> Generator[Request, Any, Ending]:
     """Move ``iterate`` to the supervised solution, from ``init`` if given; on return it knows the scores of all rows.
 
     Stopped before, it does not know those of the unlabeled ones: they are NaN.
@@ -34,7 +36,9 @@ def fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, init
         raise
 
 
-def _fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
+def _fit_labeled(
+    iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report
+) -> Generator[Request, Any, Ending]:
     labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     if init is not None:
         yield from start_at(iterate, init, 1.0 - labeled)
@@ -48,19 +52,25 @@ def _fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, ini
 
 def result_of(iterate: Iterate, problem: Problem, objective: float, status: Status) -> Result:
     """A Result at an iterate."""
-    return Result(Linear(iterate.coefficients[:-1], float(iterate.coefficients[-1])), iterate.scores[problem.n_labeled :], objective, status)
+    return Result(
+        Linear(iterate.coefficients[:-1], float(iterate.coefficients[-1])),
+        iterate.scores[problem.n_labeled :],
+        objective,
+        status,
+    )
 
 
 def svm(problem: Problem, options: LinearOptions, init: Vector | None = None, /) -> Steps:
     """Supervised L2-SVM on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
 
-    Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)²``, weights summing to 1 (Eqn. 1 of Sindhwani & Keerthi 2006 with a mean), the bias
-    regularised as a feature of value 1.
-    Source: Tables 1 to 3 there.
+    Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)²``, weights summing to 1 (Eqn. 1 of Sindhwani & Keerthi
+    2006 with a mean), the bias regularised as a feature of value 1. Source: Tables 1 to 3 there.
     """
     iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
     try:
-        ending = yield from fit_labeled(iterate, problem, options, init, Report("svm", 0, 0.0, None, 0.0, share=1.0))
+        ending = yield from fit_labeled(
+            iterate, problem, options, init, Report(Phase("svm"), 0, 0.0, None, 0.0, share=1.0)
+        )
     except Stopped:
         return result_of(iterate, problem, np.nan, Status.CANCELLED)
     return result_of(iterate, problem, ending.objective, ending.status)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.runner import Adjoint, Report, Request, Steps, Stopped, Vector
+from core.engine.runner import Adjoint, Phase, Report, Request, Steps, Stopped, Vector
 from core.losses.balance import label_gains, positive_fraction, threshold_labels
 from core.losses.squared_hinge import SquaredHinge
 from core.losses.transductive import transductive_objective
@@ -22,19 +22,19 @@ _ROUGH_REDUCTION = 0.3
 
 
 def tsvm(problem: Problem, options: TsvmOptions, init: Vector | None = None, /) -> Steps:
-    """Transductive SVM: finds w and labels y' of the unlabeled rows, of which a given fraction is positive.
+    """Transductive SVM: finds w and labels y' of the unlabeled rows, a given fraction of them positive.
 
-    Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ'/2 Σ_j weight_j max(0, 1 − y'_j o'_j)²`` over w and y' (Eqn. 7 of Sindhwani &
-    Keerthi 2006); weights sum to 1 over the labeled and to 1 over the unlabeled rows.
-    Constraint: ``round(fraction · u)`` of the y' are +1: switching works on pairs, so it keeps the count.
-    Symbols: λ = ``lambda``, λ' = ``lambda_u``, S = ``max_switches``, o = Xw.
-    Stages: λ' grows twofold from 1e-5 to exactly ``lambda_u`` (Loop 1 of Table 4). In each, pairs are switched and w is retrained until no pair
-    would lower the objective (Loop 2). Retraining is rough (a gap of 100 tolerances, or the gradient down to 0.3 of what the switch left)
-    until no pair is left in the last stage; then it is done to the tolerance, and pairs are looked for again. Both a switch and a retraining, rough
-    or not, lower the objective, so Loop 2 ends.
-    Returns: J of Eqn. 18, which is at most the objective above; NaN if stopped before the unlabeled rows were first scored.
-    Source: Table 4 and section 3.1.2; the supervised solution is the seed instead of w = 0. From ``init``, the solution of a problem nearly the same,
-    the labels are those of its scores and λ' is ``lambda_u`` at once.
+    Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ'/2 Σ_j weight_j max(0, 1 − y'_j o'_j)²`` over w
+    and y' (Eqn. 7 of Sindhwani & Keerthi 2006); weights sum to 1 over the labeled and to 1 over the unlabeled rows.
+    Constraint: ``round(fraction · u)`` of the y' are +1: switching works on pairs, so it keeps the count. Symbols: λ =
+    ``lambda``, λ' = ``lambda_u``, S = ``max_switches``, o = Xw. Stages: λ' grows twofold from 1e-5 to exactly
+    ``lambda_u`` (Loop 1 of Table 4). In each, pairs are switched and w is retrained until no pair would lower the
+    objective (Loop 2). Retraining is rough (a gap of 100 tolerances, or the gradient down to 0.3 of what the switch
+    left) until no pair is left in the last stage; then it is done to the tolerance, and pairs are looked for again.
+    Both a switch and a retraining, rough or not, lower the objective, so Loop 2 ends. Returns: J of Eqn. 18, which is
+    at most the objective above; NaN if stopped before the unlabeled rows were first scored. Source: Table 4 and section
+    3.1.2; the supervised solution is the seed instead of w = 0. From ``init``, the solution of a problem nearly the
+    same, the labels are those of its scores and λ' is ``lambda_u`` at once.
     """
     search = _Search(problem, options)
     try:
@@ -57,11 +57,15 @@ class _Search:
 
     def objective(self) -> float:
         """J of Eqn. 18 at the iterate, with the λ' asked for."""
-        return transductive_objective(self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores)
+        return transductive_objective(
+            self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores
+        )
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
         if init is None or self.problem.n_unlabeled == 0:
-            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init, Report("tsvm/svm", 0, 0.0, np.nan, 0.0))
+            ending = yield from fit_labeled(
+                self.iterate, self.problem, self.options, init, Report(Phase("tsvm").then("svm"), 0, 0.0, np.nan, 0.0)
+            )
             if self.problem.n_unlabeled == 0:
                 return ending.status
         else:
@@ -72,7 +76,9 @@ class _Search:
         tight = StoppingRule(self.options.tolerance, max_iterations=self.options.max_iterations)
         rough = tight._replace(gap=self.options.tolerance * _ROUGH_GAP, reduction=_ROUGH_REDUCTION)
         for number, weight in enumerate(stages):
-            report = Report(f"tsvm/stage={number}", 0, 0.0, self.objective(), number / len(stages), stages=len(stages))
+            report = Report(
+                Phase("tsvm").then("stage", number), 0, 0.0, self.objective(), number / len(stages), stages=len(stages)
+            )
             yield from self._weigh(weight)
             status = yield from self._switch_and_retrain(rough, report)
             if status is Status.NUMERICAL_ERROR:
@@ -95,16 +101,20 @@ class _Search:
         while True:
             costs = self._costs()
             yield from adopt(self.iterate, costs)
-            ending = yield from minimise(self.iterate, costs, self.options.lambda_, rule, report._replace(objective=self.objective()))
+            ending = yield from minimise(
+                self.iterate, costs, self.options.lambda_, rule, report._replace(objective=self.objective())
+            )
             if ending.status is Status.NUMERICAL_ERROR:
                 return ending.status
-            pairs = improving_pairs(self.iterate.scores[self.problem.n_labeled :], self._labels, self._weights, self.options.max_switches)
+            pairs = improving_pairs(
+                self.iterate.scores[self.problem.n_labeled :], self._labels, self._weights, self.options.max_switches
+            )
             if not pairs.size:
                 return ending.status
             self._labels[pairs] *= -1.0
 
     def _costs(self) -> SquaredHinge:
-        """A labeled row pays on the side of its label, an unlabeled one on that of its temporary label."""
+        """A labeled row pays on the side of its label, an unlabeled one on the side of its temporary label."""
         costs = SquaredHinge(self._base.positive.copy(), self._base.negative.copy())
         costs.positive[self.problem.n_labeled :] = self._weight * self._weights * (self._labels > 0)
         costs.negative[self.problem.n_labeled :] = self._weight * self._weights * (self._labels < 0)
@@ -120,12 +130,15 @@ def weight_stages(final: float) -> list[float]:
     return [*stages, final]
 
 
-def improving_pairs(scores: Vector, labels: Vector, weights: Vector, most: int | None) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def improving_pairs(
+    scores: Vector, labels: Vector, weights: Vector, most: int | None
+) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Rows to switch: as many of +1 as of -1, at most ``most`` pairs, each pair lowering the objective at these scores.
 
-    Section 3.1.2 sorts the active positive rows upwards and the active negative ones downwards by score and pairs them from the top while
-    o_i < o_j. With weights the same is done by what a switch gains, ``weight (max(0, 1 − y'o)² − max(0, 1 + y'o)²)``, while a pair's sum is above 0.
-    Only rows that some partner could make worth switching are sorted.
+    Section 3.1.2 sorts the active positive rows upwards and the active negative ones downwards by score and pairs them
+    from the top while o_i < o_j. With weights the same is done by what a switch gains, ``weight (max(0, 1 − y'o)² −
+    max(0, 1 + y'o)²)``, while a pair's sum is above 0. Only rows that some partner could make worth switching are
+    sorted.
     """
     gains = np.empty_like(scores)
     label_gains(scores, gains)

@@ -28,7 +28,11 @@ def _content(rows: Rows, position: int) -> bytes:
     match rows:
         case PartRows():
             # a part that the document lacks says no more than one that no document has
-            held = [(name, part) for name, part in sorted(rows.parts.items()) if part.indptr[position + 1] > part.indptr[position]]
+            held = [
+                (name, part)
+                for name, part in sorted(rows.parts.items())
+                if part.indptr[position + 1] > part.indptr[position]
+            ]
             return b"".join(name.encode() + b"\0" + _digest(_content(part, position)) for name, part in held)
         case TextRows():
             return rows.data[start:stop].tobytes()

@@ -1,4 +1,4 @@
-"""How the label of a document was come by, which decides what the labels say of all documents."""
+"""The draw of a labeled document: at random or not, which decides how far labels stand for all documents."""
 
 from enum import IntEnum
 from typing import Any
@@ -32,12 +32,18 @@ class Draw(IntEnum):
 
 
 def checked_drawn(drawn: NDArray[np.integer[Any]] | None, n_rows: int) -> NDArray[np.int8]:
-    """The draws of ``n_rows`` documents, shape (n_rows,), UNKNOWN if none are given; raises InvalidDocuments for another shape or other values."""
+    """The draws of ``n_rows`` documents, shape (n_rows,), UNKNOWN if none are given; raises InvalidDocuments for
+    another shape or other values.
+    """
     if drawn is None:
         return np.full(n_rows, Draw.UNKNOWN, np.int8)
     wrong = None
     if drawn.shape != (n_rows,):
-        wrong = f"{len(drawn)} given for {n_rows} documents" if drawn.ndim == 1 else f"has {drawn.ndim} dimensions instead of one"
+        wrong = (
+            f"{len(drawn)} given for {n_rows} documents"
+            if drawn.ndim == 1
+            else f"has {drawn.ndim} dimensions instead of one"
+        )
     elif not np.isin(drawn, list(Draw)).all():
         wrong = f"must be one of {', '.join(f'{draw.value} ({draw.word})' for draw in Draw)}"
     if wrong is not None:

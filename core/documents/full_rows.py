@@ -1,4 +1,6 @@
-"""Dense documents as rows that store every feature: their indices go without saying, so a number takes 4 bytes instead of 8."""
+"""Dense documents as rows that store every feature: their indices go without saying, so a number takes 4 bytes instead
+of 8.
+"""
 
 from typing import Any
 
@@ -16,7 +18,10 @@ def full_is_smaller(n_rows: int, n_nonzeros: int, n_features: int) -> bool:
 
 
 class FullRows(SparseRows):
-    """Rows of which each stores all features, zeros included. What reads them by their indices gets these, made at first use."""
+    """Rows that store all features, zeros included.
+
+    What reads them by their indices gets these, made at first use.
+    """
 
     @classmethod
     def of(cls, matrix: NDArray[np.float32]) -> "FullRows":

@@ -1,4 +1,6 @@
-"""The kinds of documents as their owners have them, one a row: vectors (``SparseRows``), named features, text, and several of these as parts."""
+"""The kinds of documents as their owners have them, one a row: vectors (``SparseRows``), named features, text, and
+several of these as parts.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +64,7 @@ class TextRows:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TextRows":
-        """These texts; raises UnicodeEncodeError for what is not Unicode."""
+        """These texts; raises UnicodeEncodeError for texts that are not Unicode."""
         data = "".join(texts).encode()
         indptr = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=indptr[1:])
@@ -75,7 +77,9 @@ class TextRows:
     def joined(cls, parts: "Sequence[TextRows]") -> "TextRows":
         """The rows of all parts, at least one; each part begins with its data."""
         lengths = np.concatenate([np.diff(part.indptr) for part in parts])
-        return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), np.concatenate([part.data for part in parts]))
+        return cls(
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), np.concatenate([part.data for part in parts])
+        )
 
     @property
     def n_rows(self) -> int:
@@ -103,10 +107,13 @@ RowsOfKind = SparseRows | NamedRows | TextRows
 
 @dataclass(frozen=True)
 class PartRows:
-    """Documents of several parts: row ``i`` of each part is of document ``i``, and empty where the document does not have the part."""
+    """Documents of several parts: row ``i`` of each part is of document ``i``, and empty where the document does not
+    have the part.
+    """
 
     parts: Mapping[str, RowsOfKind]
-    """at least one, by name: the field of the document that holds it, of dense vectors as DENSE says; all have the same number of rows"""
+    """at least one, by name: the field of the document that holds it, of dense vectors as DENSE says; all have the same
+    number of rows"""
 
     @property
     def n_rows(self) -> int:
@@ -144,7 +151,7 @@ def kind_of(rows: Rows) -> Kind:
 
 
 def parts_of(rows: Rows) -> Mapping[str, RowsOfKind]:
-    """The parts of these documents by name, of which documents of one kind have one."""
+    """The parts of these documents by name; documents of one kind have one part."""
     if isinstance(rows, PartRows):
         return rows.parts
     match rows:
@@ -189,12 +196,19 @@ def shape_fault(rows: Rows) -> Fault | None:
         case PartRows():
             lengths = {part.n_rows for part in rows.parts.values()}
             if len(lengths) > 1:
-                return Fault("", in_words(rows.parts), f"have different numbers of documents: {in_words(map(str, sorted(lengths)))}")
+                return Fault(
+                    "",
+                    in_words(rows.parts),
+                    f"have different numbers of documents: {in_words(map(str, sorted(lengths)))}",
+                )
             return next((wrong for part in rows.parts.values() if (wrong := shape_fault(part)) is not None), None)
 
 
 def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
-    """Rows in the order in which they are stored, and at most ``limit`` of their faults; ``Fault.document`` is the row as a string."""
+    """Rows in the order in which they are stored, and at most ``limit`` of their faults;
+
+    ``Fault.document`` is the row as a string.
+    """
     match rows:
         case PartRows():
             return _checked_parts(rows, limit)
@@ -214,7 +228,10 @@ def _checked_parts(rows: PartRows, limit: int) -> tuple[PartRows, list[Fault]]:
         each, faults = checked(part, limit)
         assert not isinstance(each, PartRows)
         ordered[name] = each
-        found += [fault._replace(field=field_of(name)) if is_dense(name) and len(rows.parts) > 1 else fault for fault in faults]
+        found += [
+            fault._replace(field=field_of(name)) if is_dense(name) and len(rows.parts) > 1 else fault
+            for fault in faults
+        ]
     return PartRows(ordered), sorted(found, key=lambda fault: int(fault.document or 0))[:limit]
 
 
@@ -224,13 +241,18 @@ def _odd_values(named: NamedRows, limit: int) -> list[Fault]:
     owners = np.searchsorted(named.indptr, odd, side="right") - 1
     names = [named.names[column] for column in named.rows.indices[odd].tolist()]
     return [
-        Fault(str(row), "features", f"the value of {name!r} is not a finite number, or beyond 3.4e38, the largest of float32")
+        Fault(
+            str(row),
+            "features",
+            f"the value of {name!r} is not a finite number, or beyond 3.4e38, the largest of float32",
+        )
         for row, name in zip(owners.tolist(), names, strict=True)
     ]
 
 
 def spans(indptr: NDArray[np.int64], most_rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges of rows, of at most ``most_rows`` rows and ``most`` entries each; a single row may have more."""
+    """Consecutive ranges of rows, of at most ``most_rows`` rows and ``most`` entries each; a single row may have
+    more."""
     start, n_rows = 0, len(indptr) - 1
     while start < n_rows:
         stop = int(np.searchsorted(indptr[start : start + most_rows + 1], indptr[start] + most, "right")) - 1 + start

@@ -1,6 +1,8 @@
-"""The columns of documents of several parts: blocks of columns side by side, a block a part, each row of a block scaled to length 1.
+"""The columns of documents of several parts: blocks of columns side by side, a block a part, each row of a block scaled
+to length 1.
 
-So no part outweighs another by its units or by how many numbers it has. What a part is worth is left to those that learn from the rows.
+So no part outweighs another by its units or by how many numbers it has. What a part is worth is left to those that
+learn from the rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import DENSE, FIELDS, Rows, RowsOfKind, TextRows, field_of, in_words, is_dense, parts_of
-from core.documents.rows import SparseRows
+from core.documents.rows import SparseRows, unit_rows
 from core.documents.vocabulary import UNKNOWN, Read, Vocabulary, number_unknown
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 
@@ -81,7 +83,10 @@ class PartColumns(Vocabulary):
     @property
     def ranges(self) -> dict[str, slice]:
         """The columns of each part, by name."""
-        return {name: slice(start, stop) for name, (start, stop) in zip(self.names, pairwise(self.edges.tolist()), strict=True)}
+        return {
+            name: slice(start, stop)
+            for name, (start, stop) in zip(self.names, pairwise(self.edges.tolist()), strict=True)
+        }
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary. A document may lack parts.
@@ -94,7 +99,10 @@ class PartColumns(Vocabulary):
             detail = f"the model was trained on {in_words(self.names)} and knows no {unknown[0]}"
             raise InvalidDocuments(detail, [Fault("0", field_of(unknown[0]), detail)])
         found = [_read(block, given.get(block.name), rows.n_rows) for block in self.blocks]
-        missing = {block.name: int(np.count_nonzero(np.diff(_lengths_of(given.get(block.name), rows.n_rows)) == 0)) for block in self.blocks}
+        missing = {
+            block.name: int(np.count_nonzero(np.diff(_lengths_of(given.get(block.name), rows.n_rows)) == 0))
+            for block in self.blocks
+        }
         return Read(
             side_by_side([each.rows for each in found]),
             sum(each.unknown for each in found),
@@ -108,7 +116,7 @@ class PartColumns(Vocabulary):
         return self.encoder is not None
 
     def _with_vectors(self, given: Mapping[str, RowsOfKind]) -> Mapping[str, RowsOfKind]:
-        """The parts of documents, with the vectors that the encoder makes of their text, of those that do not have one."""
+        """The parts of documents, with vectors made by the encoder for texts that have none."""
         texts = given.get(FIELDS["text"])
         if self.encoder is None or self.encode is None or not isinstance(texts, TextRows):
             return given
@@ -116,12 +124,18 @@ class PartColumns(Vocabulary):
         if not isinstance(own, SparseRows):
             return {**given, self.encoder.part: self.encode(texts)}
         lacking = np.flatnonzero((np.diff(own.indptr) == 0) & (np.diff(texts.indptr) > 0))
-        return {**given, self.encoder.part: _with_rows(own, lacking, self.encode(texts.taken(lacking)))} if len(lacking) else given
+        return (
+            {**given, self.encoder.part: _with_rows(own, lacking, self.encode(texts.taken(lacking)))}
+            if len(lacking)
+            else given
+        )
 
     def rows_beside(self, rows: Rows, known: Mapping[str, SparseRows]) -> SparseRows:
-        """The rows of documents of these parts, of which some are ``known`` in the columns of their block."""
+        """The rows of documents, of which some parts are ``known`` in the columns of their block."""
         given = parts_of(rows)
-        return side_by_side([known.get(block.name) or _read(block, given.get(block.name), rows.n_rows).rows for block in self.blocks])
+        return side_by_side(
+            [known.get(block.name) or _read(block, given.get(block.name), rows.n_rows).rows for block in self.blocks]
+        )
 
     def of_part(self, name: str) -> Vocabulary | None:
         """The columns of a part, None if there is none of this name."""
@@ -141,7 +155,9 @@ class PartColumns(Vocabulary):
             chosen = np.flatnonzero(places == place)
             own = columns[chosen].astype(np.int64) - self.edges[place]
             named = block.vocabulary.named(own)
-            for index, name in zip(chosen.tolist(), named or [f"{block.name}[{column}]" for column in own.tolist()], strict=True):
+            for index, name in zip(
+                chosen.tolist(), named or [f"{block.name}[{column}]" for column in own.tolist()], strict=True
+            ):
                 names[index] = name
         return names
 
@@ -162,7 +178,11 @@ class PartColumns(Vocabulary):
             own, meta = block.vocabulary.to_arrays()
             arrays |= {f"part{place}_{name}": array for name, array in own.items()}
             blocks.append({"name": block.name, "n_columns": block.n_columns, "vocabulary": meta})
-        return arrays, {"kind": self.kind, "blocks": blocks, **({} if self.encoder is None else {"encoder": self.encoder._asdict()})}
+        return arrays, {
+            "kind": self.kind,
+            "blocks": blocks,
+            **({} if self.encoder is None else {"encoder": self.encoder._asdict()}),
+        }
 
     def facts(self) -> dict[str, str | int]:
         """The names of the parts, and the facts of each."""
@@ -174,28 +194,29 @@ class PartColumns(Vocabulary):
 
 
 def side_by_side(blocks: Sequence[SparseRows]) -> SparseRows:
-    """Rows that are those of all blocks, one after the other, with the columns of each after those of the blocks before."""
-    indptr = np.asarray(sum(rows.indptr - rows.indptr[0] for rows in blocks), np.int64)
+    """The rows of all blocks joined, the columns of each after the columns of the blocks before."""
+    own = [rows.trimmed for rows in blocks]
+    indptr = np.asarray(sum(rows.indptr for rows in own), np.int64)
     indices, values = np.empty(int(indptr[-1]), np.uint32), np.empty(int(indptr[-1]), np.float32)
-    at, n_columns = indptr[:-1].copy(), 0
-    for rows in blocks:
-        lengths, own = np.diff(rows.indptr), slice(int(rows.indptr[0]), int(rows.indptr[-1]))
-        where = np.repeat(at - (rows.indptr[:-1] - rows.indptr[0]), lengths) + np.arange(rows.n_nonzeros)
-        indices[where] = rows.indices[own] + np.uint32(n_columns)
-        values[where] = rows.values[own]
-        at += lengths
+    starts, n_columns = indptr[:-1].copy(), 0
+    for rows in own:
+        lengths = np.diff(rows.indptr)
+        where = np.repeat(starts - rows.indptr[:-1], lengths) + np.arange(rows.n_nonzeros)
+        indices[where] = rows.indices + np.uint32(n_columns)
+        values[where] = rows.values
+        starts += lengths
         n_columns += rows.n_features
     return SparseRows(indptr, indices, values, n_columns)
 
 
 def _with_rows(rows: SparseRows, places: NDArray[np.int64], others: SparseRows) -> SparseRows:
     """The rows, with others at these places."""
-    first, last, order = int(rows.indptr[0]), int(rows.indptr[-1]), np.arange(rows.n_rows)
+    own, order = rows.trimmed, np.arange(rows.n_rows)
     order[places] = rows.n_rows + np.arange(len(places))
     both = SparseRows(
-        np.concatenate([rows.indptr - first, last - first + others.indptr[1:]]),
-        np.concatenate([rows.indices[first:last], others.indices]),
-        np.concatenate([rows.values[first:last], others.values]),
+        np.concatenate([own.indptr, own.n_nonzeros + others.indptr[1:]]),
+        np.concatenate([own.indices, others.indices]),
+        np.concatenate([own.values, others.values]),
         rows.n_features,
     )
     return both.taken(order)
@@ -208,52 +229,46 @@ def _lengths_of(part: RowsOfKind | None, n_rows: int) -> NDArray[np.int64]:
 def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:
     """One part in the columns of its block, numbered from 0."""
     if part is None:
-        return Read(SparseRows(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), block.n_columns), 0, 0)
+        return Read(
+            SparseRows(
+                np.zeros(n_rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), block.n_columns
+            ),
+            0,
+            0,
+        )
     if is_dense(block.name) and isinstance(part, SparseRows) and part.n_features != block.n_columns:
         raise _wrong_length(block, part)
     read = block.vocabulary.read(part)
     rows, unknown = _within(read.rows, block.n_columns)
-    return Read(rows if isinstance(part, TextRows) else _unit_rows(rows), read.unknown + unknown, read.n_values)
+    return Read(rows if isinstance(part, TextRows) else unit_rows(rows), read.unknown + unknown, read.n_values)
 
 
 def _wrong_length(block: Block, part: SparseRows) -> InvalidDocuments:
-    detail = f"has {part.n_features} numbers, where the model takes {block.n_columns}; it must come from the same encoder"
+    detail = (
+        f"has {part.n_features} numbers, where the model takes {block.n_columns}; it must come from the same encoder"
+    )
     held = np.flatnonzero(np.diff(part.indptr))[:MAX_FAULTS].tolist() or [0]
     return InvalidDocuments(f"{block.name} {detail}", [Fault(str(row), field_of(block.name), detail) for row in held])
 
 
 def _within(rows: SparseRows, n_columns: int) -> tuple[SparseRows, int]:
     """The rows without columns beyond so many, and how many values that leaves out."""
-    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-    kept = rows.indices[first:last] < n_columns
+    kept = rows.trimmed.indices < n_columns
     if kept.all():
         return rows._replace(n_features=n_columns), 0
-    before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    found = SparseRows(before[rows.indptr - first], rows.indices[first:last][kept], rows.values[first:last][kept], n_columns)
-    return found, int(np.count_nonzero(~kept))
-
-
-def _unit_rows(rows: SparseRows) -> SparseRows:
-    """The rows scaled to length 1; empty ones stay empty."""
-    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-    values = rows.values[first:last].astype(np.float64)
-    # by their largest value first: squares of large and small ones leave the range of numbers
-    largest = np.zeros(rows.n_rows)
-    np.maximum.at(largest, owners, np.abs(values))
-    values /= np.where(largest > 0, largest, 1.0)[owners]
-    # summed in sequence, so that the processor has no say in it
-    lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
-    unit = (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
-    return SparseRows(rows.indptr - first, rows.indices[first:last], unit, rows.n_features)
+    return rows.keeping(kept)._replace(n_features=n_columns), int(np.count_nonzero(~kept))
 
 
 def _columns_in(own: tuple[Block, int] | None, other: Block) -> NDArray[np.int64]:
-    """The columns here of those of a block of another vocabulary, UNKNOWN where there are none."""
+    """The columns here of the columns of a block of another vocabulary, UNKNOWN for columns that this one lacks."""
     if own is None or own[0].vocabulary.kind != other.vocabulary.kind:
         return np.full(other.n_columns, UNKNOWN)
     block, start = own
     if is_dense(block.name) and block.n_columns != other.n_columns:  # another encoder made it
         return np.full(other.n_columns, UNKNOWN)
-    columns = np.arange(other.n_columns) if block.vocabulary.kind == "vectors" else block.vocabulary.columns_of(other.vocabulary)
+    columns = (
+        np.arange(other.n_columns)
+        if block.vocabulary.kind == "vectors"
+        else block.vocabulary.columns_of(other.vocabulary)
+    )
     return np.where(columns < block.n_columns, columns + start, UNKNOWN)

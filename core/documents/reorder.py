@@ -25,18 +25,20 @@ class Compact(NamedTuple):
 
 
 def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint, space: Space = MEMORY) -> Compact:
-    """The rows in another order, without empty columns: hashed features then cost memory by their occurrences, not by their range. Dense rows are
-    stored dense. The copy lies in ``space``.
+    """The rows in another order, without empty columns: hashed features then cost memory by their occurrences, not by
+    their range. Dense rows are stored dense. The copy lies in ``space``.
 
-    ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are released
-    once they are read: else they would count as memory of this process beside the copy.
+    ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped
+    files are released once they are read: else they would count as memory of this process beside the copy.
     """
     features, columns, column_of = _numbering(rows, checkpoint)
     copy = _full_copy if full_is_smaller(rows.n_rows, rows.n_nonzeros, len(features)) else _copy
     return Compact(copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint, space), features)
 
 
-def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None, space: Space = MEMORY) -> SparseRows:
+def gathered(
+    rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None, space: Space = MEMORY
+) -> SparseRows:
     """A copy of the rows at these positions, in that order; ``checkpoint`` and ``space`` as in ``compact``."""
     if isinstance(rows, FullRows):
         return _gathered_full(rows, positions, checkpoint, space)
@@ -44,12 +46,19 @@ def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpo
 
 
 def _copy(
-    rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint, space: Space
+    rows: SparseRows,
+    order: NDArray[np.int64],
+    column_of: NDArray[np.uint32],
+    n_columns: int,
+    checkpoint: Checkpoint,
+    space: Space,
 ) -> SparseRows:
-    """A copy whose row i is row ``order[i]``, and whose columns are numbered by ``column_of``."""
+    """A copy with row ``order[i]`` as row i, and columns numbered by ``column_of``."""
     indptr = np.zeros(len(order) + 1, np.int64)
     np.cumsum(np.diff(rows.indptr)[order], out=indptr[1:])
-    copy = SparseRows(indptr, space.zeros(int(indptr[-1]), np.uint32), space.zeros(int(indptr[-1]), np.float32), n_columns)
+    copy = SparseRows(
+        indptr, space.zeros(int(indptr[-1]), np.uint32), space.zeros(int(indptr[-1]), np.float32), n_columns
+    )
     for start, stop in copy.slices(_SLICE):
         gather_rows(*rows.csr, order, column_of, start, stop, *copy.csr)
         _release_pages(rows.indices, rows.values, copy.indices, copy.values)
@@ -58,7 +67,12 @@ def _copy(
 
 
 def _full_copy(
-    rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint, space: Space
+    rows: SparseRows,
+    order: NDArray[np.int64],
+    column_of: NDArray[np.uint32],
+    n_columns: int,
+    checkpoint: Checkpoint,
+    space: Space,
 ) -> FullRows:
     """The same, with zeros stored."""
     copy = FullRows.of(space.zeros(len(order) * n_columns, np.float32).reshape(len(order), n_columns))
@@ -71,7 +85,9 @@ def _full_copy(
 
 
 def _gathered_full(rows: FullRows, positions: NDArray[np.int64], checkpoint: Checkpoint, space: Space) -> FullRows:
-    copy = FullRows.of(space.zeros(len(positions) * rows.n_features, np.float32).reshape(len(positions), rows.n_features))
+    copy = FullRows.of(
+        space.zeros(len(positions) * rows.n_features, np.float32).reshape(len(positions), rows.n_features)
+    )
     for start, stop in copy.slices(_SLICE):
         np.take(rows.matrix, positions[start:stop], axis=0, out=copy.matrix[start:stop])
         _release_pages(rows.values, copy.values)
@@ -79,7 +95,9 @@ def _gathered_full(rows: FullRows, positions: NDArray[np.int64], checkpoint: Che
     return copy
 
 
-def _numbering(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+def _numbering(
+    rows: SparseRows, checkpoint: Checkpoint
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
     """The features that occur, an array of indices for the rows, and the column in the copy of each such index."""
     first, last = int(rows.indptr[0]), int(rows.indptr[-1])
     if rows.n_features > _DENSE_SHARE * max(1, last - first):  # a table of all features would be larger than the rows

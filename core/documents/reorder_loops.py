@@ -48,7 +48,7 @@ def scatter_rows(
     cells: NDArray[np.float32],
     n_columns: int,
 ) -> None:
-    """Row i of a matrix of zeros, whose cells are these, becomes row ``order[i]`` of sparse rows, its columns renamed by ``column_of``."""
+    """Write row ``order[i]`` of sparse rows to row i of a matrix of zeros, with columns renamed by ``column_of``."""
     for i in range(start, stop):
         row = order[i]
         first = np.uintp(i * n_columns)

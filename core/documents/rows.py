@@ -1,7 +1,8 @@
 """Sparse documents as rows: compressed sparse row (CSR) arrays, and their checks.
 
-Conventions: row ``i`` owns the slice ``indptr[i]:indptr[i + 1]`` of ``indices`` and ``values``; indices are 0-based, strictly ascending in a
-row, and below ``n_features``. Unsigned indices and float32 values halve the memory traffic of a pass; sums are taken in float64.
+Conventions: row ``i`` owns the slice ``indptr[i]:indptr[i + 1]`` of ``indices`` and ``values``; indices are 0-based,
+strictly ascending in a row, and below ``n_features``. Unsigned indices and float32 values halve the memory traffic of a
+pass; sums are taken in float64.
 """
 
 from collections.abc import Iterator
@@ -42,6 +43,22 @@ class SparseRows(NamedTuple):
         """The three arrays, as compiled loops take them."""
         return self.indptr, self.indices, self.values
 
+    @property
+    def trimmed(self) -> "SparseRows":
+        """These rows alone, as views: ``indptr`` begins at 0, and the other arrays hold no other rows."""
+        first, last = int(self.indptr[0]), int(self.indptr[-1])
+        return SparseRows(self.indptr - first, self.indices[first:last], self.values[first:last], self.n_features)
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """shape (n_nonzeros,): the row of each value, counted from the first."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+
+    def keeping(self, mask: NDArray[np.bool_]) -> "SparseRows":
+        """A copy with the values alone that ``mask`` chooses, shape (n_nonzeros,)."""
+        own, before = self.trimmed, np.concatenate([[0], np.cumsum(mask)]).astype(np.int64)
+        return SparseRows(before[own.indptr], own.indices[mask], own.values[mask], self.n_features)
+
     def columns(self, start: int, stop: int) -> NDArray[np.uint32]:
         """The columns of the stored values from position ``start`` to ``stop``."""
         return self.indices[start:stop]
@@ -51,7 +68,10 @@ class SparseRows(NamedTuple):
         return self._replace(indptr=self.indptr[start : stop + 1])
 
     def taken(self, positions: NDArray[np.int64]) -> "SparseRows":
-        """A copy of these rows, in that order. For many rows core.documents.reorder.gathered takes a tenth of the time."""
+        """A copy of these rows, in that order.
+
+        For many rows core.documents.reorder.gathered takes a tenth of the time.
+        """
         lengths = self.indptr[positions + 1] - self.indptr[positions]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         where = np.repeat(self.indptr[positions] - indptr[:-1], lengths) + np.arange(indptr[-1])
@@ -68,74 +88,96 @@ class SparseRows(NamedTuple):
 
 
 def to_dense(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-    """Rows as a dense matrix of shape (n_rows, n_features), given the column of each of their nonzeros; column n_features is left out."""
+    """Rows as a dense matrix of shape (n_rows, n_features), given the column of each of their nonzeros; column
+    n_features is left out.
+    """
     dense = np.zeros((rows.n_rows, rows.n_features + 1), np.float32)
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-    dense[owners, columns] = rows.values[rows.indptr[0] : rows.indptr[-1]]
+    dense[rows.owners, columns] = rows.values[rows.indptr[0] : rows.indptr[-1]]
     return dense[:, :-1]
 
 
 def sorted_rows(rows: SparseRows) -> SparseRows:
     """The rows with ascending indices; ``rows`` itself if they ascend. Repeated indices stay, side by side."""
-    start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
-    falls = _steps(rows, np.greater)
+    falls, own = _steps(rows, np.greater), rows.trimmed
     if not len(falls):
         return rows
     owner = np.unique(_row_of(rows, falls))
-    lengths = rows.indptr[owner + 1] - rows.indptr[owner]
+    lengths = own.indptr[owner + 1] - own.indptr[owner]
     # positions of all nonzeros of the rows that need sorting, row after row
     offsets = np.cumsum(lengths) - lengths
-    where = np.arange(lengths.sum()) + np.repeat(rows.indptr[owner] - start - offsets, lengths)
-    indices, values = rows.indices[start:stop].copy(), rows.values[start:stop].copy()
+    where = np.arange(lengths.sum()) + np.repeat(own.indptr[owner] - offsets, lengths)
+    indices, values = own.indices.copy(), own.values.copy()
     keys = (np.repeat(np.arange(len(owner), dtype=np.uint64), lengths) << np.uint64(32)) | indices[where]
     order = where[np.argsort(keys, kind="stable")]
     indices[where], values[where] = indices[order], values[order]
-    return SparseRows(rows.indptr - start, indices, values, rows.n_features)
+    return own._replace(indices=indices, values=values)
 
 
 def without_zeros(rows: SparseRows) -> SparseRows:
     """The rows without stored zeros; ``rows`` itself if it has none."""
-    start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
-    kept = rows.values[start:stop] != 0
-    if kept.all():
-        return rows
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return SparseRows(before[rows.indptr - start], rows.indices[start:stop][kept], rows.values[start:stop][kept], rows.n_features)
+    kept = rows.trimmed.values != 0
+    return rows if kept.all() else rows.keeping(kept)
+
+
+def unit_rows(rows: SparseRows) -> SparseRows:
+    """The rows scaled to length 1; empty ones stay empty."""
+    own, owners = rows.trimmed, rows.owners
+    values = own.values.astype(np.float64)
+    # by their largest value first: squares of large and small ones leave the range of numbers
+    largest = np.zeros(rows.n_rows)
+    np.maximum.at(largest, owners, np.abs(values))
+    values /= np.where(largest > 0, largest, 1.0)[owners]
+    # summed in sequence, so that the processor has no say in it
+    lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
+    return own._replace(values=(values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32))
 
 
 def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
     """At most ``limit`` faults, in order of the rows; ``Fault.document`` is the row as a string.
 
-    The arrays must fit each other; if they do not, nothing else is checked. Indices must ascend in a row without repetition and lie below
-    ``n_features``. Values must be finite. Four passes over the nonzeros, no Python by the row.
+    The arrays must fit each other; if they do not, nothing else is checked. Indices must ascend in a row without
+    repetition and lie below ``n_features``. Values must be finite. Four passes over the nonzeros, no Python by the row.
     """
     wrong = layout_fault(rows)
     if wrong is not None:
         return [wrong]
-    start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
-    indices, values = rows.indices[start:stop], rows.values[start:stop]
+    _, indices, values = rows.trimmed.csr
     found: list[tuple[int, str, str]] = []
     steps = _steps(rows, np.greater_equal)[:limit]
     for row, position in zip(_row_of(rows, steps), steps, strict=True):
         index, following = int(indices[position]), int(indices[position + 1])
-        detail = f"index {index} is repeated" if index == following else f"index {following} comes after {index}: indices must ascend"
+        detail = (
+            f"index {index} is repeated"
+            if index == following
+            else f"index {following} comes after {index}: indices must ascend"
+        )
         found.append((int(row), "indices", detail))
     if rows.n_nonzeros and int(indices.max()) >= rows.n_features:
         beyond = np.flatnonzero(indices >= rows.n_features)[:limit]
-        found += _faults(rows, beyond, "indices", [f"index {int(indices[p])} is not below the {rows.n_features} features" for p in beyond])
+        found += _faults(
+            rows,
+            beyond,
+            "indices",
+            [f"index {int(indices[p])} is not below the {rows.n_features} features" for p in beyond],
+        )
     if not np.isfinite(values).all():
         odd = np.flatnonzero(~np.isfinite(values))[:limit]
         found += _faults(
             rows,
             odd,
             "values",
-            [f"the value of index {int(indices[p])} is not a finite number, or beyond 3.4e38, the largest of float32" for p in odd],
+            [
+                f"the value of index {int(indices[p])} is not a finite number, or beyond 3.4e38, the largest of float32"
+                for p in odd
+            ],
         )
     return [Fault(str(row), field, detail) for row, field, detail in sorted(found)[:limit]]
 
 
 def layout_fault(rows: SparseRows) -> Fault | None:
-    """The fault that keeps the three arrays from being one matrix, if there is one; the other functions take rows without it."""
+    """The fault that keeps the three arrays from being one matrix, if there is one; the other functions take rows
+    without it.
+    """
     if not 0 <= rows.n_features <= MAX_FEATURES:
         return Fault("", "indices", f"{rows.n_features} features: must be 0 to {MAX_FEATURES}")
     if len(rows.indptr) == 0 or int(rows.indptr[0]) < 0:
@@ -151,11 +193,11 @@ def layout_fault(rows: SparseRows) -> Fault | None:
 
 
 def _steps(rows: SparseRows, wrong: np.ufunc) -> NDArray[np.int64]:
-    """Positions, counted from the first nonzero, where ``wrong`` holds for an index and the next one of the same row."""
-    start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
-    indices = rows.indices[start:stop]
+    """Positions, counted from the first nonzero, where ``wrong`` holds for an index and the next one of the same
+    row."""
+    indptr, indices, _ = rows.trimmed.csr
     mask = wrong(indices[:-1], indices[1:])
-    ends = rows.indptr[1:-1] - start
+    ends = indptr[1:-1]
     mask[ends[(ends > 0) & (ends < len(indices))] - 1] = False
     return np.flatnonzero(mask)
 
@@ -166,5 +208,7 @@ def _row_of(rows: SparseRows, positions: NDArray[np.int64]) -> NDArray[np.int64]
     return following - 1
 
 
-def _faults(rows: SparseRows, positions: NDArray[np.int64], field: str, details: list[str]) -> list[tuple[int, str, str]]:
+def _faults(
+    rows: SparseRows, positions: NDArray[np.int64], field: str, details: list[str]
+) -> list[tuple[int, str, str]]:
     return [(int(row), field, detail) for row, detail in zip(_row_of(rows, positions), details, strict=True)]

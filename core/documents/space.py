@@ -1,4 +1,4 @@
-"""Where copies of rows lie: in memory, or in files that are mapped into it; and the pages of what is mapped."""
+"""The places of copies of rows: memory, or files mapped into it; and the pages of mapped arrays."""
 
 import mmap
 from contextlib import suppress
@@ -31,7 +31,10 @@ MEMORY: Space = _Memory()
 
 
 class Pages:
-    """The pages of a mapped array: which the system is to read ahead, and which it may forget. Of an array in memory there are none."""
+    """The pages of a mapped array: which the system is to read ahead, and which it may forget.
+
+    Of an array in memory there are none.
+    """
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._map, self._first, self._itemsize = _map_of(array), 0, array.itemsize
@@ -48,7 +51,7 @@ class Pages:
         self._advise(mmap.MADV_DONTNEED, start, stop)
 
     def forget(self, start: int, stop: int) -> None:
-        """Drop these elements from the page cache, too: what is read in a circle and does not fit would else drop what is read next."""
+        """Drop these elements from the page cache, so that they do not displace the elements that are read next."""
         self._advise(_PAGE_OUT, start, stop)
         self.release(start, stop)
 

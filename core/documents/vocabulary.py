@@ -1,4 +1,4 @@
-"""Vocabularies: the meaning of a model's columns (numbers, names, or terms of text), by which documents become rows of the model."""
+"""Vocabularies: the meaning of a model's columns (numbers, names, terms of text), which turns documents into rows."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -12,7 +12,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import FIELDS, KINDS, Kind, NamedRows, PartKind, Rows, field_of, in_words, parts_of, without_parts
+from core.documents.kinds import (
+    FIELDS,
+    KINDS,
+    Kind,
+    NamedRows,
+    PartKind,
+    Rows,
+    field_of,
+    in_words,
+    parts_of,
+    without_parts,
+)
 from core.documents.rows import SparseRows, sorted_rows
 from core.errors import Fault, InvalidDocuments
 
@@ -50,15 +61,21 @@ class Vocabulary(ABC):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Memory that it takes, look-up tables included. The first call builds them, so that loading a model pays for them, not the first reader."""
+        """Memory that it takes, look-up tables included.
+
+        The first call builds them, so that loading a model pays for them, not the first reader.
+        """
 
     @abstractmethod
     def read(self, rows: Rows) -> Read:
-        """Documents as rows; raises InvalidDocuments for those of another kind."""
+        """Documents as rows; raises InvalidDocuments for documents of another kind."""
 
     @abstractmethod
     def columns_of(self, other: "Vocabulary") -> NDArray[np.int64]:
-        """The column here of each column of another vocabulary of this kind, all different. Columns unknown here get numbers beyond all others."""
+        """The column here of each column of another vocabulary of this kind, all different.
+
+        Columns unknown here get numbers beyond all others.
+        """
 
     @abstractmethod
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str] | None:
@@ -71,7 +88,7 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Arrays to store as tensors, and what else to store as JSON."""
+        """Arrays to store as tensors, and all else to store as JSON."""
 
     @abstractmethod
     def facts(self) -> dict[str, str | int]:
@@ -139,15 +156,12 @@ class Names(Vocabulary):
         rows = without_parts(rows)
         if not isinstance(rows, NamedRows):
             raise wrong_kind(self.kind, rows)
-        first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-        given, where = np.unique(rows.rows.indices[first:last], return_inverse=True)
+        own = rows.rows.trimmed
+        given, where = np.unique(own.indices, return_inverse=True)
         columns = self._columns(rows.names[name] for name in given.tolist())[where]
         known = columns != UNKNOWN
-        before = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
-        found = SparseRows(
-            before[rows.indptr - first], columns[known].astype(np.uint32), np.asarray(rows.rows.values[first:last][known]), len(self.names)
-        )
-        return Read(sorted_rows(found), int(np.count_nonzero(~known)), last - first)
+        found = own._replace(indices=columns.astype(np.uint32), n_features=len(self.names)).keeping(known)
+        return Read(sorted_rows(found), int(np.count_nonzero(~known)), own.n_nonzeros)
 
     def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
         """See Vocabulary."""
@@ -216,5 +230,5 @@ def wrong_kind(taken: PartKind, rows: Rows) -> InvalidDocuments:
 
 
 def kind_detail(taken: PartKind, given: Iterable[str]) -> str:
-    """The message about documents that have other parts than those of the kind."""
+    """The message about documents with other parts than the kind has."""
     return f"the model was trained on {KINDS[taken]} and takes {FIELDS[taken]}, not {in_words(given)}"

@@ -1,7 +1,8 @@
 """The product for several right-hand sides at once, and the change of layout around it.
 
-A block holds WIDTH vectors side by side: element j of all of them is one cache line, so that a nonzero costs one line instead of as many
-as there are vectors, and the WIDTH products are one vector instruction. Blocks of fewer vectors are padded with columns of no weight.
+A block holds WIDTH vectors side by side: element j of all of them is one cache line, so that a nonzero costs one line
+instead of as many as there are vectors, and the WIDTH products are one vector instruction. Blocks of fewer vectors are
+padded with columns of no weight.
 """
 
 import math
@@ -29,7 +30,8 @@ Columns = tuple[NDArray[np.float64], ...]
 
 
 def aligned(*shape: int) -> Block:
-    """Zeros of shape (..., WIDTH), the rows whole cache lines: measured, a third less time than rows that straddle two."""
+    """Zeros of shape (..., WIDTH), the rows whole cache lines: measured, a third less time than rows that straddle
+    two."""
     count = math.prod(shape) * WIDTH
     raw = np.zeros(count + WIDTH)
     first = (-raw.ctypes.data // raw.itemsize) % (LINE // raw.itemsize)
@@ -43,7 +45,7 @@ def padded(vectors: Sequence[NDArray[np.float64]]) -> Columns:
 
 @compiled
 def pack(vectors: Columns, start: int, stop: int, block: Block) -> None:
-    """Write elements ``start`` to ``stop`` of vectors to the columns of a block; those of an empty vector are zero."""
+    """Write elements ``start`` to ``stop`` of vectors to the columns of a block, zeros for an empty vector."""
     for j in range(start, stop):
         for c in range(WIDTH):
             block[j, c] = vectors[c][j] if len(vectors[c]) else 0.0
@@ -51,8 +53,9 @@ def pack(vectors: Columns, start: int, stop: int, block: Block) -> None:
 
 @compiled
 def unpack_sums(parts: NDArray[np.float64], start: int, stop: int, vectors: NDArray[np.float64]) -> None:
-    """Take elements of the columns of the sum of some blocks, added up in their order: ``parts`` of shape (n_parts, length, WIDTH) are written to
-    ``vectors`` of shape (at most WIDTH, length), and are zeros afterwards, for the next pass: cleared while they are in the first-level cache."""
+    """Take elements of the columns of the sum of some blocks, added up in their order: ``parts`` of shape (n_parts,
+    length, WIDTH) are written to ``vectors`` of shape (at most WIDTH, length), and are zeros afterwards, for the next
+    pass: cleared while they are in the first-level cache."""
     tile, zero = np.empty(_TILE * WIDTH), spread(0.0)
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
@@ -61,7 +64,9 @@ def unpack_sums(parts: NDArray[np.float64], start: int, stop: int, vectors: NDAr
         for part in range(len(parts)):
             block = parts[part]
             for j in range(count):
-                fetch(block, np.uintp(first + j + _TILE))  # beyond the end nothing is read: a fetch of any address is allowed
+                fetch(
+                    block, np.uintp(first + j + _TILE)
+                )  # beyond the end nothing is read: a fetch of any address is allowed
                 put(tile, j * WIDTH, plus(take(tile, j * WIDTH), load(block, first + j)))
                 store(block, first + j, zero)
         for c in range(len(vectors)):
@@ -90,10 +95,12 @@ def product_rows(
     scores: Block,
     out: Block,
 ) -> None:
-    """core.engine.csr_loops.product_rows for WIDTH right-hand sides, to the same bits, over the rows that have a weight in any of them.
+    """core.engine.csr_loops.product_rows for WIDTH right-hand sides, to the same bits, over the rows that have a weight
+    in any of them.
 
-    Blocks are larger than the nearer caches, and no processor foresees which of their lines an index names. So they are fetched beforehand: those
-    of a row's sums while its scores are added up, and those of the next row's vectors meanwhile. Measured: half the time.
+    Blocks are larger than the nearer caches, and no processor foresees which of their lines an index names. So they are
+    fetched beforehand: those of a row's sums while its scores are added up, and those of the next row's vectors
+    meanwhile. Measured: half the time.
     """
     bias, end = np.uintp(len(vectors) - 1), np.uintp(indptr[stop])
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -102,23 +109,23 @@ def product_rows(
             continue
         first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
         lanes = (load(vectors, bias), spread(0.0), spread(0.0), spread(0.0))  # those of core.engine.csr_loops
-        at = first
-        while at + three < last:
-            fetch(out, np.uintp(indices[at]))
-            fetch(out, np.uintp(indices[at + one]))
-            fetch(out, np.uintp(indices[at + two]))
-            fetch(out, np.uintp(indices[at + three]))
+        position = first
+        while position + three < last:
+            fetch(out, np.uintp(indices[position]))
+            fetch(out, np.uintp(indices[position + one]))
+            fetch(out, np.uintp(indices[position + two]))
+            fetch(out, np.uintp(indices[position + three]))
             lanes = (
-                _plus_product(lanes[0], vectors, indices[at], values[at]),
-                _plus_product(lanes[1], vectors, indices[at + one], values[at + one]),
-                _plus_product(lanes[2], vectors, indices[at + two], values[at + two]),
-                _plus_product(lanes[3], vectors, indices[at + three], values[at + three]),
+                _plus_product(lanes[0], vectors, indices[position], values[position]),
+                _plus_product(lanes[1], vectors, indices[position + one], values[position + one]),
+                _plus_product(lanes[2], vectors, indices[position + two], values[position + two]),
+                _plus_product(lanes[3], vectors, indices[position + three], values[position + three]),
             )
-            at += four
+            position += four
         rest = lanes[0]
-        while at < last:
-            rest = _plus_product(rest, vectors, indices[at], values[at])
-            at += one
+        while position < last:
+            rest = _plus_product(rest, vectors, indices[position], values[position])
+            position += one
         score = plus(plus(rest, lanes[1]), plus(lanes[2], lanes[3]))
         store(scores, i, score)
         pull = times(score, load(weights, i))

@@ -1,13 +1,15 @@
 """The loops of a pass over sparse rows with one right-hand side, compiled.
 
-Free functions over ranges of rows of CSR arrays: they allocate nothing, release the interpreter lock and write only to the arrays handed
-in, so that threads run them side by side, each with its own accumulator. Column indices are unsigned: a signed index costs a test for
-wrap-around at every element.
+Free functions over ranges of rows of CSR arrays: they allocate nothing, release the interpreter lock and write only to
+the arrays handed in, so that threads run them side by side, each with its own accumulator. Column indices are unsigned:
+a signed index costs a test for wrap-around at every element.
 
-The product of a row and a vector runs in four lanes, so that one sum need not wait for another: nonzero k in lane k mod 4, the bias and what is
-left after the last four in the first. core.engine.block_loops has the same lanes, and so the same bits for eight vectors at once.
+The product of a row and a vector runs in four lanes, so that one sum need not wait for another: nonzero k in lane k mod
+4, the bias and what is left after the last four in the first. core.engine.block_loops has the same lanes, and so the
+same bits for eight vectors at once.
 
-In all of them the last element of a coefficient vector is the bias, the coefficient of a feature that is 1 in every row.
+In all of them the last element of a coefficient vector is the bias, the coefficient of a feature that is 1 in every
+row.
 """
 
 import numpy as np
@@ -28,16 +30,16 @@ def _row_score(indices: Indices, values: Values, first: np.uintp, last: np.uintp
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     first_lane: float = vector[np.uintp(len(vector) - 1)]
     second_lane, third_lane, fourth_lane = 0.0, 0.0, 0.0
-    at = first
-    while at + three < last:
-        first_lane += values[at] * vector[np.uintp(indices[at])]
-        second_lane += values[at + one] * vector[np.uintp(indices[at + one])]
-        third_lane += values[at + two] * vector[np.uintp(indices[at + two])]
-        fourth_lane += values[at + three] * vector[np.uintp(indices[at + three])]
-        at += four
-    while at < last:
-        first_lane += values[at] * vector[np.uintp(indices[at])]
-        at += one
+    position = first
+    while position + three < last:
+        first_lane += values[position] * vector[np.uintp(indices[position])]
+        second_lane += values[position + one] * vector[np.uintp(indices[position + one])]
+        third_lane += values[position + two] * vector[np.uintp(indices[position + two])]
+        fourth_lane += values[position + three] * vector[np.uintp(indices[position + three])]
+        position += four
+    while position < last:
+        first_lane += values[position] * vector[np.uintp(indices[position])]
+        position += one
     return (first_lane + second_lane) + (third_lane + fourth_lane)
 
 
@@ -51,7 +53,15 @@ def _add_row(indices: Indices, values: Values, first: np.uintp, last: np.uintp, 
 
 @compiled
 def product_rows(
-    indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, vector: Vector, weights: Vector, scores: Vector, out: Vector
+    indptr: Indptr,
+    indices: Indices,
+    values: Values,
+    start: int,
+    stop: int,
+    vector: Vector,
+    weights: Vector,
+    scores: Vector,
+    out: Vector,
 ) -> None:
     """``scores = X p`` and ``out += Xᵀ(weights ∘ scores)`` over the rows that have a weight, each row read once."""
     for i in range(start, stop):
@@ -65,7 +75,16 @@ def product_rows(
 
 
 @compiled
-def score_rows(indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, vector: Vector, skipped: Vector, scores: Vector) -> None:
+def score_rows(
+    indptr: Indptr,
+    indices: Indices,
+    values: Values,
+    start: int,
+    stop: int,
+    vector: Vector,
+    skipped: Vector,
+    scores: Vector,
+) -> None:
     """``scores = X p`` over the rows where ``skipped`` is 0."""
     for i in range(start, stop):
         if skipped[i] == 0.0:
@@ -73,7 +92,9 @@ def score_rows(indptr: Indptr, indices: Indices, values: Values, start: int, sto
 
 
 @compiled
-def adjoint_rows(indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, weights: Vector, out: Vector) -> None:
+def adjoint_rows(
+    indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, weights: Vector, out: Vector
+) -> None:
     """``out += Xᵀ weights`` over the rows that have a weight."""
     for i in range(start, stop):
         if weights[i] != 0.0:
@@ -101,7 +122,8 @@ def cut_rows(
     scores: Vector,
     out: Vector,
 ) -> None:
-    """``scores = X p`` and ``out += Xᵀ(weights ∘ sides)`` over the rows with ``side · score < 1``, each row read once."""
+    """``scores = X p`` and ``out += Xᵀ(weights ∘ sides)`` over the rows with ``side · score < 1``, each row read
+    once."""
     for i in range(start, stop):
         first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
         score = _row_score(indices, values, first, last, vector)

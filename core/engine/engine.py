@@ -1,7 +1,8 @@
-"""The interface of engines: what holds the rows of a training, and answers requests over them.
+"""The interface of engines, which hold the rows of a training and answer requests over them.
 
-All engines cut rows into the same parts (core.engine.parts) and add the sums of parts in the same order, so that all of them answer with
-the same bits. Rows that are not in the memory of this process are in its address space all the same, for what reads few of them, or is no pass.
+All engines cut rows into the same parts (core.engine.parts) and add the sums of parts in the same order, so that all of
+them answer with the same bits. Rows that are not in the memory of this process are in its address space all the same,
+for what reads few of them, or is no pass.
 """
 
 from abc import ABC, abstractmethod
@@ -10,15 +11,18 @@ from typing import ClassVar, Protocol
 
 from core.documents.rows import SparseRows
 from core.documents.space import MEMORY, Space
+from core.engine import EngineName
 from core.engine.mapped import reading_of
-from core.engine.names import EngineName
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.progress import Checkpoint
 
 
 class Answers(Protocol):
-    """What an engine answers over the rows of one matrix; to be closed. ``alone``: by the calling thread, while others are at something else."""
+    """Answers of an engine over the rows of one matrix; to be closed.
+
+    ``alone``: by the calling thread, while others are at something else.
+    """
 
     n_threads: int
     """number of threads that ``side_by_side`` uses"""
@@ -56,12 +60,12 @@ class Answers(Protocol):
         ...
 
     def close(self) -> None:
-        """End the threads, and give back what the engine holds of these rows."""
+        """End the threads, and free everything that the engine holds of these rows."""
         ...
 
 
 class Engine(ABC):
-    """Where the rows of one training lie, and what reads them."""
+    """The place of the rows of one training, and their reader."""
 
     name: ClassVar[EngineName]
 
@@ -71,7 +75,10 @@ class Engine(ABC):
 
     @abstractmethod
     def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Answers:
-        """What answers over these rows, which lie in the space; ``checkpoint`` is called between slices, what it raises ends a pass."""
+        """Answers over these rows, which lie in the space.
+
+        ``checkpoint`` is called between slices, what it raises ends a pass.
+        """
 
 
 class MemoryEngine(Engine):
@@ -90,9 +97,9 @@ class MemoryEngine(Engine):
 class MappedEngine(Engine):
     """Rows in files that are mapped, read part by part through the page cache. A pass reads the next parts ahead.
 
-    ``resident_bytes`` of the rows may stay in the page cache from one pass to the next; None: as many as the system likes. A reader in circles finds
-    none of its rows in a cache that is a little too small, since the oldest leave first. So the first rows stay, and the others leave once they
-    are read.
+    ``resident_bytes`` of the rows may stay in the page cache from one pass to the next; None: as many as the system
+    likes. A reader in circles finds none of its rows in a cache that is a little too small, since the oldest leave
+    first. So the first rows stay, and the others leave once they are read.
     """
 
     name = "mapped"

@@ -1,7 +1,8 @@
 """The loops of core.engine.csr_loops over rows that store every feature: all their values, one row after another.
 
-Number j of a row is multiplied in lane j mod WIDTH. The sum of the lanes, then the bias, then what is left over after the last whole lanes are added
-up. Four rows at a time read a vector once. Each of them is added to the sums in its turn, so it does not matter which rows come together.
+Number j of a row is multiplied in lane j mod WIDTH. The sum of the lanes, then the bias, then what is left over after
+the last whole lanes are added up. Four rows at a time read a vector once. Each of them is added to the sums in its
+turn, so it does not matter which rows come together.
 """
 
 from core.engine.csr_loops import Values, side_of
@@ -13,7 +14,9 @@ from core.numerics.width import WIDTH
 
 @compiled
 def _row_score(values: Values, first: int, vector: Vector, sums: float) -> float:
-    """The product of the row that begins at ``first`` and a vector, bias included, given the ``sums`` of its whole lanes."""
+    """The product of the row that begins at ``first`` and a vector, bias included, given the ``sums`` of its whole
+    lanes.
+    """
     n_features = len(vector) - 1
     score: float = sums + vector[n_features]
     for j in range(n_features - n_features % WIDTH, n_features):
@@ -23,7 +26,7 @@ def _row_score(values: Values, first: int, vector: Vector, sums: float) -> float
 
 @compiled
 def _add_rest(values: Values, first: int, weight: float, out: Vector) -> None:
-    """Add to ``out`` what is left of a row after the last whole lanes, and the bias."""
+    """Add the rest of a row, after the last whole lanes, and the bias to ``out``."""
     n_features = len(out) - 1
     for j in range(n_features - n_features % WIDTH, n_features):
         out[j] += values[first + j] * weight
@@ -52,9 +55,17 @@ def _add(values: Values, row: int, weight: float, out: Vector) -> None:
 
 @compiled
 def _product_of_four(
-    values: Values, rows: tuple[int, int, int, int], n_rows: int, vector: Vector, weights: Vector, scores: Vector, out: Vector
+    values: Values,
+    rows: tuple[int, int, int, int],
+    n_rows: int,
+    vector: Vector,
+    weights: Vector,
+    scores: Vector,
+    out: Vector,
 ) -> None:
-    """``scores = X p`` and ``out += Xᵀ(weights ∘ scores)`` of ``n_rows`` rows, to the bits of one after another; the others of four count 0 times."""
+    """``scores = X p`` and ``out += Xᵀ(weights ∘ scores)`` of ``n_rows`` rows, to the bits of one after another; the
+    others of four count 0 times.
+    """
     n_features = len(vector) - 1
     whole = n_features - n_features % WIDTH
     one, two, three, four = rows[0] * n_features, rows[1] * n_features, rows[2] * n_features, rows[3] * n_features
@@ -86,7 +97,9 @@ def _product_of_four(
 
 
 @compiled
-def product_rows(values: Values, start: int, stop: int, vector: Vector, weights: Vector, scores: Vector, out: Vector) -> None:
+def product_rows(
+    values: Values, start: int, stop: int, vector: Vector, weights: Vector, scores: Vector, out: Vector
+) -> None:
     """See core.engine.csr_loops."""
     one, two, three, four, n_waiting = start, start, start, start, 0
     for i in range(start, stop):
@@ -118,7 +131,9 @@ def adjoint_rows(values: Values, start: int, stop: int, weights: Vector, out: Ve
 
 
 @compiled
-def cut_rows(values: Values, start: int, stop: int, vector: Vector, labels: Vector, weights: Vector, scores: Vector, out: Vector) -> None:
+def cut_rows(
+    values: Values, start: int, stop: int, vector: Vector, labels: Vector, weights: Vector, scores: Vector, out: Vector
+) -> None:
     """See core.engine.csr_loops."""
     for i in range(start, stop):
         scores[i] = _score(values, i, vector)

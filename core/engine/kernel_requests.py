@@ -13,7 +13,8 @@ from core.kernels.gram import Positions, Vector
 class KernelSpec(NamedTuple):
     """A kernel as options name it; gamma may be a rule.
 
-    ``scale`` is taken over the rows that are trained on, ``median`` over all rows of the problem; see core.kernels.gamma.
+    ``scale`` is taken over the rows that are trained on, ``median`` over all rows of the problem; see
+    core.kernels.gamma.
     """
 
     name: Name
@@ -25,7 +26,8 @@ class KernelSpec(NamedTuple):
 class KernelRange(NamedTuple):
     """Requests the RowCache of the rows ``start`` to ``stop``, which all solvers that request it share.
 
-    With ``mean``, weights of shape (stop − start,), their weighted mean in the space of the kernel is one more point behind the rows.
+    With ``mean``, weights of shape (stop − start,), their weighted mean in the space of the kernel is one more point
+    behind the rows.
     """
 
     kernel: KernelSpec
@@ -46,7 +48,8 @@ class KernelSubset(NamedTuple):
 
 
 class KernelRows(NamedTuple):
-    """Requests that the rows of these points be in the cache, at most ``cache.batch_rows`` of them; the answer is None."""
+    """Requests that the rows of these points be in the cache, at most ``cache.batch_rows`` of them; the answer is
+    None."""
 
     cache: RowCache
     positions: Positions
@@ -70,7 +73,10 @@ class KernelScores(NamedTuple):
 
 
 class CheckModelSize(NamedTuple):
-    """Reports the rows of the problem that a model of the present solution would store; the answer is None. Raises ModelTooLarge."""
+    """Reports the rows of the problem that a model of the present solution would store; the answer is None.
+
+    Raises ModelTooLarge.
+    """
 
     rows: Positions
 

@@ -6,7 +6,16 @@ import numpy as np
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelScores, KernelSpec, KernelSubset, KernelSums
+from core.engine.kernel_requests import (
+    CheckModelSize,
+    KernelRange,
+    KernelRequest,
+    KernelRows,
+    KernelScores,
+    KernelSpec,
+    KernelSubset,
+    KernelSums,
+)
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
 from core.kernels.function import Kernel
@@ -14,13 +23,14 @@ from core.kernels.gamma import resolve_kernel
 from core.kernels.gram import Gram, Positions, Vector
 from core.kernels.wide import wide_scores
 from core.problem.result import stored_bytes
-from core.progress import Checkpoint
+from core.progress import Checkpoint, Phase
 
 
 class KernelService:
     """The kernel rows of one matrix, for all solvers that work on it.
 
-    A row cache that several solvers request is made once. ``max_model_bytes`` bounds the model that their solutions make together.
+    A row cache that several solvers request is made once. ``max_model_bytes`` bounds the model that their solutions
+    make together.
     """
 
     def __init__(self, rows: SparseRows, team: Team, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
@@ -28,10 +38,10 @@ class KernelService:
         self._max_model_bytes = max_model_bytes
         self._kernels: dict[tuple[KernelSpec, int, int], Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
-        self._support: dict[str, Positions] = {}
+        self._support: dict[Phase, Positions] = {}
 
-    def answer(self, request: KernelRequest, solver: str) -> RowCache | Vector | None:
-        """The answer to a request of the solver with this name; raises ModelTooLarge."""
+    def answer(self, request: KernelRequest, solver: Phase) -> RowCache | Vector | None:
+        """The answer to a request of the solver that is run for this; raises ModelTooLarge."""
         match request:
             case KernelRange():
                 return self._shared_cache(request)
@@ -49,9 +59,21 @@ class KernelService:
 
     def _shared_cache(self, request: KernelRange) -> RowCache:
         kernel = self._kernel_of(request.kernel, request.start, request.stop)
-        key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes(), request.reproducible)
+        key = (
+            kernel,
+            request.start,
+            request.stop,
+            None if request.mean is None else request.mean.tobytes(),
+            request.reproducible,
+        )
         if key not in self._caches:
-            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._checkpoint, request.reproducible)
+            gram = Gram(
+                self._rows.between(request.start, request.stop),
+                kernel,
+                request.mean,
+                self._checkpoint,
+                request.reproducible,
+            )
             self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._checkpoint)
         return self._caches[key]
 
@@ -66,7 +88,9 @@ class KernelService:
         return Gram(gathered(self._rows, positions, self._checkpoint), kernel, None, self._checkpoint)
 
     def _scores(self, request: KernelScores) -> Vector:
-        """Scores of rows by an expansion; those out of the range of float32 are computed one by one, so that they cost the others nothing."""
+        """Scores of rows by an expansion; those out of the range of float32 are computed one by one, so that they cost
+        the others nothing.
+        """
         kernel, rows, weights, positions = request
         n_support, scores = len(rows), np.zeros(len(positions))
         gram = self._gram(kernel, np.concatenate([rows, positions]))
@@ -80,11 +104,15 @@ class KernelService:
         scores[narrow] = cache.weighted_sum(np.arange(n_support), weights)[n_support:]
         return scores
 
-    def _check_model_size(self, rows: Positions, solver: str) -> None:
+    def _check_model_size(self, rows: Positions, solver: Phase) -> None:
         self._support[solver] = rows
         if self._max_model_bytes is None:
             return
         together = np.unique(np.concatenate(list(self._support.values())))
-        size = stored_bytes(len(together), int((self._rows.indptr[together + 1] - self._rows.indptr[together]).sum()), len(self._support))
+        size = stored_bytes(
+            len(together),
+            int((self._rows.indptr[together + 1] - self._rows.indptr[together]).sum()),
+            len(self._support),
+        )
         if size > self._max_model_bytes:
             raise ModelTooLarge(len(together), size, self._max_model_bytes)

@@ -1,4 +1,6 @@
-"""How mapped rows are read: the parts that come next ahead of time, and parts that do not fit into the page cache only once."""
+"""How mapped rows are read: the parts that come next ahead of time, and parts that do not fit into the page cache only
+once.
+"""
 
 from typing import Protocol
 
@@ -8,7 +10,7 @@ from core.documents.space import Pages
 
 
 class Reading(Protocol):
-    """Told of the rows that a pass will read soon, and of those that it has read."""
+    """Is told of rows before a pass reads them, and after."""
 
     def ahead(self, start: int, stop: int) -> None:
         """Rows ``start`` to ``stop`` will be read soon."""
@@ -33,7 +35,7 @@ RESIDENT: Reading = _Resident()
 
 
 class _Mapped:
-    """Rows in files, of which the first ``resident_bytes`` may stay in the page cache."""
+    """Rows in files; the first ``resident_bytes`` may stay in the page cache."""
 
     def __init__(self, rows: SparseRows, resident_bytes: int | None) -> None:
         arrays = [rows.values] if isinstance(rows, FullRows) else [rows.indices, rows.values]
@@ -57,5 +59,5 @@ class _Mapped:
 
 
 def reading_of(rows: SparseRows, resident_bytes: int | None) -> Reading:
-    """How these rows are read, if they are mapped, of which so many bytes may stay in the page cache."""
+    """The reading of mapped rows, with so many bytes that may stay in the page cache."""
     return _Mapped(rows, resident_bytes)

@@ -1,4 +1,6 @@
-"""The parts into which rows are cut: by their nonzeros and features alone, so that all engines, and all numbers of threads, add up the same sums."""
+"""The parts into which rows are cut: by their nonzeros and features alone, so that all engines, and all numbers of
+threads, add up the same sums.
+"""
 
 import numpy as np
 
@@ -6,7 +8,8 @@ from core.documents.rows import SparseRows
 from core.numerics.width import WIDTH
 
 _PART_NONZEROS, _PART_SHARE = 1 << 16, 12
-"""a part has at least so many nonzeros, and so many for each feature: clearing and adding up its sums must not cost more than reading its rows"""
+"""a part has at least so many nonzeros, and so many for each feature: clearing and adding up its sums must not cost
+more than reading its rows"""
 _MOST_PARTS, _LARGE_PART, _MOST_LARGE_PARTS = 8, 1 << 22, 64
 """parts at most; of large data as many as have some million nonzeros each"""
 _SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
@@ -14,7 +17,9 @@ _SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
 
 
 def parts_of(rows: SparseRows, n_parts: int | None = None) -> list[tuple[int, int]]:
-    """Ranges of rows, in order, that together are all of them, with about the same number of nonzeros each (a row weighs at least one)."""
+    """Ranges of rows, in order, that together are all of them, with about the same number of nonzeros each (a row
+    weighs at least one).
+    """
     count = n_parts or count_of_parts(rows.n_nonzeros, rows.n_features)
     weight = rows.indptr - rows.indptr[0] + np.arange(len(rows.indptr))
     bounds = np.searchsorted(weight, np.linspace(0, weight[-1], count + 1).round())

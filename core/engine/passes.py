@@ -1,8 +1,9 @@
 """Passes over the rows: in parts, shared among threads, one right-hand side or several at a time.
 
-The rows are cut into parts by their nonzeros and features alone (core.engine.parts). Each part has sums of its own, and these are added in the
-order of the parts. So what a pass answers has the same bits whatever the number of threads, and whether its right-hand side goes alone or beside
-others. A part is read in slices, between which the observer is asked. Where rows are mapped files, the parts that come next are read ahead.
+The rows are cut into parts by their nonzeros and features alone (core.engine.parts). Each part has sums of its own, and
+these are added in the order of the parts. So what a pass answers has the same bits whatever the number of threads, and
+whether its right-hand side goes alone or beside others. A part is read in slices, between which the observer is asked.
+Where rows are mapped files, the parts that come next are read ahead.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,14 +28,18 @@ SLICE = 1 << 24
 _SERIAL = 1 << 15
 """nonzeros and rows below which threads cost more than they gain"""
 _BLOCK = 2.5
-"""a pass of a block takes as long as so many passes over all rows of one right-hand side, however few there are in it: measured"""
+"""a pass of a block takes as long as so many passes over all rows of one right-hand side, however few there are in it:
+measured"""
 
 _TILE = 1 << 16
-"""numbers of full rows that several right-hand sides multiply one after another, while they are in the processor's cache"""
+"""numbers of full rows that several right-hand sides multiply one after another, while they are in the processor's
+cache"""
 
 
 class _Workspace(NamedTuple):
-    """The blocks of a pass of several right-hand sides, kept from pass to pass: new pages would cost as much as the pass."""
+    """The blocks of a pass of several right-hand sides, kept from pass to pass: new pages would cost as much as the
+    pass.
+    """
 
     vectors: block_loops.Block
     weights: block_loops.Block
@@ -51,12 +56,17 @@ class _Workspace(NamedTuple):
 class Passes:
     """The passes over one matrix in the address space of this process, with the threads that make them.
 
-    ``checkpoint`` is called between slices, what it raises ends the pass; ``reading`` is told of the rows that are read;
-    ``n_parts`` is for rows that are parts of others.
+    ``checkpoint`` is called between slices, what it raises ends the pass; ``reading`` is told of the rows that are
+    read; ``n_parts`` is for rows that are parts of others.
     """
 
     def __init__(
-        self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint, reading: Reading = RESIDENT, n_parts: int | None = None
+        self,
+        rows: SparseRows,
+        threads: int | None,
+        checkpoint: Checkpoint,
+        reading: Reading = RESIDENT,
+        n_parts: int | None = None,
     ) -> None:
         self._rows, self._checkpoint, self._reading = rows, checkpoint, reading
         self._full = isinstance(rows, FullRows)
@@ -76,18 +86,21 @@ class Passes:
 
     def scores(self, request: Scores, alone: bool = False) -> None:
         """``X p`` on some rows; ``alone``: by the calling thread, while others are at something else."""
-        if alone:
-            for number in range(len(self._slices)):
-                self._read(number, lambda start, stop: self._loops.score_rows(*self._arrays, start, stop, *request))
-        else:
-            self._over_parts(self._slices, lambda start, stop, _: self._loops.score_rows(*self._arrays, start, stop, *request))
+        self._over_parts(
+            self._slices,
+            lambda start, stop, _: self._loops.score_rows(*self._arrays, start, stop, *request),
+            alone=alone,
+        )
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
-        """``sums += Xᵀ weights``; ``alone`` as of scores."""
+        """``sums += Xᵀ weights``; ``alone`` as in scores."""
         weights, sums = request
         if self.reads_few(request):
-            for number in range(len(self._slices)):
-                self._read(number, lambda start, stop: self._loops.adjoint_rows(*self._arrays, start, stop, weights, sums))
+            self._over_parts(
+                self._slices,
+                lambda start, stop, _: self._loops.adjoint_rows(*self._arrays, start, stop, weights, sums),
+                alone=True,
+            )
         else:
             sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
 
@@ -97,7 +110,9 @@ class Passes:
             self.adjoint(request, alone)
 
     def reads_few(self, request: Adjoint) -> bool:
-        """Whether rows are added to the sums one by one: to clear and add up the sums of parts would cost more than to read so few."""
+        """Whether rows are added to the sums one by one: to clear and add up the sums of parts would cost more than to
+        read so few.
+        """
         return bool(np.count_nonzero(request.weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows)
 
     def cut(self, request: Cut) -> Vector:
@@ -117,9 +132,11 @@ class Passes:
         return share(request.weights) * WIDTH < _BLOCK
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several, up to WIDTH to a pass, in which a row and its column indices are read once for all of them.
+        """The same of several, up to WIDTH to a pass, in which a row and its column indices are read once for all of
+        them.
 
-        Alone, each would read the rows with a weight of its own; those that would read fewer than a block costs are read alone.
+        Alone, each would read the rows with a weight of its own; those that would read fewer than a block costs are
+        read alone.
         """
         answers: list[Vector] = []
         for first in range(0, len(requests), WIDTH):
@@ -154,25 +171,36 @@ class Passes:
         )
         self._over_parts(
             self._block_slices,
-            lambda start, stop, part: block_loops.product_rows(*rows.csr, start, stop, space.vectors, space.weights, space.scores, space.sums[part]),
+            lambda start, stop, part: block_loops.product_rows(
+                *rows.csr, start, stop, space.vectors, space.weights, space.scores, space.sums[part]
+            ),
         )
         answers = np.empty((len(requests), length))
         self.side_by_side(
             [partial(block_loops.unpack_sums, space.sums, *span, answers) for span in self._spans(length)]
-            + [partial(block_loops.unpack_scores, space.scores, space.weights, *span, scores) for span in self._spans(rows.n_rows)]
+            + [
+                partial(block_loops.unpack_scores, space.scores, space.weights, *span, scores)
+                for span in self._spans(rows.n_rows)
+            ]
         )
         self._workspace = space
         return list(answers)
 
     def _spans(self, length: int) -> list[tuple[int, int]]:
         """A range in as many spans as there are threads, for work that no sum depends on."""
-        return [(length * span // self.n_threads, length * (span + 1) // self.n_threads) for span in range(self.n_threads)]
+        return [
+            (length * span // self.n_threads, length * (span + 1) // self.n_threads) for span in range(self.n_threads)
+        ]
 
     def _accumulate(self, loop: Any, *arguments: Vector, alone: bool = False) -> Vector:
         """The sums of all parts, added in the order of the parts."""
         if alone:
             return self._accumulate_alone(loop, *arguments)
-        self._over_parts(self._slices, lambda start, stop, part: loop(*self._arrays, start, stop, *arguments, self._sums[part]), self._sums)
+        self._over_parts(
+            self._slices,
+            lambda start, stop, part: loop(*self._arrays, start, stop, *arguments, self._sums[part]),
+            self._sums,
+        )
         return _added(self._sums)
 
     def _accumulate_alone(self, loop: Any, *arguments: Vector) -> Vector:
@@ -180,15 +208,15 @@ class Passes:
         found, sums = np.zeros(self._sums.shape[1]), np.zeros(self._sums.shape[1])
         for number in range(len(self._slices)):
             sums[:] = 0.0
-            self._read(number, lambda start, stop: loop(*self._arrays, start, stop, *arguments, sums))
+            self._read(number, lambda start, stop, _: loop(*self._arrays, start, stop, *arguments, sums))
             found += sums
         return found
 
-    def _read(self, number: int, work: Callable[[int, int], None]) -> None:
+    def _read(self, number: int, work: Callable[[int, int, int], None]) -> None:
         """One part by the calling thread."""
         self._read_ahead(number + 1)
         for start, stop in self._slices[number]:
-            work(start, stop)
+            work(start, stop, number)
             self._reading.behind(start, stop)
             self._checkpoint()
 
@@ -198,10 +226,19 @@ class Passes:
             self._reading.ahead(self._slices[number][0][0], self._slices[number][-1][1])
 
     def _over_parts(
-        self, parts: Sequence[Sequence[tuple[int, int]]], work: Callable[[int, int, int], None], sums: NDArray[np.float64] | None = None
+        self,
+        parts: Sequence[Sequence[tuple[int, int]]],
+        work: Callable[[int, int, int], None],
+        sums: NDArray[np.float64] | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
-        """``work(start, stop, part)`` over the slices of all parts, as many parts at a time as there are threads; the ``sums`` of a part, shape
-        (n_parts, ...), are cleared before it is read."""
+        """``work(start, stop, part)`` over the slices of all parts, as many parts at a time as there are threads; the
+        ``sums`` of a part, shape (n_parts, ...), are cleared before it is read. ``alone``: by the calling thread."""
+        if alone:
+            for number in range(len(parts)):
+                self._read(number, work)
+            return
         ended = False
 
         def checkpoint() -> None:

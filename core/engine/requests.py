@@ -39,7 +39,8 @@ class Adjoints(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Wanted: ``X p`` written to ``scores``; answered with ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score < 1``.
+    """Wanted: ``X p`` written to ``scores``; answered with ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score <
+    1``.
 
     The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
     """

@@ -3,20 +3,20 @@
 from importlib import import_module
 from typing import Protocol, cast
 
-from core.engine.runner import Steps, Sweeper, Vector
+from core.engine.runner import Scheduler, Steps, Vector
 from core.options.base import Options
 from core.problem.problem import Problem
 from core.problem.result import Result
-from core.progress import Observer
+from core.progress import Observer, Phase
 from core.registry import Algorithm
 from core.registry import algorithm as find_algorithm
 
 
 class Solver(Protocol):
-    """Steps towards a Result, to be run by a Sweeper over ``problem.rows``.
+    """Steps towards a Result, to be run by a Scheduler over ``problem.rows``.
 
-    ``init`` is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias last, or scores of all rows,
-    shape (n_rows,).
+    ``init`` is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias
+    last, or scores of all rows, shape (n_rows,).
     """
 
     def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:
@@ -31,9 +31,15 @@ def load(algorithm: Algorithm) -> Solver:
 
 
 def solve(
-    algorithm: str, problem: Problem, options: Options, *, init: Vector | None = None, observer: Observer | None = None, threads: int | None = None
+    algorithm: str,
+    problem: Problem,
+    options: Options,
+    *,
+    init: Vector | None = None,
+    observer: Observer | None = None,
+    threads: int | None = None,
 ) -> Result:
     """Run one solver on one two-class problem, as the options say; raises UnknownAlgorithm."""
     solver = load(find_algorithm(algorithm))
-    with Sweeper(problem.rows, threads=threads, observer=observer) as sweeper:
-        return sweeper.run({"": lambda: solver(problem, options, init)})[0]
+    with Scheduler(problem.rows, threads=threads, observer=observer) as scheduler:
+        return scheduler.run({Phase(): lambda: solver(problem, options, init)})[0]

@@ -1,4 +1,7 @@
-"""Evaluation of predictions: confusion of labels, ranking by scores, reliability of probabilities. Loads with NumPy alone."""
+"""Evaluation of predictions: confusion of labels, ranking by scores, reliability of probabilities.
+
+Loads with NumPy alone.
+"""
 
 from core.evaluation.confusion import Agreement, Confusion
 from core.evaluation.ranking import Ranking, ranked

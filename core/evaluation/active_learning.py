@@ -1,11 +1,12 @@
-"""Active learning: which unlabeled documents to label next. Uncertainty sampling by margins, balanced over the classes that are predicted, and
-representatives of the uncertain ones.
+"""Active learning: which unlabeled documents to label next. Uncertainty sampling by margins, balanced over the classes
+that are predicted, and representatives of the uncertain ones.
 
-Conventions: positions are those of documents in their dataset. A margin is the difference of a document's two likeliest classes, in probability where
-that is known, else in score.
-Sources: Settles, Active learning literature survey, 2009 (margins); Nemhauser, Wolsey & Fisher, An analysis of approximations for maximizing
-submodular set functions, 1978 (the greedy method comes within 1 − 1/e of the best, and within 1/2 where each class has a bound: part II); Minoux,
-Accelerated greedy algorithms for maximizing submodular set functions, 1978 (gains only fall, so that most need not be computed again).
+Conventions: positions are those of documents in their dataset. A margin is the difference of a document's two likeliest
+classes, in probability where that is known, else in score. Sources: Settles, Active learning literature survey, 2009
+(margins); Nemhauser, Wolsey & Fisher, An analysis of approximations for maximizing submodular set functions, 1978 (the
+greedy method comes within 1 − 1/e of the best, and within 1/2 where each class has a bound: part II); Minoux,
+Accelerated greedy algorithms for maximizing submodular set functions, 1978 (gains only fall, so that most need not be
+computed again).
 """
 
 import heapq
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import SparseRows
+from core.documents.rows import SparseRows, unit_rows
 from core.one_vs_rest import labels_of
 
 POOL = 3
@@ -42,7 +43,9 @@ class TopTwo(NamedTuple):
 
 
 def top_two(values: NDArray[np.float64]) -> TopTwo:
-    """By ``values`` of shape (n_rows, n_classes), larger for likelier classes; or of one column, positive for the second of two classes."""
+    """By ``values`` of shape (n_rows, n_classes), larger for likelier classes; or of one column, positive for the
+    second of two classes.
+    """
     first = labels_of(values)
     if values.shape[1] == 1:
         return TopTwo(first, 1 - first, np.abs(values[:, 0]))
@@ -72,7 +75,7 @@ class SmallestMargins:
 
 
 class Balanced(NamedTuple):
-    """Documents of little margin, in an order of which every beginning has the predicted classes as evenly as it can."""
+    """Documents of little margin, ordered so that every beginning has the predicted classes evenly."""
 
     positions: NDArray[np.int64]
     """shape (n,)"""
@@ -99,12 +102,16 @@ class BalancedMargins:
 
     @property
     def balanced(self) -> Balanced:
-        """At most ``most`` documents: the least certain of each class, by their margins, then the second of each class, and so on."""
+        """At most ``most`` documents: the least certain of each class, by their margins, then the second of each class,
+        and so on.
+        """
         pools = [(predicted, pool) for predicted, pool in sorted(self._pools.items())]
         positions = np.concatenate([np.zeros(0, np.int64), *(pool.positions for _, pool in pools)])
         margins = np.concatenate([np.zeros(0), *(pool.margins for _, pool in pools)])
         ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(pool.positions)) for _, pool in pools)])
-        classes = np.repeat([predicted for predicted, _ in pools], [len(pool.positions) for _, pool in pools]).astype(np.intp)
+        classes = np.repeat([predicted for predicted, _ in pools], [len(pool.positions) for _, pool in pools]).astype(
+            np.intp
+        )
         order = np.lexsort((positions, margins, ranks))[: self._most]
         return Balanced(positions[order], classes[order])
 
@@ -112,20 +119,24 @@ class BalancedMargins:
 def has_few_labels(n_left_out: int, n_classes: int) -> bool:
     """Whether a model has too few labels to choose documents, by how many were left out to see whether it is right.
 
-    Of twenty classes, each with one label or two, it is unsure of nearly all documents. What it chose would teach no more of the classes than random
-    documents do, and nothing of how common they are.
+    Of twenty classes, each with one label or two, it is unsure of nearly all documents. What it chose would teach no
+    more of the classes than random documents do, and nothing of how common they are.
     """
     return n_left_out < LABELS_A_CLASS * n_classes
 
 
 def random_share(n: int, share: float) -> int:
-    """How many of ``n`` documents are to be drawn at random: about this share, at least one of four or more unless the share is 0."""
+    """How many of ``n`` documents are to be drawn at random: about this share, at least one of four or more unless the
+    share is 0.
+    """
     # a share such as 0.29 of 100 is a little less in binary
     return max(math.floor(n * share + _ROUNDING), int(share > 0 and n >= _LEAST_MIXED))
 
 
 def interleaved(random: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Both in one order, shape (n_random + n_chosen,), in which the random ones are spread evenly: each beginning has its share of them."""
+    """Both in one order, shape (n_random + n_chosen,), in which the random ones are spread evenly: each beginning has
+    its share of them.
+    """
     n, count = len(random) + len(chosen), max(1, len(random))
     # the first ⌈i n / count⌉ documents have i random ones
     places = -(-np.arange(1, len(random) + 1) * n // count) - 1
@@ -136,7 +147,8 @@ def interleaved(random: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray
 
 
 def comparable(indptr: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
-    """The number of rows at these positions, from the first on, that can be compared with each other by their nonzeros."""
+    """The number of rows at these positions, from the first on, that can be compared with each other by their
+    nonzeros."""
     lengths = indptr[positions + 1] - indptr[positions]
     return int(np.searchsorted(np.cumsum(lengths), MOST_NONZEROS, side="right"))
 
@@ -144,8 +156,8 @@ def comparable(indptr: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
 def representatives(rows: SparseRows, n: int, classes: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
     """Positions of ``n`` rows that represent all of them best, shape (n,); of equal gains the first row is taken.
 
-    Maximises the facility location ``Σ_i max_{j chosen} max(0, cos(x_i, x_j))`` greedily. With ``classes``, shape (n_rows,), it takes as many of each
-    class as the first ``n`` rows have. Takes n_rows² numbers of memory.
+    Maximises the facility location ``Σ_i max_{j chosen} max(0, cos(x_i, x_j))`` greedily. With ``classes``, shape
+    (n_rows,), it takes as many of each class as the first ``n`` rows have. Takes n_rows² numbers of memory.
     """
     left = None if classes is None else np.bincount(classes[:n], minlength=int(classes.max(initial=0)) + 1)
     similar = similarities(rows)
@@ -171,7 +183,7 @@ def representatives(rows: SparseRows, n: int, classes: NDArray[np.intp] | None =
 
 def similarities(rows: SparseRows) -> NDArray[np.float32]:
     """``max(0, cos(x_i, x_j))``, shape (n_rows, n_rows); 0 where a row is empty."""
-    matrix = _unit_rows(rows)
+    matrix = _unit_matrix(rows)
     if matrix.shape[0] * matrix.shape[1] <= _DENSE * matrix.nnz:
         dense = matrix.toarray()
         return np.asarray(np.maximum(dense @ dense.T, 0))
@@ -182,19 +194,10 @@ def similarities(rows: SparseRows) -> NDArray[np.float32]:
     return np.maximum(similar, 0, out=similar)
 
 
-def _unit_rows(rows: SparseRows) -> Any:
+def _unit_matrix(rows: SparseRows) -> Any:
     """The rows as a SciPy matrix without empty columns, each of length 1 unless it is empty."""
     from scipy.sparse import csr_array  # imported at first use: it takes a second
 
-    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-    features, columns = np.unique(rows.indices[first:last], return_inverse=True)
-    indptr = np.asarray(rows.indptr - first)
-    values = rows.values[first:last].astype(np.float64)
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(indptr))
-    # divided by the largest value first: squares of very small or large ones under- or overflow
-    largest = np.zeros(rows.n_rows)
-    np.maximum.at(largest, owners, np.abs(values))
-    values /= np.where(largest > 0, largest, 1.0)[owners]
-    norms = np.sqrt(np.bincount(owners, values**2, rows.n_rows))
-    values /= np.where(norms > 0, norms, 1.0)[owners]
-    return csr_array((values.astype(np.float32), columns.astype(np.int32), indptr), shape=(rows.n_rows, len(features)))
+    unit = unit_rows(rows)
+    features, columns = np.unique(unit.indices, return_inverse=True)
+    return csr_array((unit.values, columns.astype(np.int32), unit.indptr), shape=(rows.n_rows, len(features)))

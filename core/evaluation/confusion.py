@@ -1,8 +1,9 @@
 """The confusion matrix, with accuracy, precision, recall and F1.
 
-Symbols, for a label: ``tp`` documents have it and were given it, ``fp`` were given it and have another, ``fn`` have it and were given another.
-Precision is tp / (tp + fp), recall tp / (tp + fn), F1 their harmonic mean, 2 tp / (2 tp + fp + fn). Where the denominator is 0 the value is NaN:
-the precision of a label that was never given, the recall of one that no document has, the F1 of one that is neither.
+Symbols, for a label: ``tp`` documents have it and were given it, ``fp`` were given it and have another, ``fn`` have it
+and were given another. Precision is tp / (tp + fp), recall tp / (tp + fn), F1 their harmonic mean, 2 tp / (2 tp + fp +
+fn). Where the denominator is 0 the value is NaN: the precision of a label that was never given, the recall of one that
+no document has, the F1 of one that is neither.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 class Agreement(NamedTuple):
-    """Agreement of the labels given with those that documents have; shapes (n_labels,)."""
+    """Agreement of the given labels with the labels of documents; shapes (n_labels,)."""
 
     support: NDArray[np.int64]
     """number of documents that have the label"""
@@ -31,19 +32,23 @@ class Agreement(NamedTuple):
     macro_f1: float
     """mean over the labels that documents have or were given"""
     micro_f1: float
-    """F1 of the sums of tp, fp and fn over all labels: the accuracy, as every document has one label and is given one"""
+    """F1 of the sums of tp, fp and fn over all labels: the accuracy, as every document has one label and is given
+    one"""
 
 
 class Confusion:
     """The confusion matrix, counted batch by batch."""
 
     def __init__(self, n_classes: int) -> None:
-        """``n_classes`` labels can be given; documents may have labels beyond them, whose predictions are all wrong."""
+        """``n_classes`` labels can be given; documents may have labels beyond them, always predicted wrongly."""
         self.counts = np.zeros((n_classes, n_classes), np.int64)
-        """shape (n_labels, n_labels): a row for each label that documents have, a column for each that they were given"""
+        """shape (n_labels, n_labels): a row for each label that documents have, a column for each that they were
+        given"""
 
     def add(self, truth: ClassIndices, answer: ClassIndices) -> None:
-        """Count documents that have the labels ``truth`` and were given ``answer``, each of shape (n_documents,); answers lie below ``n_classes``."""
+        """Count documents that have the labels ``truth`` and were given ``answer``, each of shape (n_documents,);
+        answers lie below ``n_classes``.
+        """
         if not len(truth):
             return
         beyond = int(truth.max()) + 1 - len(self.counts)

@@ -1,8 +1,9 @@
-"""What more labels are likely to bring: the learning curve of the versions of a model, continued.
+"""The likely gain of more labels: the learning curve of the versions of a model, continued.
 
-The error after n labels is ``e (n / now)^-b``: a power law (Cortes, Jackel, Solla, Vapnik & Denker, Learning curves: asymptotic values and rate of
-convergence, 1993). The error now and the rate b have a posterior on a grid, from binomial counts. Before any count, rates are those that the curves
-of the benchmarks have. All versions are measured by the same sample, so the older ones together weigh as much as one of them.
+The error after n labels is ``e (n / now)^-b``: a power law (Cortes, Jackel, Solla, Vapnik & Denker, Learning curves:
+asymptotic values and rate of convergence, 1993). The error now and the rate b have a posterior on a grid, from binomial
+counts. Before any count, rates are those that the curves of the benchmarks have. All versions are measured by the same
+sample, so the older ones together weigh as much as one of them.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,10 @@ class Forecast(NamedTuple):
 
 
 def forecast(points: Sequence[Point], more: int) -> Forecast | None:
-    """The error after ``more`` labels than the version that learned from the most has; None if no version is measured and has learned from labels."""
+    """The error after ``more`` labels than the version that learned from the most has;
+
+    None if no version is measured and has learned from labels.
+    """
     measured = [point for point in points if point.labels and point.learned]
     if not measured:
         return None
@@ -57,11 +61,15 @@ def forecast(points: Sequence[Point], more: int) -> Forecast | None:
     factors = exp(-rates * log_of((newest.learned + more) / newest.learned))
     later = np.outer(factors, errors)
     scattered = np.minimum(np.multiply.outer(exp(_SCATTER * _NODES), later), 1.0)
-    low, high = _quantiles(scattered.ravel(), np.multiply.outer(_NODE_WEIGHTS, weights).ravel(), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    low, high = _quantiles(
+        scattered.ravel(), np.multiply.outer(_NODE_WEIGHTS, weights).ravel(), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2)
+    )
     return Forecast(float((weights * errors).sum()), float((weights * later).sum()), low, high)
 
 
-def _posterior(measured: Sequence[Point], newest: Point, rates: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _posterior(
+    measured: Sequence[Point], newest: Point, rates: NDArray[np.float64], errors: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Probability of each rate with each error now, shape (n_rates, n_errors)."""
     logs = np.repeat((-0.5 * ((rates - _MEAN_RATE) / _RATE_DEVIATION) ** 2)[:, None], len(errors), axis=1)
     for point in measured:
@@ -73,7 +81,9 @@ def _posterior(measured: Sequence[Point], newest: Point, rates: NDArray[np.float
     return np.asarray(found / found.sum())
 
 
-def _quantiles(values: NDArray[np.float64], weights: NDArray[np.float64], shares: tuple[float, float]) -> tuple[float, float]:
+def _quantiles(
+    values: NDArray[np.float64], weights: NDArray[np.float64], shares: tuple[float, float]
+) -> tuple[float, float]:
     order = np.argsort(values, kind="stable")
     summed = np.cumsum(weights[order])
     places = np.minimum(np.searchsorted(summed, shares), len(values) - 1)

@@ -1,18 +1,22 @@
-"""What a random sample says of a proportion: the exact interval, and how far a ranking can be trusted.
+"""Proportions by random samples: exact intervals and tests, trust in a ranking, and the labels that a test needs.
 
-Sources: Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934; Angelopoulos, Bates, Candès,
-Jordan & Lei, Learn then test, 2021 (fixed-sequence testing with several starts).
+Sources: Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934;
+Angelopoulos, Bates, Candès, Jordan & Lei, Learn then test, 2021 (fixed-sequence testing with several starts).
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.binomial import LEVEL, binomial_tail
+from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail
 from core.numerics.elementary import log_of
 
+_EXACT = 1_000
+"""number of labels to come up to which the binomial distribution is summed; beyond, the normal one is as close as the
+question deserves"""
 _STEPS = 60
 _STARTS = 2
 
@@ -25,12 +29,35 @@ class Interval(NamedTuple):
 
 
 def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """The exact interval for ``successes`` of ``n``: it misses the proportion with a probability of at most ``level``, half of it on either side."""
+    """The exact interval for ``successes`` of ``n``: it misses the proportion with a probability of at most ``level``,
+    half of it on either side.
+    """
     if n == 0:
         return Interval(0.0, 1.0)
     low = 0.0 if successes == 0 else _root(lambda p: binomial_tail(successes, n, p) - level / 2)
     high = 1.0 if successes == n else _root(lambda p: level / 2 - 1 + binomial_tail(successes + 1, n, p))
     return Interval(low, high)
+
+
+LEAST_DISCORDANT = 5
+"""least number of discordant documents that can be evidence: with fewer not even all of one sort have a probability
+below ``LEVEL``"""
+
+
+def sign_test(gained: int, lost: int) -> float:
+    """P-value of the exact one-sided test: at most ``gained`` heads among ``gained + lost`` tosses of a fair coin.
+
+    It compares two classifiers on the same documents. Only discordant documents count, on which one is right and the
+    other is not: were both as good, each of these would favour either with probability 1/2.
+    """
+    return binomial_tail(lost, gained + lost, 0.5)
+
+
+def is_worse(gained: int, lost: int) -> bool:
+    """Whether a classifier that alone is right on ``gained`` documents, and alone wrong on ``lost``, is worse than the
+    other.
+    """
+    return gained + lost >= LEAST_DISCORDANT and sign_test(gained, lost) < LEVEL
 
 
 class Promise(NamedTuple):
@@ -49,13 +76,17 @@ def fewest_labels(precision: float, level: float = LEVEL) -> int:
     return int(np.ceil(log_of(level / _STARTS) / log_of(precision)))
 
 
-def promise(confidences: NDArray[np.floating], right: NDArray[np.bool_], precision: float, level: float = LEVEL) -> Promise | None:
-    """The largest part of the documents, by confidence, of which at least ``precision`` are right; None if the sample cannot support it.
+def promise(
+    confidences: NDArray[np.floating], right: NDArray[np.bool_], precision: float, level: float = LEVEL
+) -> Promise | None:
+    """The largest part of the documents, by confidence, with at least ``precision`` right; None without support by the
+    sample.
 
-    ``confidences`` and ``right`` are of a random sample that the model was not told, shape (n,) each. What is promised is false with a probability of
-    at most ``level``. The parts are those above the confidence of one document of the sample. From either of two starts they are tested one after the
-    other, from the surest to all, each at level / 2, until one fails. A part and its size depend on no label, and given the document that bounds it
-    those above it are a random sample of the part: so each test is an exact binomial one, and none need be paid for but the starts.
+    ``confidences`` and ``right`` are of a random sample that the model was not told, shape (n,) each. What is promised
+    is false with a probability of at most ``level``. The parts are those above the confidence of one document of the
+    sample. From either of two starts they are tested one after the other, from the surest to all, each at level / 2,
+    until one fails. A part and its size depend on no label, and given the document that bounds it those above it are a
+    random sample of the part: so each test is an exact binomial one, and none need be paid for but the starts.
     """
     order = np.argsort(-confidences, kind="stable")
     ordered, wrong = confidences[order], np.cumsum(~right[order])
@@ -71,6 +102,25 @@ def promise(confidences: NDArray[np.floating], right: NDArray[np.bool_], precisi
     if not best:
         return None
     return Promise(None if best == len(ordered) else float(ordered[best]), best, int(wrong[best - 1]))
+
+
+def labels_needed(labels: int, right: int, by_chance: float, further: float) -> int | None:
+    """Least number of labels left out, in all, that distinguish a model from one that is right on a share
+    ``by_chance``.
+
+    It is right on ``right`` of ``labels`` so far, and on a share ``further`` of those to come. The test is binomial and
+    one-sided: so many are right by chance with a probability below ``LEVEL``. None if ``further`` is not above chance.
+    """
+    if further <= by_chance:
+        return None
+    for n in range(max(1, labels), labels + _EXACT + 1):
+        if binomial_tail(right + round(further * (n - labels)), n, by_chance) < LEVEL:
+            return n
+    # of n labels, right + further (n - labels) - by_chance n = quantile · sqrt(by_chance (1 - by_chance) n): quadratic
+    # in sqrt(n)
+    gain, spread = further - by_chance, QUANTILE * math.sqrt(by_chance * (1 - by_chance))
+    root = (spread + math.sqrt(spread * spread + 4 * gain * (further * labels - right))) / (2 * gain)
+    return math.ceil(root * root)
 
 
 def _supported(errors: int, n: int, precision: float, level: float) -> bool:

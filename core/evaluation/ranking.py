@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 
 class Ranking(NamedTuple):
-    """A ranking, from the top down, at the runs of equal scores that have documents of the class; there is at least one.
+    """A ranking, from the top down, at the runs of equal scores that have documents of the class; there is at least
+    one.
 
     Shapes (n_runs,).
     """
@@ -24,9 +25,11 @@ class Ranking(NamedTuple):
 
     @property
     def break_even(self) -> float:
-        """Break-even point: the precision where it equals the recall, among the top documents, as many as are of the class.
+        """Break-even point: the precision where it equals the recall, among the top documents, as many as are of the
+        class.
 
-        If these end within a run of equal scores, the run counts by its share of the class: the mean over all its orders.
+        If these end within a run of equal scores, the run counts by its share of the class: the mean over all its
+        orders.
         """
         n_positive = int(self.hits[-1])
         run = int(np.searchsorted(self.taken, n_positive))
@@ -41,7 +44,9 @@ class Ranking(NamedTuple):
         return float((added * (self.hits / self.taken)).sum() / self.hits[-1])
 
     def curve(self, most: int) -> NDArray[np.float64]:
-        """At most ``most`` points of the precision by recall, shape (n_points, 2), recall first: where evenly spaced numbers of hits are reached."""
+        """At most ``most`` points of the precision by recall, shape (n_points, 2), recall first: where evenly spaced
+        numbers of hits are reached.
+        """
         n_positive = int(self.hits[-1])
         wanted = np.linspace(1, n_positive, min(most, n_positive)).round()
         runs = np.unique(np.searchsorted(self.hits, wanted))
@@ -49,9 +54,11 @@ class Ranking(NamedTuple):
 
 
 def ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Ranking | None:
-    """The ranking by scores, highest first, with the documents of the class ``positive``, both of shape (n_documents,); None if none is positive.
+    """The ranking by scores, highest first, with the documents of the class ``positive``, both of shape (n_documents,);
+    None if none is positive.
 
-    Sorting scores takes a third of the time of sorting positions by them; the places of the class's scores are then looked up.
+    Sorting scores takes a third of the time of sorting positions by them; the places of the class's scores are then
+    looked up.
     """
     if not positive.any():
         return None

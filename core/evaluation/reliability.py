@@ -1,4 +1,9 @@
-"""Reliability of probabilities: calibration error, Brier score, log loss. Of the documents given a class with 80 %, 80 % should be of it."""
+"""Reliability of probabilities: calibration error, Brier score, log loss; and labels to doubt by them.
+
+Of the documents given a class with 80 %, 80 % should be of it. Source of the doubts: Northcutt, Jiang & Chuang,
+Confident learning: estimating uncertainty in dataset labels, 2021 (predictions out of sample; here ranked by the margin
+between the label and the likeliest other one).
+"""
 
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +16,7 @@ _LEAST = float(np.finfo(np.float64).eps)
 
 
 class Bin(NamedTuple):
-    """The documents whose likeliest class has a probability from ``start`` to ``end``; the means are NaN where there are none."""
+    """The documents whose likeliest class has a probability from ``start`` to ``end``; no documents have NaN means."""
 
     start: float
     end: float
@@ -74,5 +79,18 @@ class Reliability:
     def bins(self) -> list[Bin]:
         """All BINS bins, from 0 to 1."""
         counts = np.where(self._counts > 0, self._counts, np.nan)
-        means = zip(self._counts.tolist(), (self._confidence / counts).tolist(), (self._hits / counts).tolist(), strict=True)
+        means = zip(
+            self._counts.tolist(), (self._confidence / counts).tolist(), (self._hits / counts).tolist(), strict=True
+        )
         return [Bin(place / BINS, (place + 1) / BINS, *found) for place, found in enumerate(means)]
+
+
+def doubtful(probabilities: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+    """The rows with a likelier class than the label, shape (n_doubtful,), the largest margin first, of equals the first
+    row.
+
+    ``probabilities`` have shape (n, n_classes), ``labels`` are class indices, shape (n,).
+    """
+    margins = probabilities[np.arange(len(labels)), labels] - probabilities.max(axis=1, initial=0.0)
+    rows = np.flatnonzero(margins < 0)
+    return rows[np.argsort(margins[rows], kind="stable")]

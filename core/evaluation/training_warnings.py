@@ -1,4 +1,6 @@
-"""Warnings about a finished training: solves cut short, time that was over, values that do not suit, one class for all documents."""
+"""Warnings about a finished training: solves cut short, time that was over, values that do not suit, one class for all
+documents.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,16 +13,31 @@ from core.errors import MessageNames
 from core.options.base import Options
 from core.problem.result import Status
 
+_NAMED = 10
+"""classes that a warning names"""
+RANDOM_LABELS = 30
+"""labels of documents drawn at random that settle what is a guess"""
 _EXPECTED = 3.0
-"""documents of other classes from which on one class for all is no chance: were they as frequent, there would be none once in twenty times"""
+"""documents of other classes from which on one class for all is no chance: were they as frequent, there would be none
+once in twenty times"""
 
 
-def scale_warnings(options: Options, statuses: Sequence[Status], scale: ValueScale, names: MessageNames, n_labeled: int) -> list[str]:
-    """What to say of solves that ended at their limit, or else of values that do not suit the options; ``statuses`` are those of all solves."""
+def scale_warnings(
+    options: Options, statuses: Sequence[Status], scale: ValueScale, names: MessageNames, n_labeled: int
+) -> list[str]:
+    """Warnings about solves that ended at their limit, or else about values that do not suit the options.
+
+    ``statuses`` are those of all solves.
+    """
     short = sum(status is Status.ITERATION_LIMIT for status in statuses)
-    remedy = scale.remedy(names) if options.depends_on_scale or (scale.dominated and not options.rescales_features) else None
+    remedy = (
+        scale.remedy(names) if options.depends_on_scale or (scale.dominated and not options.rescales_features) else None
+    )
     if short:
-        return [f"{short} of {len(statuses)} two-class problems ended at the iteration limit; {remedy or options.limit_remedy}"]
+        return [
+            f"{short} of {len(statuses)} two-class problems ended at the iteration limit; "
+            f"{remedy or options.limit_remedy}"
+        ]
     if remedy is not None and options.hardly_learns(scale.length, n_labeled):
         return [f"with these options the model hardly depends on the documents; {remedy}"]
     return [remedy] if remedy is not None and scale.dominated else []
@@ -33,10 +50,11 @@ def one_class_warnings(
     fractions: NDArray[np.float64] | None,
     remedy: str,
 ) -> list[str]:
-    """What to say where all unlabeled documents are ``given`` one class, positions in ``classes``, which is not to be expected.
+    """Warnings where all unlabeled documents are ``given`` one class, against expectation.
 
-    ``labeled`` are the classes of the labeled documents. ``fractions``, shape (n_classes,), are those of the unlabeled ones where their owner knows
-    them: one class for all is then right if they leave next to nothing for the others. ``remedy`` is what else to try, as the end of a sentence.
+    ``labeled`` are the classes of the labeled documents. ``fractions``, shape (n_classes,), are those of the unlabeled
+    ones where their owner knows them: one class for all is then right if they leave next to nothing for the others.
+    ``remedy`` is what else to try, as the end of a sentence.
     """
     if not len(given) or len(classes) < 2 or (given != given[0]).any():
         return []
@@ -47,15 +65,31 @@ def one_class_warnings(
     others = int(counts.sum() - counts[given[0]])
     which = f"of class {str(classes[1 - given[0]])!r}" if len(classes) == 2 else "of other classes"
     found = (
-        f"all {len(given):,} unlabeled documents get class {str(classes[given[0]])!r}, though {others:,} of {int(counts.sum()):,} labels are {which}"
+        f"all {len(given):,} unlabeled documents get class {str(classes[given[0]])!r}, though {others:,} of "
+        f"{int(counts.sum()):,} labels are {which}"
     )
     return [f"{found}: the model tells no classes apart; label more documents {which}, or {remedy}"]
 
 
+def fraction_warnings(report: Mapping[str, Any] | None) -> list[str]:
+    """Which classes have fractions that hang on a guess, by the report of a training."""
+    guessed = (report or {}).get("fractions", {}).get("guessed", [])
+    if not guessed:
+        return []
+    named = ", ".join(map(repr, guessed[:_NAMED])) + (", …" if len(guessed) > _NAMED else "")
+    return [
+        f"how frequent these classes are is a guess: {named}; some {RANDOM_LABELS} labels of documents drawn at random "
+        "would settle it, or class_fractions, where they are known"
+    ]
+
+
 def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
-    """What became of a budget of seconds, by the report of a training, if the budget did not suffice."""
+    """Warnings about a budget of seconds that did not suffice, by the report of a training."""
     time = (report or {}).get("time")
     if time is None or (time["all_methods_tried"] and time["solved"]):
         return []
     missed = "the model was solved to its tolerance" if time["all_methods_tried"] else "all methods were tried"
-    return [f"{time['seconds']:g} seconds were over before {missed}: with more seconds, or without a bound, the model may err less"]
+    return [
+        f"{time['seconds']:g} seconds were over before {missed}: with more seconds, or without a bound, the "
+        "model may err less"
+    ]

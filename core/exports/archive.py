@@ -1,4 +1,5 @@
-"""An archive of a model that predicts with NumPy alone: its arrays, its meaning as JSON, and ``predict.py``, which reads both.
+"""An archive of a model that predicts with NumPy alone: its arrays, its meaning as JSON, and ``predict.py``, which
+reads both.
 
 The archive is a ZIP file that Python runs and imports from as it is.
 """

@@ -1,7 +1,9 @@
-"""The linear part of a model as an ONNX graph: rows in the columns of the model in; scores, probabilities and labels out.
+"""The linear part of a model as an ONNX graph: rows in the columns of the model in; scores, probabilities and labels
+out.
 
-Input ``X``: float32, shape (n, n_features). Outputs: ``scores``, float64, shape (n, n_columns); of a model that is calibrated ``probabilities``,
-float64, shape (n, n_classes); ``label``, shape (n,), strings or int64. Numbers are float64 inside, as in the service.
+Input ``X``: float32, shape (n, n_features). Outputs: ``scores``, float64, shape (n, n_columns); of a model that is
+calibrated ``probabilities``, float64, shape (n, n_classes); ``label``, shape (n,), strings or int64. Numbers are
+float64 inside, as in the service.
 """
 
 import json
@@ -11,7 +13,18 @@ from typing import IO, Any
 import numpy as np
 
 from core.errors import HalfmoonError
-from core.exports.onnx_graph import DOUBLE, FLOAT, INT64, STRING, GraphTooLarge, graph_input, graph_output, node, onnx_file, tensor
+from core.exports.onnx_graph import (
+    DOUBLE,
+    FLOAT,
+    INT64,
+    STRING,
+    GraphTooLarge,
+    graph_input,
+    graph_output,
+    node,
+    onnx_file,
+    tensor,
+)
 from core.exports.protobuf import Message, message, number, text
 from core.models.linear import LinearModel
 from core.models.model import Model
@@ -31,11 +44,15 @@ def write_onnx(model: Model, about: Mapping[str, Any], file: IO[bytes]) -> None:
         raise NotExportable("a kernel model has no linear part that ONNX could hold; use format=numpy")
     if model.n_features > _MOST_COLUMNS:
         raise NotExportable(f"X would have {model.n_features} columns, and ONNX knows no sparse rows; use format=numpy")
-    meta = {name: each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for name, each in about.items()}
+    meta = {
+        name: each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for name, each in about.items()
+    }
     try:
         pieces = onnx_file("classifier", _parts(model), meta)
     except GraphTooLarge:
-        raise NotExportable("the weights take more than 2 GiB, the most that an ONNX file holds; use format=numpy") from None
+        raise NotExportable(
+            "the weights take more than 2 GiB, the most that an ONNX file holds; use format=numpy"
+        ) from None
     for piece in pieces:
         file.write(piece)
 
@@ -85,7 +102,9 @@ def _probability_nodes(model: LinearModel) -> Iterator[Message]:
 
 
 def _label_nodes(model: LinearModel) -> Iterator[Message]:
-    """The likeliest class, or by scores alone where there are no probabilities: the second of two if its score is above 0."""
+    """The likeliest class, or by scores alone where there are no probabilities: the second of two if its score is above
+    0.
+    """
     yield _classes(model.classes)
     if len(model.classes) == 2 and model.calibration is None:
         yield tensor("zero", np.array([0.0]))
@@ -101,4 +120,6 @@ def _label_nodes(model: LinearModel) -> Iterator[Message]:
 def _classes(classes: Sequence[str | int]) -> Message:
     if isinstance(classes[0], int):
         return tensor("classes", np.array(classes, np.int64))
-    return message(5, number(1, len(classes)), number(2, STRING), *(text(6, str(each)) for each in classes), text(8, "classes"))
+    return message(
+        5, number(1, len(classes)), number(2, STRING), *(text(6, str(each)) for each in classes), text(8, "classes")
+    )

@@ -1,4 +1,4 @@
-"""Graphs in ONNX: what their nodes, tensors and values are made of, and the file around them.
+"""Graphs in ONNX: nodes, tensors, values, and the file around them.
 
 Source: onnx.proto of ONNX 1.12, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 """
@@ -63,5 +63,11 @@ def onnx_file(name: str, parts: Sequence[Message], about: Mapping[str, str] | No
     if size_of(graph) > _MOST_BYTES:
         raise GraphTooLarge
     properties = [message(14, text(1, key), text(2, value)) for key, value in (about or {}).items()]
-    whole = [number(1, _IR_VERSION), text(2, "halfmoon"), message(8, number(2, _OPERATORS)), message(7, graph), *properties]
+    whole = [
+        number(1, _IR_VERSION),
+        text(2, "halfmoon"),
+        message(8, number(2, _OPERATORS)),
+        message(7, graph),
+        *properties,
+    ]
     return [piece for part in whole for piece in part]

@@ -8,7 +8,8 @@
     classifier.predict(["The visitors came late."])
     classifier.predict_proba([{"text": "The visitors came late."}])
 
-On the command line: ``python tickets-3.zip documents.ndjson`` (or ``.csv`` with a column ``text``, or lines of text on the standard input).
+On the command line: ``python tickets-3.zip documents.ndjson`` (or ``.csv`` with a column ``text``, or lines of text on
+the standard input).
 """
 
 import csv
@@ -31,6 +32,7 @@ _DOCUMENTS = 1000
 """documents that the command line reads at once"""
 _LEAST = 1e-12
 _DENSE = "vector"
+_FIELDS = ("text", "features", "indices", "values", "vector", "vectors")
 
 
 class Rows(NamedTuple):
@@ -41,20 +43,36 @@ class Rows(NamedTuple):
     values: Any
     n_columns: int
 
+    @classmethod
+    def of(cls, owners: Any, indices: Any, values: Any, n_rows: int, n_columns: int) -> "Rows":
+        """Rows of values, in the order of their ``owners``, the number of the row of each."""
+        ends = np.cumsum(np.bincount(owners, minlength=n_rows))
+        return cls(np.concatenate([[0], ends]).astype(np.int64), indices, values, n_columns)
+
     @property
     def n_rows(self) -> int:
         """Number of documents."""
         return len(self.indptr) - 1
 
+    @property
+    def owners(self) -> Any:
+        """The number of the row of each value."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+
+    def between(self, start: int, stop: int) -> "Rows":
+        """The rows ``start`` to ``stop``."""
+        own, first = slice(int(self.indptr[start]), int(self.indptr[stop])), self.indptr[start]
+        return Rows(self.indptr[start : stop + 1] - first, self.indices[own], self.values[own], self.n_columns)
+
     def dense(self) -> Any:
-        """The same as a matrix of float32, shape (n_rows, n_columns): what the ONNX graph of the same version takes as X."""
+        """The rows as a matrix of float32, shape (n_rows, n_columns): the X of the ONNX graph of the same version."""
         found = np.zeros((self.n_rows, self.n_columns), np.float32)
-        found[np.repeat(np.arange(self.n_rows), np.diff(self.indptr)), self.indices] = self.values
+        found[self.owners, self.indices] = self.values
         return found
 
 
 def load(path: str | Path | None = None) -> "Classifier":
-    """The classifier in an archive, or in the folder that it was unpacked into; by default the one that this file came with."""
+    """The classifier in an archive, or in the folder that it was unpacked into; by default that of this file."""
     where = Path(__file__).parent if path is None else Path(path)
     if where.is_dir():
         return Classifier(lambda name: (where / name).read_bytes())
@@ -65,23 +83,28 @@ def load(path: str | Path | None = None) -> "Classifier":
 class Classifier:
     """A version of a model.
 
-    Documents are texts, or dicts as the service takes them: ``text``, ``features`` (values by name), ``indices`` with ``values``, ``vector``, or
-    ``vectors`` by name. Where documents are vectors, a matrix of shape (n, n_features) or a CSR matrix of SciPy serves as well.
+    Documents are texts, or dicts as the service takes them: ``text``, ``features`` (values by name), ``indices`` with
+    ``values``, ``vector``, or ``vectors`` by name. Where documents are vectors, a matrix of shape (n, n_features) or a
+    CSR matrix of SciPy serves as well.
     """
 
     def __init__(self, read: Any) -> None:
         self.meta = json.loads(read("model.json"))
-        self.arrays = {name: np.load(BytesIO(read(f"arrays/{name}.npy")), allow_pickle=False) for name in self.meta["arrays"]}
+        self.arrays = {
+            name: np.load(BytesIO(read(f"arrays/{name}.npy")), allow_pickle=False) for name in self.meta["arrays"]
+        }
         self.classes: list[Any] = self.meta["classes"]
         if self.meta["family"] == "linear":  # a row of zeros for all features that training never saw
-            self._coefficients = np.vstack([self.arrays["coefficients"], np.zeros((1, self.arrays["coefficients"].shape[1]))])
+            self._coefficients = np.pad(self.arrays["coefficients"], ((0, 1), (0, 0)))
         self._vocabulary = _vocabulary(self.meta["vocabulary"], self.arrays)
 
     def rows(self, documents: Any) -> Rows:
-        """The documents in the columns of the model; what it does not know is left out."""
+        """The documents in the columns of the model, without features that it does not know."""
         if not isinstance(documents, (list, tuple)):
             return _matrix_rows(documents, self._vocabulary.n_columns)
-        return _read_documents(self._vocabulary, [{"text": each} if isinstance(each, str) else each for each in documents])
+        named = [{"text": each} if isinstance(each, str) else each for each in documents]
+        contents = [self._vocabulary.content(place, _parts_of(place, each)) for place, each in enumerate(named)]
+        return self._vocabulary.read(contents)
 
     def decision_function(self, documents: Any) -> Any:
         """Scores, shape (n, n_columns): of two classes one column, positive for the second; of more a column each."""
@@ -99,7 +122,7 @@ class Classifier:
         return self.predict_all(documents)[0]
 
     def predict_all(self, documents: Any) -> tuple[list[Any], Any, Any]:
-        """The likeliest class of each document, its scores, and the probabilities: None if the model is not calibrated."""
+        """The likeliest classes, the scores, and the probabilities or None if the model is not calibrated."""
         scores = self.decision_function(documents)
         likely = self._probabilities(scores) if "calibration" in self.meta else None
         if len(self.classes) == 1:
@@ -120,89 +143,97 @@ class Classifier:
 
     def _linear_scores(self, rows: Rows) -> Any:
         scores = np.zeros((rows.n_rows, self._coefficients.shape[1]))
-        for start, stop in _spans(rows, self._coefficients.shape[1]):
-            part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
-            terms = self._coefficients[_positions(self.arrays["features"], rows.indices[part])] * rows.values[part, None]
-            filled = np.flatnonzero(np.diff(rows.indptr[start : stop + 1]))
+        start, ends = 0, rows.indptr + _BLOCK // self._coefficients.shape[1]
+        while start < rows.n_rows:
+            stop = max(start + 1, int(np.searchsorted(rows.indptr, ends[start], "right")) - 1)
+            part = rows.between(start, stop)
+            terms = self._coefficients[_positions(self.arrays["features"], part.indices)] * part.values[:, None]
+            filled = np.flatnonzero(np.diff(part.indptr))
             if len(filled):
-                scores[start + filled] = np.add.reduceat(terms, rows.indptr[start + filled] - part.start, axis=0)
+                scores[start + filled] = np.add.reduceat(terms, part.indptr[filled], axis=0)
+            start = stop
         return scores + self.arrays["intercepts"]
 
     def _kernel_scores(self, rows: Rows) -> Any:
-        """Scores of some rows at a time. Support rows are multiplied as dense ones if they are almost full, else by their values."""
+        """Scores of some rows at a time, in which features that training never saw have a column of their own."""
         features, weights, centre = self.arrays["features"], self.arrays["weights"], self.arrays.get("centre")
         scales = np.append(self.arrays.get("scales", np.ones(len(features))), 0.0)
+        support = Rows(self.arrays["indptr"], self.arrays["indices"], self.arrays["values"], len(features))
+        full: Any = None if centre is None else support.dense() - centre
         scores = np.empty((rows.n_rows, weights.shape[1]))
-        height = max(1, _BLOCK // (1 + max(len(features), len(weights), len(self.arrays["values"]) if centre is None else 0)))
+        height = max(1, _BLOCK // (1 + max(len(features), len(weights), len(support.values) if centre is None else 0)))
         for start in range(0, rows.n_rows, height):
-            part = slice(int(rows.indptr[start]), int(rows.indptr[stop := min(start + height, rows.n_rows)]))
-            dense = np.zeros((stop - start, len(features) + 1))  # its last column: features that training never saw
-            which = np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))
-            columns = _positions(features, rows.indices[part])
-            dense[which, columns] = (rows.values[part] * scales[columns]).astype(np.float32)
-            products, left, right = self._sparse_products(dense[:, :-1]) if centre is None else self._dense_products(dense[:, :-1] - centre)
-            scores[start:stop] = _kernel_values(self.meta["kernel"], products, left, right) @ weights
+            part = rows.between(start, min(start + height, rows.n_rows))
+            columns = _positions(features, part.indices)
+            scaled = part._replace(indices=columns, values=part.values * scales[columns], n_columns=len(scales))
+            dense = scaled.dense()[:, :-1].astype(np.float64)
+            if centre is None:
+                products, squares = _sparse_products(dense, support)
+            else:
+                dense -= centre
+                products, squares = dense @ full.T, (full**2).sum(axis=1)
+            values = _kernel_values(self.meta["kernel"], products, (dense**2).sum(axis=1), squares)
+            scores[start : start + height] = values @ weights
         return scores + self.arrays["intercepts"]
 
-    def _dense_products(self, dense: Any) -> tuple[Any, Any, Any]:
-        """Inner products with the support rows, and the squares of both, all less the centre."""
-        indptr, n_support = self.arrays["indptr"], len(self.arrays["weights"])
-        products, squares = np.empty((len(dense), n_support)), np.empty(n_support)
-        height = max(1, _BLOCK // max(1, dense.shape[1]))
-        for start in range(0, n_support, height):
-            stop = min(start + height, n_support)
-            tile, part = np.zeros((stop - start, dense.shape[1])), slice(int(indptr[start]), int(indptr[stop]))
-            which = np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))
-            tile[which, self.arrays["indices"][part]] = self.arrays["values"][part]
-            tile -= self.arrays["centre"]
-            products[:, start:stop], squares[start:stop] = dense @ tile.T, (tile**2).sum(axis=1)
-        return products, (dense**2).sum(axis=1), squares
 
-    def _sparse_products(self, dense: Any) -> tuple[Any, Any, Any]:
-        """Inner products with the support rows, and the squares of both."""
-        indptr, values = self.arrays["indptr"], self.arrays["values"].astype(np.float64)
-        filled, lengths = np.flatnonzero(np.diff(indptr)), np.diff(indptr)
-        products = np.zeros((len(dense), len(lengths)))
-        if len(filled):
-            products[:, filled] = np.add.reduceat(dense[:, self.arrays["indices"]] * values, indptr[filled], axis=1)
-        squares = np.bincount(np.repeat(np.arange(len(lengths)), lengths), values**2, len(lengths))
-        return products, (dense**2).sum(axis=1), squares
+def _sparse_products(dense: Any, support: Rows) -> tuple[Any, Any]:
+    """Inner products with the support rows, and the squares of these rows."""
+    values, filled = support.values.astype(np.float64), np.flatnonzero(np.diff(support.indptr))
+    products = np.zeros((len(dense), support.n_rows))
+    if len(filled):
+        products[:, filled] = np.add.reduceat(dense[:, support.indices] * values, support.indptr[filled], axis=1)
+    return products, np.bincount(support.owners, values**2, support.n_rows)
 
 
 def _kernel_values(kernel: Mapping[str, Any], products: Any, left: Any, right: Any) -> Any:
     if kernel["name"] == "rbf":
         return np.exp(-kernel["gamma"] * np.maximum(left[:, None] + right - 2.0 * products, 0.0))
-    return products if kernel["name"] == "linear" else (kernel["gamma"] * products + kernel["coef0"]) ** kernel["degree"]
+    if kernel["name"] == "linear":
+        return products
+    return (kernel["gamma"] * products + kernel["coef0"]) ** kernel["degree"]
 
 
 def _positions(features: Any, indices: Any) -> Any:
-    """Positions of features among those that training saw; their number where it did not."""
+    """Positions of features among the features of training; their number for a feature beyond them."""
     if not len(features):
         return np.zeros(len(indices), int)
-    at = np.searchsorted(features, indices)
-    return np.where(features.take(at, mode="clip") == indices, at, len(features))
-
-
-def _spans(rows: Rows, width: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows whose products take little memory; a single row may have more."""
-    start = 0
-    while start < rows.n_rows:
-        stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + _BLOCK // width, "right")) - 1)
-        yield start, stop
-        start = stop
+    places = np.searchsorted(features, indices)
+    return np.where(features.take(places, mode="clip") == indices, places, len(features))
 
 
 class _Columns:
-    """Reads one part of documents, None where a document lacks it, as rows."""
+    """Reads one part of documents as rows."""
 
-    fields: tuple[str, ...] = ("indices", "values", "vector", "vectors")
-
-    def read(self, contents: Sequence[Any]) -> Rows:
-        """Numbers by index: pairs of indices and values, or all numbers in order."""
-        return _rows([() if each is None else _pairs(each) for each in contents], self.n_columns)
+    fields: tuple[str, ...] = _FIELDS[2:]
 
     def __init__(self, n_columns: int) -> None:
         self.n_columns = n_columns
+
+    def content(self, place: int, parts: dict[str, Any]) -> Any:
+        """The content that is read of a document of these parts; raises ValueError for parts of another kind."""
+        if len(parts) > 1 or any(name.partition(".")[0] not in self.fields for name in parts):
+            raise ValueError(f"document {place} has {', '.join(parts)}; the model takes {self.fields[0]}")
+        return parts.popitem()[1] if parts else None
+
+    def pairs(self, content: Any) -> Iterable[tuple[int, float]]:
+        """Columns and values of one document: pairs of indices and values, or all numbers in order."""
+        if isinstance(content, tuple):
+            return zip(*content, strict=True)
+        return ((place, value) for place, value in enumerate(content) if value)
+
+    def read(self, contents: Sequence[Any]) -> Rows:
+        """The rows of documents, None for one that lacks the part."""
+        pairs = [() if each is None else self.pairs(each) for each in contents]
+        found = [sorted((int(index), float(value)) for index, value in each) for each in pairs]
+        indices = np.array([index for each in found for index, _ in each], np.int64)
+        with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused
+            values = np.array([value for each in found for _, value in each], np.float64).astype(np.float32)
+        if not np.isfinite(values).all() or (indices < 0).any():
+            raise ValueError("indices must not be negative, and values must be finite numbers of float32")
+        kept = indices < self.n_columns
+        owners = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        return Rows.of(owners[kept], indices[kept], values[kept], len(found), self.n_columns)
 
 
 class _Names(_Columns):
@@ -214,10 +245,9 @@ class _Names(_Columns):
         super().__init__(len(names))
         self._places = {name: place for place, name in enumerate(names)}
 
-    def read(self, contents: Sequence[Any]) -> Rows:
-        """Values by name."""
-        found = [[(self._places[name], value) for name, value in (each or {}).items() if name in self._places] for each in contents]
-        return _rows(found, self.n_columns)
+    def pairs(self, content: Any) -> Iterable[tuple[int, float]]:
+        """Columns and values of one document: values by name."""
+        return ((self._places[name], value) for name, value in content.items() if name in self._places)
 
 
 class _Terms(_Columns):
@@ -225,33 +255,33 @@ class _Terms(_Columns):
 
     fields = ("text",)
 
-    def __init__(self, words: Sequence[str], keys: Any, idf: Any, logs: Any, ngrams: int) -> None:
-        super().__init__(len(keys))
-        self._places = {word: place for place, word in enumerate(words)}
-        self._keys, self._idf, self._logs, self._ngrams = keys, idf, logs, ngrams
+    def __init__(self, meta: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str) -> None:
+        self._keys, self._idf = arrays[f"{prefix}term_keys"], arrays[f"{prefix}term_idf"]
+        super().__init__(len(self._keys))
+        self._places = {word: place for place, word in enumerate(meta["words"])}
+        self._logs, self._ngrams = arrays["logs"], meta["ngrams"]
 
     def read(self, contents: Sequence[Any]) -> Rows:
-        """The weights (1 + ln t) · idf of the terms of a text, where t is how often it has the term, scaled to length 1."""
+        """Weights (1 + ln t) · idf of the terms of a text, scaled to length 1; t counts the term in the text."""
         tokens = [[self._places.get(word, -1) for word in _WORD.findall((text or "").lower())] for text in contents]
         words = np.array([word for each in tokens for word in each], np.int64)
         owners = np.repeat(np.arange(len(tokens)), [len(each) for each in tokens])
         keys, rows = [words[words >= 0].astype(np.uint64) << np.uint64(32)], [owners[words >= 0]]
         if self._ngrams > 1:
             follow = (words[:-1] >= 0) & (words[1:] >= 0) & (owners[:-1] == owners[1:])
-            keys.append((words[:-1][follow].astype(np.uint64) << np.uint64(32)) | (words[1:][follow] + 1).astype(np.uint64))
+            first, second = words[:-1][follow].astype(np.uint64), words[1:][follow].astype(np.uint64)
+            keys.append((first << np.uint64(32)) | (second + np.uint64(1)))
             rows.append(owners[:-1][follow])
-        return self._weighed(np.concatenate(keys), np.concatenate(rows), len(tokens))
-
-    def _weighed(self, keys: Any, owners: Any, n_rows: int) -> Rows:
-        columns = _positions(self._keys, keys)
+        owners = np.concatenate(rows)
+        columns = _positions(self._keys, np.concatenate(keys))
         known, n_terms = columns < len(self._keys), max(1, len(self._keys))
         cells, counts = np.unique(owners[known] * n_terms + columns[known], return_counts=True)
         owners, columns = np.divmod(cells, n_terms)
         logs = np.where(counts < len(self._logs), self._logs.take(counts, mode="clip"), np.log(counts))
         weights = (logs + 1.0) * self._idf[columns]
-        lengths = np.sqrt(np.bincount(owners, weights * weights, n_rows))
+        lengths = np.sqrt(np.bincount(owners, weights * weights, len(tokens)))
         values = (weights / lengths[owners]).astype(np.float32)
-        return Rows(_ends(np.bincount(owners, minlength=n_rows)), columns, values, len(self._keys))
+        return Rows.of(owners, columns, values, len(tokens), len(self._keys))
 
 
 class _Parts(_Columns):
@@ -263,101 +293,75 @@ class _Parts(_Columns):
 
     def read(self, contents: Sequence[Any]) -> Rows:
         """Parts by name."""
-        for place, parts in enumerate(contents):
-            self._check(place, parts)
-        found = [
-            rows if isinstance(columns, _Terms) else _unit(rows)
-            for rows, columns in ((columns.read([parts.get(name) for parts in contents]), columns) for name, columns in self._blocks)
-        ]
+        found = []
+        for name, columns in self._blocks:
+            rows = columns.read([parts.get(name) for parts in contents])
+            found.append(rows if isinstance(columns, _Terms) else _unit(rows))
         starts = np.cumsum([0] + [rows.n_columns for rows in found])
-        owners = np.concatenate([np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)) for rows in found])
+        owners = np.concatenate([rows.owners for rows in found])
         indices = np.concatenate([rows.indices + start for rows, start in zip(found, starts[:-1], strict=True)])
-        order = np.lexsort((indices, owners))
-        values = np.concatenate([rows.values for rows in found])
-        return Rows(_ends(np.bincount(owners, minlength=len(contents))), indices[order], values[order], self.n_columns)
+        values, order = np.concatenate([rows.values for rows in found]), np.lexsort((indices, owners))
+        return Rows.of(owners, indices[order], values[order], len(contents), self.n_columns)
 
-    def _check(self, place: int, parts: Mapping[str, Any]) -> None:
-        known = [name for name, _ in self._blocks]
-        for name in parts:
-            if name not in known:
-                raise ValueError(f"document {place} has {name}; the model was trained on {', '.join(known)}")
+    def content(self, place: int, parts: dict[str, Any]) -> Any:
+        """See _Columns."""
+        blocks = dict(self._blocks)
+        for name, content in parts.items():
+            if name not in blocks:
+                raise ValueError(f"document {place} has {name}; the model was trained on {', '.join(blocks)}")
+            taken = blocks[name].n_columns
+            if name.startswith(_DENSE) and content is not None and len(content) != taken:
+                raise ValueError(f"document {place}: {name} has {len(content)} numbers; the model takes {taken}")
         if self._encoder and parts.get("text") and f"{_DENSE}.{self._encoder['name']}" not in parts:
             name, digest = self._encoder["name"], self._encoder["digest"]
-            raise ValueError(f"document {place}: give the vector of its text by the encoder {name} (SHA-256 {digest}) as vectors: {{'{name}': […]}}")
-        for name, columns in self._blocks:
-            if name.startswith(_DENSE) and parts.get(name) is not None and len(parts[name]) != columns.n_columns:
-                raise ValueError(f"document {place}: {name} has {len(parts[name])} numbers; the model takes {columns.n_columns}")
+            wanted = f"the vector of its text by the encoder {name} (SHA-256 {digest}) as vectors"
+            raise ValueError(f"document {place}: give {wanted}: {{'{name}': […]}}")
+        return parts
 
 
-def _vocabulary(meta: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str = "", n_columns: int = 2**31) -> _Columns:
+def _vocabulary(meta: Any, arrays: Mapping[str, Any], prefix: str = "", n_columns: int = 2**31) -> _Columns:
     kind = meta.get("kind", "vectors")
     if kind == "features":
         return _Names(meta["names"])
     if kind == "text":
-        return _Terms(meta["words"], arrays[f"{prefix}term_keys"], arrays[f"{prefix}term_idf"], arrays["logs"], meta["ngrams"])
+        return _Terms(meta, arrays, prefix)
     if kind == "parts":
         blocks = [
-            (each["name"], _vocabulary(each["vocabulary"], arrays, f"part{place}_", each["n_columns"])) for place, each in enumerate(meta["blocks"])
+            (each["name"], _vocabulary(each["vocabulary"], arrays, f"part{place}_", each["n_columns"]))
+            for place, each in enumerate(meta["blocks"])
         ]
         return _Parts(blocks, meta.get("encoder"))
     return _Columns(n_columns)
 
 
-def _read_documents(columns: _Columns, documents: Sequence[Mapping[str, Any]]) -> Rows:
-    contents: list[Any] = []
-    for place, document in enumerate(documents):
-        parts = _parts_of(place, document)
-        if isinstance(columns, _Parts):
-            contents.append(parts)
-            continue
-        if len(parts) > 1 or any(name.partition(".")[0] not in columns.fields for name in parts):
-            raise ValueError(f"document {place} has {', '.join(parts)}; the model takes {columns.fields[0]}")
-        contents.append(parts.popitem()[1] if parts else None)
-    return columns.read(contents)
-
-
 def _parts_of(place: int, document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a document by name, as the service names them."""
-    unknown = [name for name in document if name not in ("id", "label", "text", "features", *_Columns.fields)]
+    unknown = [name for name in document if name not in ("id", "label", *_FIELDS)]
     if unknown:
-        raise ValueError(f"document {place}: unknown field {unknown[0]!r}; known are text, features, indices, values, vector, vectors")
+        raise ValueError(f"document {place}: unknown field {unknown[0]!r}; known are {', '.join(_FIELDS)}")
     found = {name: document[name] for name in ("text", "features", _DENSE) if document.get(name) is not None}
     if document.get("indices") is not None:
         found["indices"] = (document["indices"], document.get("values") or [1.0] * len(document["indices"]))
     return {**found, **{f"{_DENSE}.{name}": vector for name, vector in (document.get("vectors") or {}).items()}}
 
 
-def _pairs(content: Any) -> Iterable[tuple[int, float]]:
-    return zip(*content, strict=True) if isinstance(content, tuple) else ((place, value) for place, value in enumerate(content) if value)
-
-
-def _rows(pairs: Iterable[Iterable[tuple[int, float]]], n_columns: int) -> Rows:
-    found = [sorted((int(index), float(value)) for index, value in each) for each in pairs]
-    indices = np.array([index for each in found for index, _ in each], np.int64)
-    with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused
-        values = np.array([value for each in found for _, value in each], np.float64).astype(np.float32)
-    if not np.isfinite(values).all() or (indices < 0).any():
-        raise ValueError("indices must not be negative, and values must be finite numbers of float32")
-    kept = indices < n_columns
-    owners = np.repeat(np.arange(len(found)), [len(each) for each in found])
-    return Rows(_ends(np.bincount(owners[kept], minlength=len(found))), indices[kept], values[kept], n_columns)
-
-
 def _matrix_rows(matrix: Any, n_columns: int) -> Rows:
     if all(hasattr(matrix, name) for name in ("indptr", "indices", "data", "has_sorted_indices")):
         if not matrix.has_sorted_indices:
             raise ValueError("the indices of a CSR matrix must ascend: call sort_indices() first")
-        return Rows(np.asarray(matrix.indptr), np.asarray(matrix.indices), np.asarray(matrix.data, np.float32), n_columns)
+        indptr, indices, values = (np.asarray(each) for each in (matrix.indptr, matrix.indices, matrix.data))
+        return Rows(indptr, indices, values.astype(np.float32, copy=False), n_columns)
     dense = np.asarray(matrix, np.float32)
     if dense.ndim != 2 or not np.isfinite(dense).all():
-        raise ValueError("documents must be a list of texts or dicts, a CSR matrix, or a matrix of shape (n, n_features) of finite numbers")
+        taken = "a list of texts or dicts, a CSR matrix, or a matrix of shape (n, n_features) of finite numbers"
+        raise ValueError(f"documents must be {taken}")
     owners, columns = np.nonzero(dense)
-    return Rows(_ends(np.bincount(owners, minlength=len(dense))), columns, dense[owners, columns], n_columns)
+    return Rows.of(owners, columns, dense[owners, columns], len(dense), n_columns)
 
 
 def _unit(rows: Rows) -> Rows:
     """The rows scaled to length 1; empty ones stay empty."""
-    owners, values = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.values.astype(np.float64)
+    owners, values = rows.owners, rows.values.astype(np.float64)
     largest = np.zeros(rows.n_rows)
     np.maximum.at(largest, owners, np.abs(values))
     values /= np.where(largest > 0, largest, 1.0)[owners]
@@ -365,12 +369,8 @@ def _unit(rows: Rows) -> Rows:
     return rows._replace(values=(values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32))
 
 
-def _ends(counts: Any) -> Any:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Write a line of JSON with the label and its probability for each document of a file, or for each line of the standard input."""
+    """Write a line of JSON, the label and its probability, for each document of a file or line of the input."""
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
         print(__doc__, file=sys.stderr)
         return 2

@@ -1,4 +1,5 @@
-"""The wire format of protocol buffers, as far as ONNX needs it: numbers, and fields with a length. Arrays are not copied.
+"""The wire format of protocol buffers, as far as ONNX needs it: numbers, and fields with a length. Arrays are not
+copied.
 
 Source: https://protobuf.dev/programming-guides/encoding/
 """

@@ -20,7 +20,8 @@ _FEWEST = 5 * WIDTH
 _MOST_UNCACHED = 1 << 23
 """most kernel values that are computed and added up without being kept: 32 MB"""
 _BATCH = 2
-"""20 ms of one thread that a batch of rows takes; it does not grow with the threads, since results would depend on their number"""
+"""20 ms of one thread that a batch of rows takes; it does not grow with the threads, since results would depend on
+their number"""
 _NOWHERE = -1
 
 
@@ -50,8 +51,8 @@ class Slots(NamedTuple):
 class RowCache:
     """The kernel rows of ``gram`` that were used last, shared by all solvers that work on these points.
 
-    Time is counted in calls of ``fetch``, and batches do not depend on the number of threads: so neither does what is kept. ``checkpoint`` is called
-    between batches.
+    Time is counted in calls of ``fetch``, and batches do not depend on the number of threads: so neither does what is
+    kept. ``checkpoint`` is called between batches.
     """
 
     def __init__(self, gram: Gram, most_bytes: int, team: Team, checkpoint: Checkpoint) -> None:
@@ -69,15 +70,16 @@ class RowCache:
 
     @property
     def batch_rows(self) -> int:
-        """Number of rows that a solver requests at once, at most: what is quick, and no more than fits beside those of the other solvers."""
+        """The most rows that a solver requests at once: quick, and few enough to fit beside those of others."""
         return max(2, min(self.gram.height * _BATCH, len(self._row_of) // (2 * WIDTH)))
 
     def missing(self, positions: Positions) -> Positions:
-        """Those of the points whose rows are not here."""
+        """The points without a row here."""
         return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)
 
     def fetch(self, wanted: Positions) -> None:
-        """Have the rows of different points: at most ``batch_rows`` of them, or as many as there are unused slots for."""
+        """Have the rows of different points: at most ``batch_rows`` of them, or as many as there are unused slots
+        for."""
         self.now += 1
         held = self.slots.slot_of[wanted]
         self.slots.stamps[held[held != _NOWHERE]] = self.now
@@ -92,7 +94,10 @@ class RowCache:
         self._row_of[slots] = positions
 
     def weighted_sum(self, positions: Positions, weights: Vector) -> Vector:
-        """``Σ_k weights[k] · row of positions[k]``, shape (n_points,). Rows that are not here are kept while there are unused slots."""
+        """``Σ_k weights[k] · row of positions[k]``, shape (n_points,).
+
+        Rows that are not here are kept while there are unused slots.
+        """
         out = np.zeros(self.gram.n_points)
         here = self.slots.slot_of[positions] != _NOWHERE
         most = max(1, _MOST_UNCACHED // max(1, self.gram.n_points))
@@ -118,7 +123,9 @@ class RowCache:
     def _computed(self, positions: Positions) -> tuple[Float32Matrix, Positions]:
         """The rows of these points in a block that is not kept, and their places in it."""
         block = np.empty((len(positions), self.gram.n_points), np.float32)
-        self._side_by_side([partial(self.gram.fill, positions[own], block[own]) for own in self._shares(len(positions))])
+        self._side_by_side(
+            [partial(self.gram.fill, positions[own], block[own]) for own in self._shares(len(positions))]
+        )
         return block, np.arange(len(positions))
 
     def _claimed_slots(self, count: int) -> Positions:

@@ -1,4 +1,5 @@
-"""The kernel functions on inner products, for prediction; core.kernels.function_loops has them compiled, for training."""
+"""The kernel functions on inner products, for prediction; core.kernels.function_loops has them compiled, for
+training."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -11,13 +12,18 @@ Values = NDArray[np.floating[Any]]
 """float32, or float64 where that is too narrow"""
 
 _FAR = 2.0**24
-"""share of the median |x|² from which on a row is far: beside its square float32 has no digit left for the others' distances"""
+"""share of the median |x|² from which on a row is far: beside its square float32 has no digit left for the others'
+distances"""
 _TILE = 1 << 15
 """numbers at a time: few enough to stay in the processor's cache between two operations"""
 
 
 class Kernel(NamedTuple):
-    """k(x, z): ``linear`` x·z, ``rbf`` exp(−gamma |x − z|²), ``poly`` (gamma x·z + coef0)^degree; a kernel ignores the parameters of others."""
+    """k(x, z):
+
+    ``linear`` x·z, ``rbf`` exp(−gamma |x − z|²), ``poly`` (gamma x·z + coef0)^degree; a kernel ignores the parameters
+    of others.
+    """
 
     name: Name
     gamma: float = 1.0
@@ -27,7 +33,8 @@ class Kernel(NamedTuple):
     def apply_to_products(self, products: Values, left: Values, right: Values) -> None:
         """Replace inner products by kernel values, in place and in their precision.
 
-        ``products`` of shape (n_left, n_right) hold x·z; ``left`` and ``right`` are |x|² and |z|², shape (n_left,) and (n_right,).
+        ``products`` of shape (n_left, n_right) hold x·z; ``left`` and ``right`` are |x|² and |z|², shape (n_left,) and
+        (n_right,).
         """
         if self.name == "linear" or not products.size:
             return

@@ -1,7 +1,7 @@
 """The kernel functions on inner products, compiled: one pass in float32, the same bits on every processor.
 
-The exponential is a polynomial in sums and products alone, since NumPy's and the C library's depend on the processor. Measured: a third of the time
-of NumPy's operators.
+The exponential is a polynomial in sums and products alone, since NumPy's and the C library's depend on the processor.
+Measured: a third of the time of NumPy's operators.
 """
 
 import numpy as np
@@ -25,7 +25,9 @@ _C3, _C4, _C5, _C6, _C7 = (np.float32(1.0 / factorial) for factorial in (6, 24, 
 _STRIP = 256
 
 
-def apply_to_products(kernel: Kernel, products: Float32Matrix, left: NDArray[np.float32], right: NDArray[np.float32]) -> None:
+def apply_to_products(
+    kernel: Kernel, products: Float32Matrix, left: NDArray[np.float32], right: NDArray[np.float32]
+) -> None:
     """Replace inner products by kernel values in the first ``len(right)`` columns of ``products``, which is in C order.
 
     ``left`` and ``right`` are |x|² and |z|², shape (n_left,) and (n_right,).
@@ -38,7 +40,9 @@ def apply_to_products(kernel: Kernel, products: Float32Matrix, left: NDArray[np.
 
 @compiled
 def _rbf(products: Float32Matrix, left: NDArray[np.float32], right: NDArray[np.float32], gamma: np.float32) -> None:
-    """``exp(−gamma (|x|² + |z|² − 2 x·z))``; the norms are added up first, so that k(x, z) and k(z, x) are the same number."""
+    """``exp(−gamma (|x|² + |z|² − 2 x·z))``; the norms are added up first, so that k(x, z) and k(z, x) are the same
+    number.
+    """
     for i in range(len(left)):
         row, own = products[i], left[i]
         for j in range(len(right)):

@@ -1,4 +1,4 @@
-"""The rules by which gamma is taken from the documents: ``scale`` and ``median``."""
+"""The rules that take gamma from the documents: ``scale`` and ``median``."""
 
 import math
 
@@ -15,18 +15,21 @@ from core.progress import Checkpoint
 _FLAT = 1e-12
 """share of the mean |x|² below which the variance of all values counts as 0"""
 _AUTO = 1 / 16
-"""gamma by the rule ``auto`` in units of ``scale``: smooth, nearly linear (measured: the best with 20 and 50 labels of eight sets, with a large C)"""
+"""gamma by the rule ``auto`` in units of ``scale``: smooth, nearly linear (measured: the best with 20 and 50 labels of
+eight sets, with a large C)"""
 _SAMPLE = 1_000
 """rows, at most, whose distances the median is taken of"""
 
 
-def resolve_kernel(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, checkpoint: Checkpoint = lambda: None) -> Kernel:
+def resolve_kernel(
+    name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, checkpoint: Checkpoint = lambda: None
+) -> Kernel:
     """The kernel that options name; the rules ``scale`` and ``median`` are resolved over these rows.
 
     auto: what suits an RBF kernel of few documents, a part of ``scale``; of other kernels ``scale``.
-    scale: 1 / (n_features · variance over all values, zeros included), as in scikit-learn; n_features are those that occur. median: 1 / (2 m²),
-    m being the median of the distances of at most 1,000 rows, evenly spaced. Far rows have no part in either. Where all values, or all rows, are
-    the same: 1. ``checkpoint`` is called between slices.
+    scale: 1 / (n_features · variance over all values, zeros included), as in scikit-learn; n_features are those that
+    occur. median: 1 / (2 m²), m being the median of the distances of at most 1,000 rows, evenly spaced. Far rows have
+    no part in either. Where all values, or all rows, are the same: 1. ``checkpoint`` is called between slices.
     """
     if gamma in ("scale", "auto"):
         gamma = _scale(rows, checkpoint) * (_AUTO if gamma == "auto" and name == "rbf" else 1.0)

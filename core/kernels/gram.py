@@ -18,8 +18,8 @@ Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 _DENSE_GAIN = 16
-"""multiplications of a dense product in the time of one of a sparse product (measured: 50 in tall blocks, 5 in those of two rows, as they are
-requested once the cache is full)"""
+"""multiplications of a dense product in the time of one of a sparse product (measured: 50 in tall blocks, 5 in those of
+two rows, as they are requested once the cache is full)"""
 _SPARSE_NANOSECONDS = 1.0
 _APPLY_NANOSECONDS = 1.0
 _BLOCK_NANOSECONDS = 2e7
@@ -30,17 +30,22 @@ _ISOLATED_NORM = np.float32(1e38)
 
 
 class Gram:
-    """The kernel matrix of ``rows``, of which any rows can be computed.
+    """The kernel matrix of ``rows``, computed by rows.
 
-    Dense documents are multiplied as dense matrices in float32, sparse ones through their columns, whichever is estimated to take less time. Of
-    sparse ones all processors compute the same bits; so they do of dense ones that are to be ``reproducible``.
-    With ``weights``, of shape (n_rows,) and summing to 1, there is one more point behind the rows: their weighted mean in the space of the kernel
-    (Eqn. 1.15 of Collobert et al.). Its row is known once ``set_mean`` was called.
-    ``checkpoint`` is called between slices of the preparations.
+    Dense documents are multiplied as dense matrices in float32, sparse ones through their columns, whichever is
+    estimated to take less time. Of sparse ones all processors compute the same bits; so they do of dense ones that are
+    to be ``reproducible``. With ``weights``, of shape (n_rows,) and summing to 1, there is one more point behind the
+    rows: their weighted mean in the space of the kernel (Eqn. 1.15 of Collobert et al.). Its row is known once
+    ``set_mean`` was called. ``checkpoint`` is called between slices of the preparations.
     """
 
     def __init__(
-        self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None, checkpoint: Checkpoint = lambda: None, reproducible: bool = False
+        self,
+        rows: SparseRows,
+        kernel: Kernel,
+        weights: Vector | None = None,
+        checkpoint: Checkpoint = lambda: None,
+        reproducible: bool = False,
     ) -> None:
         self.kernel, self.weights = kernel, weights
         self.n_points = rows.n_rows + (weights is not None)
@@ -51,7 +56,9 @@ class Gram:
         by_blas = dense <= _DENSE_GAIN * sparse and not reproducible
         self._dense = dense_copy(self._rows, kernel, checkpoint) if by_blas else None
         self._inverted = inverted(self._rows, counts, checkpoint) if self._dense is None else None
-        norms = squares_of(self._dense, checkpoint) if self._dense is not None else sparse_squares(self._rows, checkpoint)
+        norms = (
+            squares_of(self._dense, checkpoint) if self._dense is not None else sparse_squares(self._rows, checkpoint)
+        )
         self._norms = np.minimum(norms, _LARGEST).astype(np.float32)
         self._norms[isolated] = _ISOLATED_NORM
         values = self._scaled_kernel.diagonal(norms)
@@ -59,13 +66,19 @@ class Gram:
         """positions of the rows whose kernel values leave the range of float32"""
         self.diagonal = np.zeros(self.n_points)
         self.diagonal[: rows.n_rows] = values
-        work = min(sparse, dense / _DENSE_GAIN) / max(1, rows.n_rows) * _SPARSE_NANOSECONDS + rows.n_rows * _APPLY_NANOSECONDS
+        work = (
+            min(sparse, dense / _DENSE_GAIN) / max(1, rows.n_rows) * _SPARSE_NANOSECONDS
+            + rows.n_rows * _APPLY_NANOSECONDS
+        )
         self.height = int(min(_TALLEST, max(1, _BLOCK_NANOSECONDS // max(1.0, work))))
         """rows that one thread computes in about 20 ms"""
 
     @property
     def reproducible(self) -> bool:
-        """Whether all processors compute the same bits: BLAS multiplies dense documents, and chooses its loops by the processor."""
+        """Whether all processors compute the same bits:
+
+        BLAS multiplies dense documents, and chooses its loops by the processor.
+        """
         return self._dense is None
 
     @property
@@ -108,12 +121,13 @@ def _counts(rows: SparseRows, checkpoint: Checkpoint) -> NDArray[np.int64]:
 def dense_copy(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> Float32Matrix:
     """The rows as a dense matrix; ``checkpoint`` is called between slices.
 
-    For an RBF kernel their mean is subtracted, since float32 would lose distances beside the rows' own length. Far rows have no part in the mean.
+    For an RBF kernel their mean is subtracted, since float32 would lose distances beside the rows' own length. Far rows
+    have no part in the mean.
     """
     dense = np.empty((rows.n_rows, rows.n_features), np.float32)
     for part in _strips(dense):
         own = rows.between(part.start, part.stop)
-        dense[part] = to_dense(own, own.indices[own.indptr[0] : own.indptr[-1]])
+        dense[part] = to_dense(own, own.trimmed.indices)
         checkpoint()
     if kernel.name == "rbf":
         centre = _centre(dense, near(squares_of(dense, checkpoint)), checkpoint)
@@ -153,7 +167,7 @@ def sparse_squares(rows: SparseRows, checkpoint: Checkpoint) -> Vector:
     squares = np.zeros(rows.n_rows)
     for start, stop in rows.slices(SLICE):
         values = rows.values[rows.indptr[start] : rows.indptr[stop]].astype(np.float64)
-        owners = np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))
+        owners = rows.between(start, stop).owners
         squares[start:stop] = np.bincount(owners, values * values, stop - start)
         checkpoint()
     return squares

@@ -15,7 +15,9 @@ SLICE = 1 << 19
 
 
 class Inverted(NamedTuple):
-    """A sparse matrix by its columns: column j owns the slice ``starts[j]:starts[j + 1]`` of ``owners`` (ascending rows) and ``values``."""
+    """A sparse matrix by its columns: column j owns the slice ``starts[j]:starts[j + 1]`` of ``owners`` (ascending
+    rows) and ``values``.
+    """
 
     starts: NDArray[np.int64]
     owners: NDArray[np.uint32]
@@ -23,7 +25,7 @@ class Inverted(NamedTuple):
 
 
 def inverted(rows: SparseRows, counts: NDArray[np.int64], checkpoint: Checkpoint) -> Inverted:
-    """The columns of rows, of which column j has ``counts[j]`` nonzeros; ``checkpoint`` is called between slices."""
+    """The columns of rows, column j with ``counts[j]`` nonzeros; ``checkpoint`` is called between slices."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     columns = Inverted(starts, np.empty(rows.n_nonzeros, np.uint32), np.empty(rows.n_nonzeros, np.float32))
     next_places = starts[:-1].copy()
@@ -63,7 +65,9 @@ def multiply_rows(
     n_rows: int,
     out: Float32Matrix,
 ) -> None:
-    """``out[k, i]`` becomes the inner product of rows ``positions[k]`` and i, for all ``n_rows`` rows; only columns that the row has are read."""
+    """``out[k, i]`` becomes the inner product of rows ``positions[k]`` and i, for all ``n_rows`` rows; only columns
+    that the row has are read.
+    """
     for k in range(len(positions)):
         row = out[k]
         row[:n_rows] = np.float32(0.0)
@@ -75,7 +79,14 @@ def multiply_rows(
 
 
 @compiled
-def add_rows(rows: Float32Matrix, chosen: NDArray[np.int64], weights: NDArray[np.float64], start: int, stop: int, out: NDArray[np.float64]) -> None:
+def add_rows(
+    rows: Float32Matrix,
+    chosen: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    start: int,
+    stop: int,
+    out: NDArray[np.float64],
+) -> None:
     """``out[start:stop] += Σ_k weights[k] · rows[chosen[k], start:stop]``: the sums in float64."""
     for k in range(len(chosen)):
         row, weight = rows[chosen[k]], weights[k]

@@ -16,7 +16,8 @@ Positions = NDArray[np.int64]
 _LEAST_GAMMA, _LARGEST_GAMMA = 2.0**-40, 2.0**40
 """range of gamma in which rows are not scaled: there no square of a value that counts leaves the range of float32"""
 _FARTHEST = 2.0**50
-"""scaled values of an RBF kernel beyond this are infinitely far: the least distance that float32 tells from 0 there has a kernel value of 0"""
+"""scaled values of an RBF kernel beyond this are infinitely far: the least distance that float32 tells from 0 there has
+a kernel value of 0"""
 
 
 class ScaledRows(NamedTuple):
@@ -30,11 +31,18 @@ class ScaledRows(NamedTuple):
 
 
 def scaled_to_range(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> ScaledRows:
-    """The rows, or a scaled copy where gamma or their values would leave the range of float32. The linear kernel has no gamma to scale by."""
+    """The rows, or a scaled copy where gamma or their values would leave the range of float32.
+
+    The linear kernel has no gamma to scale by.
+    """
     if kernel.name == "linear":
         return ScaledRows(rows, kernel, np.zeros(0, np.int64))
     exponent = 0 if _LEAST_GAMMA <= kernel.gamma <= _LARGEST_GAMMA else math.frexp(kernel.gamma)[1] // 2
-    isolated = _rows_beyond(rows, math.ldexp(_FARTHEST, -exponent), checkpoint) if kernel.name == "rbf" else np.zeros(0, np.int64)
+    isolated = (
+        _rows_beyond(rows, math.ldexp(_FARTHEST, -exponent), checkpoint)
+        if kernel.name == "rbf"
+        else np.zeros(0, np.int64)
+    )
     if exponent == 0 and not len(isolated):
         return ScaledRows(rows, kernel, isolated)
     scaled = scaled_by(rows, exponent, checkpoint)
@@ -45,14 +53,14 @@ def scaled_to_range(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) ->
 
 def scaled_by(rows: SparseRows, exponent: int, checkpoint: Checkpoint) -> SparseRows:
     """A copy of the rows, their values times two to this power; ``checkpoint`` is called between slices."""
-    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-    values = np.empty(last - first, np.float32)
-    for start, stop in rows.slices(SLICE):
-        part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
+    own = rows.trimmed
+    values = np.empty(own.n_nonzeros, np.float32)
+    for start, stop in own.slices(SLICE):
+        part = slice(int(own.indptr[start]), int(own.indptr[stop]))
         with np.errstate(over="ignore"):  # Gram says which rows are out of range
-            values[part.start - first : part.stop - first] = np.ldexp(rows.values[part].astype(np.float64), exponent)
+            values[part] = np.ldexp(own.values[part].astype(np.float64), exponent)
         checkpoint()
-    return SparseRows(rows.indptr - first, rows.indices[first:last], values, rows.n_features)
+    return own._replace(values=values)
 
 
 def _rows_beyond(rows: SparseRows, bound: float, checkpoint: Checkpoint) -> Positions:

@@ -1,4 +1,4 @@
-"""Scores of single rows in float64, for rows whose kernel values leave the range of float32."""
+"""Scores of single rows in float64, where kernel values leave the range of float32."""
 
 import numpy as np
 
@@ -9,14 +9,16 @@ from core.numerics.vectors import dot
 from core.progress import Checkpoint
 
 
-def wide_scores(kernel: Kernel, support: SparseRows, weights: Vector, rows: SparseRows, checkpoint: Checkpoint) -> Vector:
-    """``Σ_k weights[k] · k(support row k, x)`` of rows x, shape (n_rows,); not finite where even float64 does not hold it.
+def wide_scores(
+    kernel: Kernel, support: SparseRows, weights: Vector, rows: SparseRows, checkpoint: Checkpoint
+) -> Vector:
+    """``Σ_k weights[k] · k(support row k, x)`` of rows x, shape (n_rows,); not finite where even float64 does not hold
+    it.
 
     ``checkpoint`` is called after each row.
     """
-    first, last = support.indptr[0], support.indptr[-1]
-    values, columns = support.values[first:last].astype(np.float64), support.indices[first:last]
-    owners = np.repeat(np.arange(support.n_rows), np.diff(support.indptr))
+    _, columns, values = support.trimmed.csr
+    owners, values = support.owners, values.astype(np.float64)
     right, left = sparse_squares(support, checkpoint), sparse_squares(rows, checkpoint)
     scores, column_values = np.empty(rows.n_rows), np.zeros(rows.n_features)
     for row in range(rows.n_rows):

@@ -1,1 +1,1 @@
-"""The objectives, apart from what minimises them: losses, the balance constraint, the relaxation."""
+"""The objectives, apart from their optimizers: losses, the balance constraint, the relaxation."""

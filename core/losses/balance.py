@@ -21,12 +21,15 @@ _LEAST_PROBABILITY = 1e-300
 
 
 def positive_fraction(problem: Problem, options: BalancedOptions) -> float:
-    """The fraction asked for, or that of the labeled rows: a solver alone estimates nothing (core.train does, before it)."""
+    """The fraction asked for, or the fraction of the labeled rows: a solver alone estimates nothing (core.train does,
+    before it).
+    """
     return problem.labeled_fraction() if isinstance(options.positive_fraction, str) else options.positive_fraction
 
 
 def threshold_labels(scores: Vector, fraction: float) -> Vector:
-    """+1 for the ``round(fraction · u)`` largest scores, -1 for the rest (Initialization of Table 4); ties by position."""
+    """+1 for the ``round(fraction · u)`` largest scores, -1 for the rest (Initialization of Table 4); ties by
+    position."""
     labels = np.full(len(scores), -1.0)
     count = round(fraction * len(scores))
     if count:
@@ -44,19 +47,21 @@ class BalancedProbabilities(NamedTuple):
 
 @compiled
 def label_gains(scores: Vector, gains: Vector) -> None:
-    """``g = max(0, 1 − o)² − max(0, 1 + o)²``: what the label +1 costs more than the label −1, in units of λ'."""
+    """``g = max(0, 1 − o)² − max(0, 1 + o)²``: cost of the label +1 less cost of the label −1, in units of λ'."""
     for j in range(len(scores)):
         below, above = max(0.0, 1.0 - scores[j]), max(0.0, 1.0 + scores[j])
         gains[j] = below * below - above * above
 
 
-def balanced_probabilities(gains: Vector, weights: Vector, fraction: float, temperature: float, start: float | None = None) -> BalancedProbabilities:
+def balanced_probabilities(
+    gains: Vector, weights: Vector, fraction: float, temperature: float, start: float | None = None
+) -> BalancedProbabilities:
     """The p that minimises Eqn. 8 for given scores under ``Σ weights · p = fraction`` (Eqn. 9).
 
-    ``gains`` are g of Table 6, in the units of ``temperature``; ``weights`` sum to 1; both of shape (n_unlabeled,). ``start`` is a guess of ν, as
-    from the last call.
-    Source: Table 6 of Sindhwani & Keerthi 2006. Newton's method runs on the logit of the mean probability, where the balance is nearly a straight
-    line even when all probabilities are at their ends, and halves the bracket whenever a step leaves it.
+    ``gains`` are g of Table 6, in the units of ``temperature``; ``weights`` sum to 1; both of shape (n_unlabeled,).
+    ``start`` is a guess of ν, as from the last call. Source: Table 6 of Sindhwani & Keerthi 2006. Newton's method runs
+    on the logit of the mean probability, where the balance is nearly a straight line even when all probabilities are at
+    their ends, and halves the bracket whenever a step leaves it.
     """
     if fraction in (0.0, 1.0):
         return BalancedProbabilities(np.full(len(gains), fraction), math.copysign(math.inf, fraction - 0.5))
@@ -77,8 +82,10 @@ def balanced_probabilities(gains: Vector, weights: Vector, fraction: float, temp
 
 
 @compiled
-def _probabilities(gains: Vector, weights: Vector, multiplier: float, temperature: float, positive: Vector) -> tuple[float, float]:
-    """Writes p = 1 / (1 + exp((g − ν) / T)) to ``positive``; returns its weighted mean and that of its square."""
+def _probabilities(
+    gains: Vector, weights: Vector, multiplier: float, temperature: float, positive: Vector
+) -> tuple[float, float]:
+    """Writes p = 1 / (1 + exp((g − ν) / T)) to ``positive``; returns the weighted means of p and of its square."""
     terms, mean, square = np.empty(_TILE), 0.0, 0.0
     for start in range(0, len(gains), _TILE):
         stop = min(start + _TILE, len(gains))
@@ -115,8 +122,8 @@ def entropy(positive: Vector, weights: Vector) -> float:
 
 @compiled
 def divergence(positive: Vector, last: Vector, weights: Vector) -> float:
-    """Weighted mean Kullback-Leibler divergence of probabilities from their last values, in nats (Eqn. 16); infinite where those were certain and
-    these are not."""
+    """Weighted mean Kullback-Leibler divergence of probabilities from their last values, in nats (Eqn. 16); infinite
+    where those were certain and these are not."""
     terms, found = np.empty(_TILE), 0.0
     for start in range(0, len(positive), _TILE):
         stop = min(start + _TILE, len(positive))
@@ -124,7 +131,9 @@ def divergence(positive: Vector, last: Vector, weights: Vector) -> float:
         for j in range(len(one)):
             terms[j] = one[j] * (log_of(max(one[j], _LEAST_PROBABILITY)) - log_of(max(before[j], _LEAST_PROBABILITY)))
         for j in range(len(one)):
-            terms[j] += (1.0 - one[j]) * (log_of(max(1.0 - one[j], _LEAST_PROBABILITY)) - log_of(max(1.0 - before[j], _LEAST_PROBABILITY)))
+            terms[j] += (1.0 - one[j]) * (
+                log_of(max(1.0 - one[j], _LEAST_PROBABILITY)) - log_of(max(1.0 - before[j], _LEAST_PROBABILITY))
+            )
         for j in range(len(one)):
             terms[j] *= weight[j]
         for j in range(len(one)):

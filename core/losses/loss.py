@@ -1,4 +1,4 @@
-"""What a loss must offer to be minimised by core.optimizers.newton."""
+"""The interface of a loss that core.optimizers.newton minimises."""
 
 from typing import Protocol
 
@@ -19,17 +19,22 @@ class Loss(Protocol):
         ...
 
     def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
-        """The loss of all rows; writes its first derivative by each score to ``slopes`` and its second to ``curvatures``."""
+        """The loss of all rows; writes its first derivative by each score to ``slopes`` and its second to
+        ``curvatures``.
+        """
         ...
 
     def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
         """First and (right) second derivative by the step of the loss at ``scores + step · direction``."""
         ...
 
-    def update(self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector) -> int:
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
         """The slopes after a step, and where they left the straight line.
 
-        On entry ``scores`` are those after the step, ``slopes`` and ``curvatures`` those before. While a row stays on its piece its slope moves by
-        ``step · curvature · direction``; ``jumps`` gets the rest, which is 0 for all rows but those that changed pieces. Returns how many these are.
+        On entry ``scores`` are those after the step, ``slopes`` and ``curvatures`` those before. While a row stays on
+        its piece its slope moves by ``step · curvature · direction``; ``jumps`` gets the rest, which is 0 for all rows
+        but those that changed pieces. Returns how many these are.
         """
         ...

@@ -1,4 +1,6 @@
-"""Convex relaxation of the transductive SVM: a primal-dual pair of semidefinite programmes over a dense kernel matrix (Xu et al. 2007)."""
+"""Convex relaxation of the transductive SVM: a primal-dual pair of semidefinite programmes over a dense kernel matrix
+(Xu et al. 2007).
+"""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -16,10 +18,10 @@ class Relaxation:
 
     Primal: minimise ``tr(G⁻¹ Z) + Σ caps · ξ`` over scores z and Z ⪰ z zᵀ (in place of Z = z zᵀ), ξ ≥ 0, under
     ``y_i z_i ≥ 1 − ξ_i`` (labeled), ``Z_jj ≥ 1 − ξ_j`` (unlabeled), ``|balance · z| ≤ epsilon``.
-    Dual: maximise ``Σγ − ε(α + β) − ¼ vᵀ M⁻¹ v`` over ``0 ≤ γ ≤ caps``, α, β ≥ 0, with ``M = G⁻¹ − D(γ of the unlabeled) ⪰ 0`` and
-    ``v = (y γ of the labeled, 0) − (α − β) c``.
-    As one conic pair: ``X = [[Z, z], [zᵀ, 1]] ⪰ 0`` with the slack ``S = [[M, −v/2], [−vᵀ/2, τ]] ⪰ 0`` and the multipliers x = (γ, α, β, τ), one for
-    each constraint ``⟨A_k, X⟩ + ξ_k − s_k = r_k``. A_k is E_kk for an unlabeled row, else ``½ (w eᵀ + e wᵀ)`` with e the last axis and
+    Dual: maximise ``Σγ − ε(α + β) − ¼ vᵀ M⁻¹ v`` over ``0 ≤ γ ≤ caps``, α, β ≥ 0, with ``M = G⁻¹ − D(γ of the
+    unlabeled) ⪰ 0`` and ``v = (y γ of the labeled, 0) − (α − β) c``. As one conic pair: ``X = [[Z, z], [zᵀ, 1]] ⪰ 0``
+    with the slack ``S = [[M, −v/2], [−vᵀ/2, τ]] ⪰ 0`` and the multipliers x = (γ, α, β, τ), one for each constraint
+    ``⟨A_k, X⟩ + ξ_k − s_k = r_k``. A_k is E_kk for an unlabeled row, else ``½ (w eᵀ + e wᵀ)`` with e the last axis and
     w = y_i e_i, −c, c or −e.
     """
 
@@ -89,7 +91,8 @@ class Relaxation:
         return values
 
     def factor(self, x: Vector) -> Generator[None, None, Matrix]:
-        """The Cholesky factor of ``I − √γ G √γ`` over the unlabeled rows, which is positive definite when M is; raises Indefinite.
+        """The Cholesky factor of ``I − √γ G √γ`` over the unlabeled rows, which is positive definite when M is; raises
+        Indefinite.
 
         It needs G where M needs its inverse, so M⁻¹ is accurate to rounding however nearly singular G is.
         """
@@ -101,7 +104,7 @@ class Relaxation:
         return (yield from cholesky(W))
 
     def quadratic_term(self, x: Vector, factor: Matrix) -> "QuadraticTerm":
-        """``¼ vᵀ M⁻¹ v`` and its parts; ``factor`` is that of ``factor(x)``."""
+        """``¼ vᵀ M⁻¹ v`` and its parts; ``factor`` is ``factor(x)``."""
         v = self.linear_term(x)
         Gv = self.G @ v
         inner = solved(factor, np.sqrt(x[self.unlabeled]) * Gv[self.unlabeled])

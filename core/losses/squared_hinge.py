@@ -1,10 +1,11 @@
 """The two-sided squared hinge loss of all linear methods, over dense vectors of one number a row.
 
-A row with score o costs ``½ [c⁺ max(0, 1 − o)² + c⁻ max(0, 1 + o)²]``: a labeled row has one of the two costs, an unlabeled row of TSVM
-one (that of its temporary label), an unlabeled row of annealing both (its belief p and 1 − p, Eqn. 11 of Sindhwani & Keerthi 2006).
+A row with score o costs ``½ [c⁺ max(0, 1 − o)² + c⁻ max(0, 1 + o)²]``: a labeled row has one of the two costs, an
+unlabeled row of TSVM one (that of its temporary label), an unlabeled row of annealing both (its belief p and 1 − p,
+Eqn. 11 of Sindhwani & Keerthi 2006).
 
-Loops run over views of a tile of rows and write one array each: of several arrays at once the compiler cannot tell that they do not overlap, and
-computes number by number. Measured: ten times the time.
+Loops run over views of a tile of rows and write one array each: of several arrays at once the compiler cannot tell that
+they do not overlap, and computes number by number. Measured: ten times the time.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,10 @@ _TILE = 512
 
 
 class SquaredHinge(NamedTuple):
-    """What each row pays for falling short of +1 and of -1; both of shape (n_rows,), scaled as the objective has them. A core.losses.loss.Loss."""
+    """Costs of each row for falling short of +1 and of -1; both of shape (n_rows,), scaled as the objective has them.
+
+    A core.losses.loss.Loss.
+    """
 
     positive: Vector
     negative: Vector
@@ -38,7 +42,9 @@ class SquaredHinge(NamedTuple):
         first, second = _along(scores, direction, *self, step)
         return float(first), float(second)
 
-    def update(self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector) -> int:
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
         """See Loss: a slope leaves the straight line where a side of the loss is switched on or off."""
         return int(_update(scores, curvatures, *self, direction, step, slopes, jumps))
 
@@ -73,14 +79,23 @@ def _along(scores: Vector, direction: Vector, positive: Vector, negative: Vector
             terms[i] = (minus[i] * max(0.0, 1.0 + moved[i]) - plus[i] * max(0.0, 1.0 - moved[i])) * move[i]
         first += lane_sum(terms, len(score))
         for i in range(len(score)):
-            terms[i] = ((plus[i] if moved[i] < 1.0 else 0.0) + (minus[i] if moved[i] > -1.0 else 0.0)) * move[i] * move[i]
+            terms[i] = (
+                ((plus[i] if moved[i] < 1.0 else 0.0) + (minus[i] if moved[i] > -1.0 else 0.0)) * move[i] * move[i]
+            )
         second += lane_sum(terms, len(score))
     return first, second
 
 
 @compiled
 def _update(
-    scores: Vector, curvatures: Vector, positive: Vector, negative: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    scores: Vector,
+    curvatures: Vector,
+    positive: Vector,
+    negative: Vector,
+    direction: Vector,
+    step: float,
+    slopes: Vector,
+    jumps: Vector,
 ) -> int:
     count = 0
     for i in range(len(scores)):

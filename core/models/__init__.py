@@ -1,1 +1,1 @@
-"""Trained models: what predicts, how it is stored, why a score is what it is. Loads with NumPy alone."""
+"""Trained models: predictions, storage, explanations of scores. Loads with NumPy alone."""

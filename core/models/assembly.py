@@ -14,10 +14,17 @@ from core.models.model import Model
 from core.problem.result import Decision, Expansion, Linear
 
 
-def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, classes: Sequence[str | int], decisions: Sequence[Decision]) -> Model:
+def model_of(
+    documents: Compact,
+    order: NDArray[np.int64],
+    n_features: int,
+    classes: Sequence[str | int],
+    decisions: Sequence[Decision],
+) -> Model:
     """The model of solutions over the same rows: one for two classes, one a class for more.
 
-    ``order`` of shape (n_rows,) holds the position of each row among the original documents; ``n_features`` is their number of features.
+    ``order`` of shape (n_rows,) holds the position of each row among the original documents; ``n_features`` is their
+    number of features.
     """
     linear = [collapsed(decision, documents.rows) for decision in decisions]
     intercepts = np.array([decision.intercept for decision in decisions])
@@ -34,7 +41,17 @@ def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, clas
     rows, scales = gathered(documents.rows, kept), expansions[0].scales
     if scales is not None:
         rows = rows._replace(values=(rows.values * scales[rows.indices]).astype(np.float32))
-    return KernelModel(list(classes), n_features, documents.features, rows, weights, intercepts, kernel, positions=order[kept], scales=scales)
+    return KernelModel(
+        list(classes),
+        n_features,
+        documents.features,
+        rows,
+        weights,
+        intercepts,
+        kernel,
+        positions=order[kept],
+        scales=scales,
+    )
 
 
 def collapsed(decision: Decision, rows: SparseRows) -> Decision:

@@ -1,4 +1,4 @@
-"""Why a score is what it is: a sum of contributions, of which the most important are kept and the rest is added up."""
+"""Explanations of scores: sums of contributions, the most important one by one and the others together."""
 
 from typing import NamedTuple
 
@@ -41,7 +41,9 @@ def _by_part(model: Model, contributions: Contributions) -> dict[str, float] | N
 
 
 def top_weights(found: Weights, n: int) -> tuple[Weights, Weights]:
-    """At most ``n`` items of the largest weights above 0, and ``n`` of the smallest below 0, the largest sizes first, of equals the first item."""
+    """At most ``n`` items of the largest weights above 0, and ``n`` of the smallest below 0, the largest sizes first,
+    of equals the first item.
+    """
     return _largest(found, found.weights, n), _largest(found, -found.weights, n)
 
 

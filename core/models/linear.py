@@ -12,7 +12,8 @@ from core.documents.rows import SparseRows
 from core.models.model import Arrays, Contributions, Model, Weights
 
 _CHUNK = 1 << 16
-"""products that are computed at once: few enough for the processor's cache, enough that threads seldom wait for each other"""
+"""products that are computed at once: few enough for the processor's cache, enough that threads seldom wait for each
+other"""
 _SPREAD_BYTES = 64 << 20
 
 
@@ -40,7 +41,13 @@ class LinearModel(Model):
     def weight_bytes(self) -> int:
         """See Model."""
         table = self._coefficients
-        arrays: list[NDArray[Any]] = [self.features, self.coefficients, table.coefficients, table.seen, *([] if table.by_feature else self._table)]
+        arrays: list[NDArray[Any]] = [
+            self.features,
+            self.coefficients,
+            table.coefficients,
+            table.seen,
+            *([] if table.by_feature else self._table),
+        ]
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -56,9 +63,11 @@ class LinearModel(Model):
         while start < rows.n_rows:
             stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
             part = rows.between(start, stop)
-            indices = part.indices[part.indptr[0] : part.indptr[-1]]
+            indices = part.trimmed.indices
             # gathering converts positions to this type, so they are converted once for both
-            positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(np.intp, copy=False)
+            positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(
+                np.intp, copy=False
+            )
             scores[start:stop] = self._products(part, positions)
             unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
             start = stop
@@ -67,12 +76,14 @@ class LinearModel(Model):
 
     def contributions(self, row: SparseRows, column: int) -> Contributions:
         """One for each nonzero of a feature that training saw; the importance is the size of the product."""
-        part = slice(int(row.indptr[0]), int(row.indptr[1]))
-        positions = self._positions(row.indices[part])
+        own = row.trimmed
+        positions = self._positions(own.indices)
         seen = positions < len(self.features)
         positions = positions[seen]
-        values, weights = row.values[part][seen].astype(np.float64), self.coefficients[positions, column]
-        contributions = Contributions(self.features[positions].astype(np.int64), values, weights, float(self.intercepts[column]))
+        values, weights = own.values[seen].astype(np.float64), self.coefficients[positions, column]
+        contributions = Contributions(
+            self.features[positions].astype(np.int64), values, weights, float(self.intercepts[column])
+        )
         return contributions.sorted_by(np.abs(contributions.amounts))
 
     def weights_of(self, column: int) -> Weights:
@@ -87,7 +98,9 @@ class LinearModel(Model):
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
         """The inverse of ``weights_to_arrays``."""
-        return cls(list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"])
+        return cls(
+            list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"]
+        )
 
     def weight_facts(self) -> dict[str, str | int]:
         """The family, and the number of features that have a coefficient."""
@@ -98,7 +111,10 @@ class LinearModel(Model):
         features = numbers[self.features]
         order = np.argsort(features, kind="stable")
         return replace(
-            self, n_features=int(features.max(initial=-1)) + 1, features=features[order].astype(np.uint32), coefficients=self.coefficients[order]
+            self,
+            n_features=int(features.max(initial=-1)) + 1,
+            features=features[order].astype(np.uint32),
+            coefficients=self.coefficients[order],
         )
 
     @property
@@ -117,7 +133,9 @@ class LinearModel(Model):
         return _Table(by_feature, coefficients, seen)
 
     def _products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Scores without intercepts, of rows whose features are at these rows of the table; gathered with mode clip as in ``_positions``."""
+        """Scores without intercepts, of rows whose features have these positions in the table; gathered as in
+        ``_positions``.
+        """
         terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")
         terms *= rows.values[rows.indptr[0] : rows.indptr[-1], None]
         products = np.zeros((rows.n_rows, terms.shape[1]))

@@ -1,4 +1,4 @@
-"""Models: what training leaves behind and prediction needs. Loads with NumPy alone."""
+"""Models: the result of training, and all that prediction needs. Loads with NumPy alone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Weights(NamedTuple):
-    """A column of scores: weights of ``items``, of which a document has values, and the intercept."""
+    """A column of scores: the weights of ``items``, and the intercept."""
 
     items: NDArray[np.int64]
     """shape (n_items,): features of a linear model, numbers of support rows of a kernel model"""
@@ -42,7 +42,7 @@ class Contributions(NamedTuple):
 
     @property
     def amounts(self) -> NDArray[np.float64]:
-        """shape (n_items,): what each adds to the score."""
+        """shape (n_items,): the amount that each adds to the score."""
         return self.values * self.weights
 
     def sorted_by(self, importance: NDArray[np.float64]) -> "Contributions":
@@ -58,8 +58,8 @@ class Contributions(NamedTuple):
 class Model(ABC):
     """A classifier: scores of documents, and the labels that follow from them.
 
-    Two classes have one column of scores, positive for the second of ``classes``. More classes have a column each, and the largest score wins.
-    Features that training never saw count as zero.
+    Two classes have one column of scores, positive for the second of ``classes``. More classes have a column each, and
+    the largest score wins. Features that training never saw count as zero.
     """
 
     classes: Sequence[str | int]
@@ -85,7 +85,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def row_work(self) -> int:
-        """Multiplications that the scores of a document take beside those of its own nonzeros, roughly."""
+        """Multiplications for the scores of a document, roughly, beside one for each of its nonzeros."""
 
     @abstractmethod
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
@@ -93,7 +93,7 @@ class Model(ABC):
 
     @abstractmethod
     def contributions(self, row: SparseRows, column: int) -> Contributions:
-        """What the items add to a column of the scores of a single row, the most important first."""
+        """The amounts that items add to a column of the scores of a single row, the most important first."""
 
     @abstractmethod
     def weights_of(self, column: int) -> Weights:
@@ -101,7 +101,7 @@ class Model(ABC):
 
     @abstractmethod
     def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """The weights as arrays, and as JSON what else belongs to them and the ``family``."""
+        """The weights as arrays, and as JSON the ``family`` and all else that belongs to them."""
 
     @abstractmethod
     def weight_facts(self) -> dict[str, str | int]:
@@ -112,15 +112,19 @@ class Model(ABC):
         """The same model with other numbers of its features: ``numbers[i]``, all different, for feature ``i``."""
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """Arrays to store as tensors, and as JSON what else to store."""
+        """Arrays to store as tensors, and all else to store as JSON."""
         arrays, meta = self.weights_to_arrays()
         named, vocabulary = self.vocabulary.to_arrays()
         calibration = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
         return arrays | named, meta | calibration | {"vocabulary": vocabulary}
 
     def facts(self) -> dict[str, str | int]:
-        """Facts for the owner of the model: its ``family``, the ``bytes`` of its arrays and words, and those of family and vocabulary."""
-        size = sum(array.nbytes for array in self.to_arrays()[0].values()) + sum(len(string.encode()) for string in self.vocabulary.strings)
+        """Facts for the owner: the ``family``, the ``bytes`` of arrays and words, and the facts of family and
+        vocabulary.
+        """
+        size = sum(array.nbytes for array in self.to_arrays()[0].values()) + sum(
+            len(string.encode()) for string in self.vocabulary.strings
+        )
         return self.weight_facts() | {"bytes": size} | self.vocabulary.facts()
 
     def scores(self, rows: SparseRows) -> NDArray[np.float64]:
@@ -136,11 +140,14 @@ class Model(ABC):
         """The number of columns of scores."""
         return n_problems(len(self.classes))
 
-    def labels_of(self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None) -> NDArray[np.intp]:
-        """The likeliest class of each row, or by scores alone where the model is not calibrated; shape (n_rows,): positions in ``classes``.
+    def labels_of(
+        self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None
+    ) -> NDArray[np.intp]:
+        """The likeliest class of each row, or by scores alone where the model is not calibrated; shape (n_rows,):
+        positions in ``classes``.
 
-        ``probabilities`` are those of the scores, if they are at hand. So a label never contradicts its probability. Of a single class, which all
-        rows are given, the score says how well a row fits.
+        ``probabilities`` are those of the scores, if they are at hand. So a label never contradicts its probability. Of
+        a single class, which all rows are given, the score says how well a row fits.
         """
         if len(self.classes) == 1:
             return np.zeros(len(scores), np.intp)
@@ -158,7 +165,9 @@ class Model(ABC):
 
     @cached_property
     def _table(self) -> list[NDArray[np.uint32]]:
-        """One table of the position of every feature in ``features`` (their number where unseen), or none if it would be too large."""
+        """One table of the position of every feature in ``features`` (their number where unseen), or none if it would
+        be too large.
+        """
         if self.n_features * 4 > max(_TABLE_BYTES, 2 * self._bytes_worth_a_table):
             return []
         table = np.full(self.n_features + 1, len(self.features), np.uint32)
@@ -171,11 +180,14 @@ class Model(ABC):
         """Bytes of arrays beside which a table of twice their size is bearable."""
 
     def _positions(self, indices: NDArray[np.uint32]) -> NDArray[np.integer[Any]]:
-        """Positions in ``features``, their number where unseen. Gathering with mode clip takes a third of the time of checked indices."""
+        """Positions in ``features``, their number where unseen.
+
+        Gathering with mode clip takes a third of the time of checked indices.
+        """
         if self._table:
             return self._table[0].take(indices, mode="clip")
         if not len(self.features):
             return np.zeros(len(indices), np.intp)
-        at = np.searchsorted(self.features, indices)
-        found = self.features.take(at, mode="clip") == indices
-        return np.where(found, at, len(self.features))
+        position = np.searchsorted(self.features, indices)
+        found = self.features.take(position, mode="clip") == indices
+        return np.where(found, position, len(self.features))

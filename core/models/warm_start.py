@@ -29,9 +29,9 @@ def starting_points(
 ) -> Points:
     """The starting point of each two-class problem's solver, None where ``start`` has none, or where there is none.
 
-    Solvers start from coefficients of the ``features`` that occur, shape (n_columns + 1,), or from the scores of all rows in ``order``: the registry
-    says which. Every model gives scores, a linear one coefficients. ``checkpoint`` is called between blocks of rows; what it raises
-    ends the work.
+    Solvers start from coefficients of the ``features`` that occur, shape (n_columns + 1,), or from the scores of all
+    rows in ``order``: the registry says which. Every model gives scores, a linear one coefficients. ``checkpoint`` is
+    called between blocks of rows; what it raises ends the work.
     """
     if start is None:
         return [None] * n_problems(len(classes))
@@ -43,8 +43,12 @@ def starting_points(
     return [None] * len(columns)
 
 
-def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Points:
-    """A column of scores for each problem, in blocks of rows that are little work for the model, so that memory holds no scores twice."""
+def _scores(
+    start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint
+) -> Points:
+    """A column of scores for each problem, in blocks of rows that are little work for the model, so that memory holds
+    no scores twice.
+    """
     points: Points = [None if column is None else np.empty(rows.n_rows) for column in columns]
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

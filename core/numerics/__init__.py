@@ -1,1 +1,1 @@
-"""What all mathematics here stands on: compiled loops over vectors, elementary functions, dense linear algebra."""
+"""The foundation of all mathematics here: compiled loops over vectors, elementary functions, dense linear algebra."""

@@ -15,7 +15,8 @@ QUARTILE = 0.6744897501960817
 
 
 def binomial_tail(least: int, n: int, probability: float) -> float:
-    """Probability of at least ``least`` successes in ``n`` independent trials of this ``probability``, within 0 and 1."""
+    """Probability of at least ``least`` successes in ``n`` independent trials of this ``probability``, within 0 and
+    1."""
     if least <= 0:
         return 1.0
     if not 0 < probability < 1:
@@ -28,10 +29,11 @@ def binomial_tail(least: int, n: int, probability: float) -> float:
 
 
 def wilson_interval(share: float, total: float, quantile: float) -> tuple[float, float]:
-    """Wilson's interval of a share that was found to be ``share`` in ``total`` trials; everything where there were none.
+    """Wilson's interval of a share that was found to be ``share`` in ``total`` trials; everything where there were
+    none.
 
-    ``quantile``: that of the standard normal distribution for one side. Shares of strata that are put together have the number of trials that one
-    share of the same variance would have.
+    ``quantile``: that of the standard normal distribution for one side. Shares of strata that are put together have the
+    number of trials that one share of the same variance would have.
     """
     if not total:
         return 0.0, 1.0

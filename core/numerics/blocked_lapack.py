@@ -1,8 +1,8 @@
 """Dense linear algebra in blocks, by LAPACK and BLAS on arrays in C order.
 
-Every long operation is a generator: it yields after ``_WORK`` multiplications at most and returns its answer. The transpose of an array in C order is
-an array in Fortran's order, so whole arrays are not copied. Digits depend on the processor, by which BLAS chooses its loops; docs/reproducibility.md
-says how much.
+Every long operation is a generator: it yields after ``_WORK`` multiplications at most and returns its answer. The
+transpose of an array in C order is an array in Fortran's order, so whole arrays are not copied. Digits depend on the
+processor, by which BLAS chooses its loops; docs/reproducibility.md says how much.
 """
 
 import math
@@ -20,7 +20,8 @@ T = TypeVar("T")
 _WORK = 1e9
 """multiplications between two yields: about 50 ms on one current core; twice as many are no faster"""
 _PANEL = 1024
-"""columns that LAPACK factors at once; measured: a tenth slower than all at once, where panels of 256 are a fifth slower"""
+"""columns that LAPACK factors at once; measured: a tenth slower than all at once, where panels of 256 are a fifth
+slower"""
 _TOUCH = 100
 """multiplications that take as long as reading and writing one number, in memory that may be new"""
 _POWERS = 20
@@ -39,7 +40,8 @@ class Indefinite(Exception):
 
 
 def cholesky(matrix: Matrix) -> Generator[None, None, Matrix]:
-    """The lower Cholesky factor L of a symmetric matrix. Its lower triangle is read, and it becomes L. Raises Indefinite.
+    """The lower Cholesky factor L of a symmetric matrix. Its lower triangle is read, and it becomes L. Raises
+    Indefinite.
 
     Left-looking: each panel is updated by the columns left of it before it is factored.
     """
@@ -75,7 +77,9 @@ def inverse(factor: Matrix) -> Generator[None, None, Matrix]:
     half, whole = np.zeros((n, n)), np.empty((n, n))
     for part in slices(n, n**2 / 2):
         unit = np.eye(n - part.start, part.stop - part.start, order="F")
-        half[part.start :, part] = blas.dtrsm(1.0, factor[part.start :, part.start :].T, unit, lower=0, trans_a=1, overwrite_b=1)
+        half[part.start :, part] = blas.dtrsm(
+            1.0, factor[part.start :, part.start :].T, unit, lower=0, trans_a=1, overwrite_b=1
+        )
         yield
     for part in slices(n, n**2 / 2):
         whole[part, : part.stop] = half[part.start :, part].T @ half[part.start :, : part.stop]
@@ -156,11 +160,13 @@ def largest_eigenvalue(matrix: Matrix) -> Generator[None, None, float]:
     return value
 
 
-def least_eigenvalue(image: Callable[[Vector], Vector], inverse_image: Callable[[Vector], Vector], n: int) -> Generator[None, None, float]:
+def least_eigenvalue(
+    image: Callable[[Vector], Vector], inverse_image: Callable[[Vector], Vector], n: int
+) -> Generator[None, None, float]:
     """A lower estimate of the least λ with ``A q = λ B q``, given ``image`` q ↦ A q and ``inverse_image`` z ↦ B⁻¹ z.
 
-    A is symmetric, B positive definite, both of shape (n, n). Lanczos' method less the bound of its residual, as in Toh 2002 for the step lengths of
-    interior-point methods.
+    A is symmetric, B positive definite, both of shape (n, n). Lanczos' method less the bound of its residual, as in Toh
+    2002 for the step lengths of interior-point methods.
     """
     z = np.cos(np.arange(n, dtype=float)) + 2.0
     q, last = inverse_image(z), np.zeros(n)
@@ -189,8 +195,13 @@ def max_step(values: Vector, direction: Vector) -> float:
     return float(np.min(-values[falling] / direction[falling])) if falling.any() else np.inf
 
 
-def backtrack(length: float, attempt: Callable[[float], Generator[None, None, T]]) -> Generator[None, None, tuple[float, T]]:
-    """Shorten ``length`` until ``attempt`` of it does not raise Indefinite; returns it and what the attempt returned. Raises Indefinite."""
+def backtrack(
+    length: float, attempt: Callable[[float], Generator[None, None, T]]
+) -> Generator[None, None, tuple[float, T]]:
+    """Shorten ``length`` until ``attempt`` of it does not raise Indefinite; returns it and the result of the attempt.
+
+    Raises Indefinite.
+    """
     while length > _SHORTEST:
         try:
             return length, (yield from attempt(length))

@@ -6,7 +6,15 @@ from numpy.typing import NDArray
 
 from core.numerics import elementary
 from core.numerics.compiled import compiled
-from core.numerics.elementary import INTEGERS, LARGEST_POWER, LEAST_POWER, MANTISSA_BITS, ROOT_HALF_BITS, ROUNDER, SMALLEST_NORMAL
+from core.numerics.elementary import (
+    INTEGERS,
+    LARGEST_POWER,
+    LEAST_POWER,
+    MANTISSA_BITS,
+    ROOT_HALF_BITS,
+    ROUNDER,
+    SMALLEST_NORMAL,
+)
 
 _inlined = njit(nogil=True, error_model="numpy", inline="always")
 _LIFT = np.int64(1024 << 52)
@@ -29,7 +37,8 @@ def log_of(value: float) -> float:
     tiny = value < SMALLEST_NORMAL
     above = np.float64(value * 2.0**54 if tiny else value).view(np.int64) - ROOT_HALF_BITS
     mantissa = np.int64((above & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float64)
-    # an unsigned shift and a bit pattern in place of a signed shift and a conversion, for which small processors have no vector instruction
+    # an unsigned shift and a bit pattern in place of a signed shift and a conversion, for which small processors have
+    # no vector instruction
     lifted = np.uint64(np.uint64(above + _LIFT) >> np.uint64(52)) | _INTEGER_BITS
     exponent = np.uint64(lifted).view(np.float64) - (INTEGERS + 1024.0)
     found: float = _log_series(mantissa, exponent - (54.0 if tiny else 0.0))

@@ -1,9 +1,9 @@
-"""Exponential and logarithm of which every processor computes the same bits.
+"""Exponential and logarithm, with the same bits on every processor.
 
-NumPy's and the C library's choose their code by the processor, and so their last bit. These are sums and products alone, which IEEE 754 defines
-to the bit. They lie within one unit in the last place of NumPy's (measured at
-three million numbers). The module loads with NumPy alone; core.numerics.compiled_elementary has the same functions for compiled loops, made of
-the same ``exp_series`` and ``log_series``.
+NumPy's and the C library's choose their code by the processor, and so their last bit. These are sums and products
+alone, which IEEE 754 defines to the bit. They lie within one unit in the last place of NumPy's (measured at three
+million numbers). The module loads with NumPy alone; core.numerics.compiled_elementary has the same functions for
+compiled loops, made of the same ``exp_series`` and ``log_series``.
 """
 
 import math
@@ -41,7 +41,8 @@ _TILE = 1 << 12
 def exp_series(power: Any) -> tuple[Any, Any]:
     """(p, k) with ``exp(power) = p · 2ᵏ``, p between √½ and √2; for arrays, and compiled for numbers.
 
-    Taylor's series at the distance of ``power`` to the nearest multiple of ln 2: beyond its 13th term nothing is left of a float64.
+    Taylor's series at the distance of ``power`` to the nearest multiple of ln 2: beyond its 13th term nothing is left
+    of a float64.
     """
     k = (power * LOG2_E + ROUNDER) - ROUNDER
     r = (power - k * LN2_HIGH) - k * LN2_LOW
@@ -63,7 +64,8 @@ def exp_series(power: Any) -> tuple[Any, Any]:
 def log_series(mantissa: Any, exponent: Any) -> Any:
     """``ln(mantissa · 2^exponent)`` for mantissas from √½ to √2; for arrays, and compiled for numbers.
 
-    With s = f / (2 + f), f = mantissa − 1: ``ln(1 + f) = 2 artanh(s) = f − s (f − 2 (s²/3 + s⁴/5 + …))``; |s| < .172, so ten terms do.
+    With s = f / (2 + f), f = mantissa − 1: ``ln(1 + f) = 2 artanh(s) = f − s (f − 2 (s²/3 + s⁴/5 + …))``; |s| < .172,
+    so ten terms do.
     """
     f = mantissa - 1.0
     s = f / (2.0 + f)
@@ -134,7 +136,9 @@ def logit_of(fraction: float) -> float:
 
 
 def standard_normal(rng: np.random.Generator, count: int) -> Array:
-    """So many standard normal numbers, by the polar method of Marsaglia and Bray (1964): the generator's own call the C library's logarithm."""
+    """So many standard normal numbers, by the polar method of Marsaglia and Bray (1964): the generator's own call the C
+    library's logarithm.
+    """
     found: list[Array] = []
     while sum(map(len, found)) < count:
         u, v = 2.0 * rng.random((2, count + 8)) - 1.0

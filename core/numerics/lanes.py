@@ -1,7 +1,7 @@
-"""WIDTH doubles as one value of compiled code: what loops add up stays in vector registers, in the same lanes on every processor.
+"""WIDTH doubles as one value of compiled code, held in vector registers, in the same lanes on every processor.
 
-A loop over the columns of a block is compiled number by number, and sums kept in an array are stored and loaded at every nonzero: measured, a
-third more time. No operation here is fused or reordered.
+A loop over the columns of a block is compiled number by number, and sums kept in an array are stored and loaded at
+every nonzero: measured, a third more time. No operation here is fused or reordered.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def _check_contiguous(vector: Any) -> None:
 
 
 def _load_intrinsic(_typing: Any, block: Any, row: Any) -> tuple[Any, Emitter]:
-    """``load(block, row)``: a row of a block whose rows are whole cache lines."""
+    """``load(block, row)``: a row of a block with rows of whole cache lines."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_row(context, builder, signature, arguments), align=_ALIGNED, typ=_VECTOR)
@@ -73,7 +73,10 @@ def _load_intrinsic(_typing: Any, block: Any, row: Any) -> tuple[Any, Emitter]:
 
 
 def _fetch_intrinsic(_typing: Any, block: Any, row: Any) -> tuple[Any, Emitter]:
-    """``fetch(block, row)``: have a row of such a block brought near, since it will be read or written soon. No number depends on it."""
+    """``fetch(block, row)``: have a row of such a block brought near, since it will be read or written soon.
+
+    No number depends on it.
+    """
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _row(context, builder, signature, arguments)
@@ -122,7 +125,10 @@ def _put_intrinsic(_typing: Any, vector: Any, start: Any, lanes: Any) -> tuple[A
 
 
 def _widen_intrinsic(_typing: Any, vector: Any, start: Any) -> tuple[Any, Emitter]:
-    """``widen(vector, start)``: WIDTH numbers of a contiguous vector of float32, from position ``start``, as float64."""
+    """``widen(vector, start)``:
+
+    WIDTH numbers of a contiguous vector of float32, from position ``start``, as float64.
+    """
     _check_contiguous(vector)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -146,31 +152,16 @@ def _spread_intrinsic(_typing: Any, number: Any) -> tuple[Any, Emitter]:
     return LANES(number), emit
 
 
-def _plus_intrinsic(_typing: Any, left: Any, right: Any) -> tuple[Any, Emitter]:
-    """``plus(left, right)``: lane by lane."""
+def _lane_by_lane(operation: str) -> Any:
+    """The intrinsic of two values that does an operation of the builder lane by lane."""
 
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fadd(*arguments)
+    def define(_typing: Any, left: Any, right: Any) -> tuple[Any, Emitter]:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return getattr(builder, operation)(*arguments)
 
-    return LANES(left, right), emit
+        return LANES(left, right), emit
 
-
-def _minus_intrinsic(_typing: Any, left: Any, right: Any) -> tuple[Any, Emitter]:
-    """``minus(left, right)``: lane by lane."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fsub(*arguments)
-
-    return LANES(left, right), emit
-
-
-def _times_intrinsic(_typing: Any, left: Any, right: Any) -> tuple[Any, Emitter]:
-    """``times(left, right)``: lane by lane."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fmul(*arguments)
-
-    return LANES(left, right), emit
+    return intrinsic(define)
 
 
 def _total_intrinsic(_typing: Any, lanes: Any) -> tuple[Any, Emitter]:
@@ -193,7 +184,7 @@ widen: Any = intrinsic(_widen_intrinsic)
 store: Any = intrinsic(_store_intrinsic)
 put: Any = intrinsic(_put_intrinsic)
 spread: Any = intrinsic(_spread_intrinsic)
-plus: Any = intrinsic(_plus_intrinsic)
-minus: Any = intrinsic(_minus_intrinsic)
-times: Any = intrinsic(_times_intrinsic)
+plus: Any = _lane_by_lane("fadd")
+minus: Any = _lane_by_lane("fsub")
+times: Any = _lane_by_lane("fmul")
 total: Any = intrinsic(_total_intrinsic)

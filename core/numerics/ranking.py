@@ -1,4 +1,7 @@
-"""The positions of the largest numbers, equal ones by position: NumPy's partitions order equal numbers by the processor."""
+"""The positions of the largest numbers, equal ones by position:
+
+NumPy's partitions order equal numbers by the processor.
+"""
 
 from typing import Any
 
@@ -7,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def positions_of_largest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Positions of the ``count`` largest values, or of all if they are fewer, ascending; of equal values those that come first."""
+    """Positions of the ``count`` largest values, or of all if they are fewer, ascending; of equal values the first."""
     if len(values) <= count:
         return np.arange(len(values))
     if count <= 0:

@@ -1,4 +1,5 @@
-"""Small dense systems and products, compiled: the same bits on every processor, which LAPACK and BLAS do not promise."""
+"""Small dense systems and products, compiled: the same bits on every processor, which LAPACK and BLAS do not
+promise."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,8 @@ Matrix = NDArray[np.float64]
 
 @compiled
 def solve(matrix: Matrix, right: Vector) -> Vector:
-    """The x, shape (n,), of ``matrix @ x = right``, by Gaussian elimination with the largest pivot of a column, of equals the first.
+    """The x, shape (n,), of ``matrix @ x = right``, by Gaussian elimination with the largest pivot of a column, of
+    equals the first.
 
     ``matrix`` of shape (n, n). Not finite where the matrix is singular.
     """
@@ -50,7 +52,7 @@ def times_rows(rows: Matrix, chosen: NDArray[np.int64], start: int, stop: int, o
 
 @compiled
 def combined(weights: Vector, rows: Matrix) -> Vector:
-    """``weights @ rows``, shape (n_columns,): the rows in their order, those of no weight left out."""
+    """``weights @ rows``, shape (n_columns,): the rows in their order, without rows of no weight."""
     found = np.zeros(rows.shape[1])
     for k in range(len(rows)):
         weight = weights[k]

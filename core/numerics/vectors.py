@@ -1,7 +1,8 @@
-"""Fused updates and sums of dense vectors, compiled: each reads its vectors once where NumPy would make a pass for every operator.
+"""Fused updates and sums of dense vectors, compiled: each reads its vectors once where NumPy would make a pass for
+every operator.
 
-Sums run in WIDTH lanes, number j in lane j mod WIDTH; the lanes are added up at the end, and after them what is left over. So their bits depend
-on the numbers alone, not on a processor's registers or its BLAS.
+Sums run in WIDTH lanes, number j in lane j mod WIDTH; the lanes are added up at the end, and after them what is left
+over. So their bits depend on the numbers alone, not on a processor's registers or its BLAS.
 """
 
 import numpy as np
@@ -55,11 +56,14 @@ def dots(matrix: NDArray[np.float64], vector: Vector, out: Vector) -> None:
 
 
 @compiled
-def conjugate_step(solution: Vector, residual: Vector, direction: Vector, image: Vector, ridge: float, norm: float) -> tuple[float, float]:
+def conjugate_step(
+    solution: Vector, residual: Vector, direction: Vector, image: Vector, ridge: float, norm: float
+) -> tuple[float, float]:
     """One step of conjugate gradients on ``λI + A``, in place.
 
-    ``image`` is A · ``direction``, λ = ``ridge``, ``norm`` = |residual|² before the step; all vectors of one shape. Returns
-    the length of the step along ``direction`` and |residual|² after it; where rounding has left no curvature there, nothing is changed, and it is 0.
+    ``image`` is A · ``direction``, λ = ``ridge``, ``norm`` = |residual|² before the step; all vectors of one shape.
+    Returns the length of the step along ``direction`` and |residual|² after it; where rounding has left no curvature
+    there, nothing is changed, and it is 0.
     """
     whole = len(direction) - len(direction) % WIDTH
     ridges, sums = spread(ridge), spread(0.0)
@@ -100,7 +104,7 @@ def steepest(coefficients: Vector, loss_gradient: Vector, ridge: float, descent:
 
 @compiled
 def apply_operator(target: Vector, residual: Vector, solution: Vector, ridge: float) -> None:
-    """``residual`` becomes ``target − residual − λ solution``: what the operator beside λI makes of the solution."""
+    """``residual`` becomes ``target − residual − λ solution``."""
     for j in range(len(target)):
         residual[j] = target[j] - residual[j] - ridge * solution[j]
 

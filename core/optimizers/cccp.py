@@ -1,4 +1,6 @@
-"""Concave-convex procedure (CCCP) over the dual: convex solves, each with the concave part of the loss replaced by its tangent."""
+"""Concave-convex procedure (CCCP) over the dual: convex solves, each with the concave part of the loss replaced by its
+tangent.
+"""
 
 import math
 from collections.abc import Callable, Generator
@@ -39,7 +41,7 @@ def kink_margin(tolerance: float) -> float:
 
 
 class CccpLoss(Protocol):
-    """A loss whose objective ``½ |w|² + loss`` is a convex function less another, over the points of a row cache."""
+    """A loss that makes ``½ |w|² + loss`` a convex function less another, over the points of a row cache."""
 
     def pieces(self, scores: Vector) -> Pieces:
         """The linear piece of the concave part that each point is on: β of the paper, as a small number."""
@@ -78,25 +80,38 @@ class CccpState:
     """objective of that solution"""
 
     def kink_distance(self, intercept: float) -> float:
-        """The least distance of a score from a kink, with the multipliers of now and the intercept that a convex solve found."""
+        """The least distance of a score from a kink, with the multipliers of now and the intercept that a convex solve
+        found.
+        """
         return self.loss.kink_distance(self.multipliers.kernel_sums + self.loss.intercept(self.multipliers, intercept))
 
 
 def run_cccp(
-    cache: RowCache, state: CccpState, pieces: Pieces, tolerance: float, max_rounds: int, report: Report, *, final_from: int = 0
+    cache: RowCache,
+    state: CccpState,
+    pieces: Pieces,
+    tolerance: float,
+    max_rounds: int,
+    report: Report,
+    *,
+    final_from: int = 0,
 ) -> Generator[Request, Any, Status]:
-    """Move ``state`` to a solution whose pieces stay as they are, from its multipliers and these ``pieces``.
+    """Move ``state`` from its multipliers and these ``pieces`` to a solution that stays on its pieces.
 
-    Objective: that of ``state.loss``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round that does not is within the
-    tolerance of the convex solves and ends the procedure; the solution before it is the best.
-    From round ``final_from`` on, and at the end, the support of a solution is reported as that of a model.
+    Objective: that of ``state.loss``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round
+    that does not is within the tolerance of the convex solves and ends the procedure; the solution before it is the
+    best. From round ``final_from`` on, and at the end, the support of a solution is reported as that of a model.
     Stopping: the pieces repeat, or ``max_rounds``.
     """
     status, checked = Status.ITERATION_LIMIT, True
     for number in range(max_rounds):
         terms = state.loss.terms(pieces)
         yield from move_into_bounds(cache, state.multipliers, terms)
-        inner = report._replace(phase=f"{report.phase}/round={number}", objective=_known(state.objective), share=report.share * 0.5 ** (number + 1))
+        inner = report._replace(
+            phase=report.phase.then("round", number),
+            objective=state.objective if math.isfinite(state.objective) else math.nan,
+            share=report.share * 0.5 ** (number + 1),
+        )
         inner = inner._replace(fraction=report.fraction + report.share * (1.0 - 0.5**number))
         found = yield from maximise_to_pieces(cache, terms, state.multipliers, tolerance, inner, state.kink_distance)
         solution = DualSolution(state.multipliers, state.loss.intercept(state.multipliers, found.intercept))
@@ -107,7 +122,9 @@ def run_cccp(
             status = found.status
             break
         state.best, state.objective = DualSolution(state.multipliers.copy(), solution.intercept), objective
-        yield report._replace(iteration=number + 1, stage_objective=objective, objective=objective, fraction=inner.fraction + inner.share)
+        yield report._replace(
+            iteration=number + 1, stage_objective=objective, objective=objective, fraction=inner.fraction + inner.share
+        )
         checked = number >= final_from
         if checked:
             yield from check_model_size(cache.gram.kernel, state.loss.support(state.multipliers))
@@ -121,12 +138,18 @@ def run_cccp(
 
 
 def maximise_to_pieces(
-    cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolerance: float, report: Report, kink_distance: Callable[[float], float]
+    cache: RowCache,
+    terms: DualTerms,
+    multipliers: Multipliers,
+    tolerance: float,
+    report: Report,
+    kink_distance: Callable[[float], float],
 ) -> Generator[Request, Any, SmoResult]:
     """Solve a convex problem to the tolerance, and further where that leaves the piece of a point open.
 
-    ``kink_distance`` is that of the scores with an intercept. Scores differ by up to the tolerance between processors where kernel values do. A point
-    so near to a kink could be on either side, and lead the procedure to another local solution.
+    ``kink_distance`` is that of the scores with an intercept. Scores differ by up to the tolerance between processors
+    where kernel values do. A point so near to a kink could be on either side, and lead the procedure to another local
+    solution.
     """
     for finer in tolerances(cache.gram, tolerance):
         found = yield from maximise(cache, terms, multipliers, finer, report)
@@ -136,7 +159,8 @@ def maximise_to_pieces(
 
 
 def tolerances(gram: Gram, tolerance: float) -> list[float]:
-    """The tolerance and finer ones, to which a convex solve is continued until all points are surely on one side of a kink.
+    """The tolerance and finer ones, to which a convex solve is continued until all points are surely on one side of a
+    kink.
 
     The tolerance alone where kernel values are reproducible: the side is then the same on all processors.
     """
@@ -144,10 +168,6 @@ def tolerances(gram: Gram, tolerance: float) -> list[float]:
     while not gram.reproducible and finer[-1] > _FINEST:
         finer.append(max(_FINEST, 0.1 * finer[-1]))
     return finer
-
-
-def _known(objective: float) -> float:
-    return objective if math.isfinite(objective) else math.nan
 
 
 def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> Generator[Request, Any, None]:
@@ -161,13 +181,19 @@ def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms
 
 
 def _restore_zero_sum(alpha: Vector, kernel_sums: Vector, terms: DualTerms) -> None:
-    """Move multipliers within their bounds until they sum to 0, those of the largest gain first. 0 lies within all bounds, so they can."""
+    """Move multipliers within their bounds until they sum to 0, the largest gains first. 0 lies within all bounds, so
+    they can.
+    """
     excess = float(alpha.sum())
     if abs(excess) <= _ROUNDING * float(np.abs(alpha).sum()):
         return
     sign = -1.0 if excess > 0 else 1.0
     room = terms.upper - alpha if sign > 0 else alpha - terms.lower
-    slope = np.where(alpha < terms.knot, terms.below, terms.above) if sign > 0 else -np.where(alpha > terms.knot, terms.above, terms.below)
+    slope = (
+        np.where(alpha < terms.knot, terms.below, terms.above)
+        if sign > 0
+        else -np.where(alpha > terms.knot, terms.above, terms.below)
+    )
     gain = np.where(np.isinf(room), np.inf, slope - sign * kernel_sums)
     order = np.flatnonzero(room > 0)
     order = order[np.argsort(-gain[order], kind="stable")]

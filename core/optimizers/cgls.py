@@ -26,11 +26,11 @@ def conjugate_gradients(
 ) -> Generator[Request, Any, Step]:
     """Solve ``(λI + XᵀHX) s = b`` from s = 0 until the residual is ``relative_residual`` of b.
 
-    Objective: ``½ sᵀ(λI + XᵀHX)s − bᵀs``, with H = diag(``curvatures``) of shape (n_rows,), b = ``target``, λ = ``ridge``.
-    Given: H ≥ 0, λ > 0; the result is a descent direction of the objective that b is the negative gradient of, however early it stops: no iterations
-    are made only if that has nothing but rounding for a curvature.
-    Source: Table 2 (CGLS) of Sindhwani & Keerthi 2006, for the step instead of the solution, so that seeding with the last solution is its
-    starting at 0; both products with X are one pass (Product), and Xs falls out of it.
+    Objective: ``½ sᵀ(λI + XᵀHX)s − bᵀs``, with H = diag(``curvatures``) of shape (n_rows,), b = ``target``, λ =
+    ``ridge``. Given: H ≥ 0, λ > 0; the result is a descent direction of the objective that b is the negative gradient
+    of, however early it stops: no iterations are made only if that has nothing but rounding for a curvature. Source:
+    Table 2 (CGLS) of Sindhwani & Keerthi 2006, for the step instead of the solution, so that seeding with the last
+    solution is its starting at 0; both products with X are one pass (Product), and Xs falls out of it.
     """
     solution, residual = np.zeros_like(target), target.copy()
     direction = target.copy()

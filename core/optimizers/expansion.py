@@ -1,4 +1,6 @@
-"""What the solvers of the kernel family share: the dual terms of labeled documents, and the way from multipliers to a Result."""
+"""Shared by the solvers of the kernel family: the dual terms of labeled documents, and the way from multipliers to a
+Result.
+"""
 
 from collections.abc import Generator
 from typing import Any, NamedTuple
@@ -17,7 +19,8 @@ from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
 
 DEFAULT_MARGIN = 100.0
-"""C in units of 1 / the variance of the labeled documents in the space of the kernel, where labels are too few to choose it by"""
+"""C in units of 1 / the variance of the labeled documents in the space of the kernel, where labels are too few to
+choose it by"""
 _LEAST_VARIANCE = 1e-6
 """share of mean k(x, x) below which the variance is rounding error"""
 _SAMPLE = 1_000
@@ -46,7 +49,8 @@ def kernel_spec(options: KernelChoice) -> KernelSpec:
 
 
 def feature_variance(cache: RowCache, n_labeled: int) -> Generator[Request, Any, float]:
-    """The variance of the first ``n_labeled`` points in the space of the kernel: mean k(x, x) less mean k(x, z); of many, of some evenly spaced ones.
+    """The variance of the first ``n_labeled`` points in the space of the kernel: mean k(x, x) less mean k(x, z); of
+    many, of some evenly spaced ones.
 
     1 / variance is what C is to be compared with: with it, a document that is like no other just reaches its margin.
     """
@@ -58,7 +62,8 @@ def feature_variance(cache: RowCache, n_labeled: int) -> Generator[Request, Any,
 
 
 def settled_C(options: KernelChoice, problem: Problem, most_bytes: int) -> Generator[Request, Any, float]:
-    """C as a number: where it is left to the data and core.validation.kernel_tuning has not chosen it, what suits the scale of the kernel values.
+    """C as a number: given, chosen by core.validation.kernel_tuning, or else a value that suits the scale of the kernel
+    values.
 
     ``most_bytes`` of kernel rows of the labeled documents may be kept for that.
     """
@@ -71,7 +76,10 @@ def settled_C(options: KernelChoice, problem: Problem, most_bytes: int) -> Gener
 
 
 def hinge_terms(y: Vector, caps: Vector) -> DualTerms:
-    """Terms of documents with the loss ``caps · max(0, 1 − y f)``: ``0 ≤ y α ≤ caps`` (Eqn. 1.9 of Collobert et al. 2006 with β = 0)."""
+    """Terms of documents with the loss ``caps · max(0, 1 − y f)``:
+
+    ``0 ≤ y α ≤ caps`` (Eqn. 1.9 of Collobert et al. 2006 with β = 0).
+    """
     upper = np.maximum(0.0, y * caps)
     return DualTerms(np.minimum(0.0, y * caps), upper, upper.copy(), y.copy(), y.copy())
 
@@ -82,7 +90,7 @@ def hinge(margins: Vector) -> Vector:
 
 
 def expansion_of(solution: DualSolution, kernel: Kernel) -> Expansion:
-    """The expansion of a solution whose points are rows of the problem."""
+    """The expansion of a solution over rows of the problem."""
     rows = np.flatnonzero(solution.multipliers.alpha)
     return Expansion(rows, solution.multipliers.alpha[rows], solution.intercept, kernel)
 
@@ -99,8 +107,11 @@ def empty_result(options: KernelChoice, problem: Problem, status: Status) -> Res
     return Result(expansion, np.full(problem.n_unlabeled, np.nan), np.nan, status)
 
 
-def score_unlabeled(problem: Problem, expansion: Expansion, status: Status) -> Generator[Request, Any, tuple[Vector, Status]]:
-    """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,), and the status of the solution with these scores.
+def score_unlabeled(
+    problem: Problem, expansion: Expansion, status: Status
+) -> Generator[Request, Any, tuple[Vector, Status]]:
+    """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,), and the status of the
+    solution with these scores.
 
     The status is NUMERICAL_ERROR if a score leaves the range of float64.
     """

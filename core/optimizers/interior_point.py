@@ -1,4 +1,6 @@
-"""Primal-dual interior-point method (HKM direction, predictor and corrector) for the semidefinite pair of core.losses.relaxation."""
+"""Primal-dual interior-point method (HKM direction, predictor and corrector) for the semidefinite pair of
+core.losses.relaxation.
+"""
 
 from collections.abc import Generator
 from typing import NamedTuple
@@ -71,11 +73,13 @@ class _Correction(NamedTuple):
 
 
 class Interior:
-    """Newton's method on the perturbed optimality conditions ``X S = μ I, s x = μ, ξ (bounds − x) = μ``, with Mehrotra's predictor and corrector.
+    """Newton's method on the perturbed optimality conditions ``X S = μ I, s x = μ, ξ (bounds − x) = μ``, with
+    Mehrotra's predictor and corrector.
 
-    The direction is HKM: that of Helmberg, Rendl, Vanderbei and Wolkowicz, of Kojima, Shindoh and Hara, and of Monteiro. Newton's matrix is
-    ``N_kl = tr(A_k X A_l S⁻¹)``. For the unlabeled rows it is the elementwise product ``X ∘ S⁻¹``; it takes O(n²), because every A_k is E_kk or of
-    rank two along the last axis. A step takes O(n³) for one inverse, two products and some Cholesky factors.
+    The direction is HKM: that of Helmberg, Rendl, Vanderbei and Wolkowicz, of Kojima, Shindoh and Hara, and of
+    Monteiro. Newton's matrix is ``N_kl = tr(A_k X A_l S⁻¹)``. For the unlabeled rows it is the elementwise product ``X
+    ∘ S⁻¹``; it takes O(n²), because every A_k is E_kk or of rank two along the last axis. A step takes O(n³) for one
+    inverse, two products and some Cholesky factors.
     """
 
     def __init__(self, problem: Relaxation) -> None:
@@ -88,7 +92,8 @@ class Interior:
         self.variables: Variables
 
     def initialise(self) -> Generator[None, None, None]:
-        """Set strictly feasible dual variables, the X that is centred there, and slacks that make X feasible where they can.
+        """Set strictly feasible dual variables, the X that is centred there, and slacks that make X feasible where they
+        can.
 
         Only labeled rows with a hard margin may stay infeasible. Raises Indefinite if G is not positive definite.
         """
@@ -118,7 +123,9 @@ class Interior:
         self.variables = Variables(x, factor, X, root, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
 
     def _first_multipliers(self) -> Generator[None, None, tuple[Vector, Matrix]]:
-        """γ at the centre of its range, and the factor there: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less where caps bound γ."""
+        """γ at the centre of its range, and the factor there: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less
+        where caps bound γ.
+        """
         problem, inside = self.problem, self.problem.unlabeled
         x = np.zeros(problem.n_multipliers)
         x[: problem.n] = np.minimum(0.5 * problem.caps, 1.0 / problem.G.diagonal())
@@ -133,11 +140,16 @@ class Interior:
                 x[inside] *= 0.5
 
     def residuals(self) -> Residuals:
-        """Objective values and residuals; the dual value is a bound always, the primal one only where the variables are feasible."""
+        """Objective values and residuals; the dual value is a bound always, the primal one only where the variables are
+        feasible.
+        """
         variables, problem, n = self.variables, self.problem, self.problem.n
         capped = self._capped[:n]
         primal = float(np.vdot(self._inverse, variables.X[:n, :n]) + problem.caps[capped] @ variables.xi[:n][capped])
-        dual = float(self.right @ variables.x + variables.x[-1]) - problem.quadratic_term(variables.x, variables.factor).value
+        dual = (
+            float(self.right @ variables.x + variables.x[-1])
+            - problem.quadratic_term(variables.x, variables.factor).value
+        )
         if problem.balance is not None:
             dual += 2 * problem.epsilon * float(variables.x[n : n + 2].min())  # only α − β counts
         pairs = float(variables.s @ variables.x + variables.xi @ self._upper_slack(variables.x))
@@ -153,7 +165,10 @@ class Interior:
         return solved(self._root, solved(self._root, self.scores()), transposed=True)
 
     def step(self, complementarity: float) -> Generator[None, None, float]:
-        """Take a predictor and a corrector; returns the shorter of the primal and the dual step length. Raises Indefinite."""
+        """Take a predictor and a corrector; returns the shorter of the primal and the dual step length.
+
+        Raises Indefinite.
+        """
         mu = complementarity / self.n_pairs
         newton = self._newton()
         yield
@@ -188,7 +203,9 @@ class Interior:
 
         primal, (X, root) = yield from dense.backtrack(primal, primal_end)
         dual, (x, factor, self._P) = yield from dense.backtrack(dual, dual_end)
-        self.variables = Variables(x, factor, X, root, variables.s + primal * direction.s, variables.xi + primal * direction.xi)
+        self.variables = Variables(
+            x, factor, X, root, variables.s + primal * direction.s, variables.xi + primal * direction.xi
+        )
         return min(primal, dual)
 
     def _upper_slack(self, x: Vector) -> Vector:
@@ -241,11 +258,13 @@ class Interior:
         N.reshape(-1)[:: len(N) + 1] += scalar + variables.xi / self._upper_slack(variables.x)
         return N
 
-    def _direction(self, newton: Matrix, target: float, correction: _Correction | None) -> Generator[None, None, _Direction]:
+    def _direction(
+        self, newton: Matrix, target: float, correction: _Correction | None
+    ) -> Generator[None, None, _Direction]:
         """The direction towards complementarity ``target``, with the second-order ``correction`` if there is one.
 
-        ``ΔX = target S⁻¹ − X − sym(X ΔS S⁻¹)``. The last term cancels badly between the small eigenvalues of X and the large ones of S⁻¹. So X enters
-        it as ``R Rᵀ``, and its left factor is multiplied last.
+        ``ΔX = target S⁻¹ − X − sym(X ΔS S⁻¹)``. The last term cancels badly between the small eigenvalues of X and the
+        large ones of S⁻¹. So X enters it as ``R Rᵀ``, and its left factor is multiplied last.
         """
         variables, problem, P = self.variables, self.problem, self._P
         positive, upper_slack = np.where(self._signed, variables.x, 1.0), self._upper_slack(variables.x)
@@ -275,7 +294,7 @@ class Interior:
         return _Direction(dx, dX, ds, np.asarray(upper / upper_slack - variables.xi + variables.xi / upper_slack * dx))
 
     def _correction(self, guess: _Direction) -> Generator[None, None, _Correction]:
-        """The second-order terms of a predictor, whose X is overwritten."""
+        """The second-order terms of a predictor; its X is overwritten."""
         yield from dense.divide(guess.X, self.variables.root)
         carried = yield from dense.product(guess.X.T, self._slack_image(guess.x))
         return _Correction(guess.s * guess.x, -guess.xi * guess.x, carried)
@@ -311,7 +330,9 @@ class Interior:
         return self._trace(variables.X, x) + primal * self._trace(direction.X, x) + float(pairs)
 
     def _max_steps(self, direction: _Direction) -> Generator[None, None, tuple[float, float]]:
-        """Nearly the largest steps along ``direction``: the primal one of X, s and ξ, the dual one of the multipliers and S."""
+        """Nearly the largest steps along ``direction``: the primal one of X, s and ξ, the dual one of the multipliers
+        and S.
+        """
         variables, n, inside, P = self.variables, self.problem.n, self.problem.unlabeled, self._P
         half = -0.5 * self.problem.linear_term(direction.x)
 
@@ -324,12 +345,16 @@ class Interior:
             return solved(variables.root, solved(variables.root, z), transposed=True)
 
         least = yield from dense.least_eigenvalue(lambda q: np.asarray(direction.X @ q), unrooted, n + 1)
-        primal = min(_max_step_of_matrix(least), dense.max_step(variables.s, direction.s), dense.max_step(variables.xi, direction.xi))
+        primal = min(
+            _max_step_of_matrix(least),
+            dense.max_step(variables.s, direction.s),
+            dense.max_step(variables.xi, direction.xi),
+        )
         least = yield from dense.least_eigenvalue(slack_change, lambda z: np.asarray(P @ z), n + 1)
         room = dense.max_step(self._upper_slack(variables.x)[self._capped], -direction.x[self._capped])
         return primal, min(_max_step_of_matrix(least), dense.max_step(variables.x[:-1], direction.x[:-1]), room)
 
 
 def _max_step_of_matrix(least: float) -> float:
-    """The largest step of a positive definite matrix along a change whose least eigenvalue relative to it is ``least``."""
+    """The largest step of a positive definite matrix along a change with this ``least`` eigenvalue relative to it."""
     return -1.0 / least if least < 0 else np.inf

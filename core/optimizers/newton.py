@@ -23,7 +23,8 @@ class StoppingRule(NamedTuple):
     """When a solve is good enough: at either of these."""
 
     gap: float
-    """the objective is certified to lie within this relative distance of its minimum: |∇f|² / 2λ ≤ gap · f, f being λ-strongly convex"""
+    """the objective is certified to lie within this relative distance of its minimum: |∇f|² / 2λ ≤ gap · f, f being
+    λ-strongly convex"""
     reduction: float = 0.0
     """the gradient has shrunk to this share of what it was at the start"""
     max_iterations: int = 100
@@ -39,7 +40,7 @@ class Ending(NamedTuple):
 
 @dataclass
 class Iterate:
-    """A point and what is known there; changed in place by ``minimise``."""
+    """A point with its scores and its gradient; changed in place by ``minimise``."""
 
     coefficients: Vector
     """w, shape (n_features + 1,), the bias last"""
@@ -61,7 +62,9 @@ class Iterate:
 
 
 def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = None) -> Generator[Request, Any, None]:
-    """Move a zero iterate, still under no loss, to given coefficients; rows with a number in ``skipped`` are not scored."""
+    """Move a zero iterate, still under no loss, to given coefficients; rows with a number in ``skipped`` are not
+    scored.
+    """
     skipped = np.zeros_like(iterate.scores) if skipped is None else skipped
     iterate.coefficients[:] = coefficients
     iterate.scores[skipped == 0] = np.nan  # what a stop leaves unknown
@@ -69,7 +72,9 @@ def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = No
 
 
 def adopt(iterate: Iterate, loss: Loss) -> Generator[Request, Any, None]:
-    """Make slopes and gradient those of another loss at the same point: a pass over the rows whose slope changes (seeding, section 3.1.3)."""
+    """Give slopes and gradient for another loss at the same point: a pass over the rows that change slope (seeding,
+    section 3.1.3).
+    """
     slopes = np.empty_like(iterate.slopes)
     loss.evaluate(iterate.scores, slopes, np.empty_like(slopes))
     changes = slopes - iterate.slopes
@@ -78,17 +83,19 @@ def adopt(iterate: Iterate, loss: Loss) -> Generator[Request, Any, None]:
         iterate.slopes = slopes
 
 
-def minimise(iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, report: Report) -> Generator[Request, Any, Ending]:
+def minimise(
+    iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, report: Report
+) -> Generator[Request, Any, Ending]:
     """Move ``iterate`` to the minimum of a regularised loss.
 
-    Objective: ``f(w) = λ/2 |w|² + loss(o)``, o = Xw, λ = ``ridge``; strictly convex, piecewise quadratic. With core.losses.squared_hinge it is
-    that of the L2-SVM.
-    Each iteration solves Newton's system over the active sides of the rows (Eqn. 4) by conjugate gradients, no more exactly than the way to
-    the minimum deserves, and ends with the exact line search. Rows outside the active set are not read by the conjugate gradients. A
-    gradient costs a pass only over the rows that the step switched: all others moved along a straight line.
-    Stopping: ``rule``. Every iteration yields ``report`` with its own iteration, and f added to its stage objective: the part that w does not change.
-    Returns: f at the final iterate and the status.
-    Source: Table 1 of Sindhwani & Keerthi 2006; with both costs of a row it is Table 7.
+    Objective: ``f(w) = λ/2 |w|² + loss(o)``, o = Xw, λ = ``ridge``; strictly convex, piecewise quadratic. With
+    core.losses.squared_hinge it is that of the L2-SVM. Each iteration solves Newton's system over the active sides of
+    the rows (Eqn. 4) by conjugate gradients, no more exactly than the way to the minimum deserves, and ends with the
+    exact line search. Rows outside the active set are not read by the conjugate gradients. A gradient costs a pass only
+    over the rows that the step switched: all others moved along a straight line. Stopping: ``rule``. Every iteration
+    yields ``report`` with its own iteration, and f added to its stage objective: the part that w does not change.
+    Returns: f at the final iterate and the status. Source: Table 1 of Sindhwani & Keerthi 2006; with both costs of a
+    row it is Table 7.
     """
     curvatures, ignored = np.empty_like(iterate.slopes), np.empty_like(iterate.slopes)
     descent = np.empty_like(iterate.coefficients)
@@ -102,8 +109,10 @@ def minimise(iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, rep
         objective, size = 0.5 * ridge * length + value, math.sqrt(size)
         start = start or size
         goal = max(math.sqrt(2 * ridge * rule.gap * objective), rule.reduction * start)
-        fraction = report.fraction + report.share * _way(start, size, goal)
-        yield report._replace(iteration=iteration, stage_objective=report.stage_objective + objective, fraction=fraction)
+        fraction = report.fraction + report.share * _progress(start, size, goal)
+        yield report._replace(
+            iteration=iteration, stage_objective=report.stage_objective + objective, fraction=fraction
+        )
         if not math.isfinite(objective):
             return Ending(objective, Status.NUMERICAL_ERROR, iteration)
         if size <= goal:
@@ -120,14 +129,18 @@ def minimise(iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, rep
     return Ending(objective, Status.ITERATION_LIMIT, iteration)
 
 
-def _way(start: float, size: float, goal: float) -> float:
-    """How far a gradient has come from its first size to the size that ends the solve, as convergence goes: by orders of magnitude."""
+def _progress(start: float, size: float, goal: float) -> float:
+    """How far a gradient has come from its first size to the size that ends the solve, as convergence goes: by orders
+    of magnitude.
+    """
     if not 0 < goal < size < start:
         return 0.0 if size >= start > goal else 1.0
     return log_of(start / size) / log_of(start / goal)
 
 
-def _advance(iterate: Iterate, step: Step, curvatures: Vector, loss: Loss, ridge: float) -> Generator[Request, Any, None]:
+def _advance(
+    iterate: Iterate, step: Step, curvatures: Vector, loss: Loss, ridge: float
+) -> Generator[Request, Any, None]:
     """Line search, then the new point and its gradient."""
     slope = ridge * dot(iterate.coefficients, step.coefficients)
     length = exact_step(iterate.scores, step.scores, loss, slope, ridge * dot(step.coefficients, step.coefficients))

@@ -12,12 +12,12 @@ _ROUNDING = 1e-12
 def maximise(gram: Vector, offsets: Vector, start: Vector) -> Vector:
     """The duals λ that maximise ``h·λ − ½ λᵀGλ`` under ``λ ≥ 0``, ``Σ λ ≤ 1`` (Eqn. 19 of Zhao et al. 2008).
 
-    ``gram`` = G of shape (K, K), positive semidefinite; ``offsets`` = h and ``start`` of shape (K,), the latter within the constraints, as is the
-    solution before one plane more.
-    A primal active set method: what Σ λ leaves of 1 counts as one more dual, of a plane that is zero. The duals above 0 move towards the maximum of
-    their face until one of them reaches 0 and leaves; at the maximum of a face the dual with the steepest ascent enters. Every step rises, no face
-    comes twice, and at the end the conditions of optimality hold to rounding. A ridge at the size of rounding keeps the systems solvable when
-    planes depend on each other.
+    ``gram`` = G of shape (K, K), positive semidefinite; ``offsets`` = h and ``start`` of shape (K,), the latter within
+    the constraints, as is the solution before one plane more. A primal active set method: what Σ λ leaves of 1 counts
+    as one more dual, of a plane that is zero. The duals above 0 move towards the maximum of their face until one of
+    them reaches 0 and leaves; at the maximum of a face the dual with the steepest ascent enters. Every step rises, no
+    face comes twice, and at the end the conditions of optimality hold to rounding. A ridge at the size of rounding
+    keeps the systems solvable when planes depend on each other.
     """
     size = max(float(gram.diagonal().max(initial=0.0)), float(np.abs(offsets).max(initial=0.0)), np.finfo(float).tiny)
     ridged, scaled = np.ascontiguousarray(gram / size), offsets / size
@@ -47,7 +47,9 @@ def maximise(gram: Vector, offsets: Vector, start: Vector) -> Vector:
 
 
 def _peak(gram: Vector, offsets: Vector, support: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[Vector, float]:
-    """The maximum on the plane of a face, shape (size of the face,), and the ascent that all duals of the face have there."""
+    """The maximum on the plane of a face, shape (size of the face,), and the ascent that all duals of the face have
+    there.
+    """
     planes = np.flatnonzero(support[:-1])
     inner, heights = gram[np.ix_(planes, planes)], offsets[planes]
     if support[-1]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from core.engine.kernel_requests import KernelRows
-from core.engine.runner import Pause, Report, Request
+from core.engine.runner import Report, Request, Yield
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.elementary import log_of
@@ -58,16 +58,18 @@ class SmoResult(NamedTuple):
     steps: int
 
 
-def maximise(cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolerance: float, report: Report) -> Generator[Request, Any, SmoResult]:
+def maximise(
+    cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolerance: float, report: Report
+) -> Generator[Request, Any, SmoResult]:
     """Move ``multipliers``, which obey the constraints, to the maximum of the dual.
 
     Objective: ``Σ_r term_r(α_r) − ½ αᵀKα``, maximised subject to ``Σ_r α_r = 0`` and the bounds in ``terms``.
-    Each step moves a pair of points as far as is best, but not beyond a bound or a knot. The first is the point whose growth violates the optimality
-    conditions most, the second the one with the largest second-order gain beside it (Fan, Chen and Lin 2005).
-    Pairs are selected among the cached points until their gap is a share of that of all points. Then the rows of the points that violate most are
-    computed, a batch at a time.
-    Stopping: max over points that can grow of (slope − kernel sum) ≤ min over those that can shrink + ``tolerance``.
-    Returns: the multiplier of Σ α = 0, which is the intercept.
+    Each step moves a pair of points as far as is best, but not beyond a bound or a knot. The first is the point whose
+    growth violates the optimality conditions most, the second the one with the largest second-order gain beside it
+    (Fan, Chen and Lin 2005). Pairs are selected among the cached points until their gap is a share of that of all
+    points. Then the rows of the points that violate most are computed, a batch at a time. Stopping: max over points
+    that can grow of (slope − kernel sum) ≤ min over those that can shrink + ``tolerance``. Returns: the multiplier of Σ
+    α = 0, which is the intercept.
     """
     state = _SmoState(cache, terms, multipliers)
     first, goal, done, slices, reported = state.gap, math.inf, 0, 0, 0
@@ -84,7 +86,7 @@ def maximise(cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolera
             continue
         slices += 1
         if slices < reported * _REPORTING:
-            yield Pause()
+            yield Yield()
         else:
             reported = slices
             progress = log_of(first / max(state.gap, tolerance)) / log_of(first / tolerance)
@@ -96,7 +98,8 @@ def maximise(cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolera
 
 
 def dual_value(terms: DualTerms, multipliers: Multipliers) -> float:
-    """``Σ_r term_r(α_r) − ½ αᵀKα``, the terms being 0 at α = 0 (knots at infinity have the same slope on both sides)."""
+    """``Σ_r term_r(α_r) − ½ αᵀKα``, the terms being 0 at α = 0 (knots at infinity have the same slope on both
+    sides)."""
     alpha, knot = multipliers.alpha, terms.knot
     bent = terms.below != terms.above
     linear = dot(terms.below, alpha) - 0.5 * dot(alpha, multipliers.kernel_sums)
@@ -114,7 +117,7 @@ class _SmoState:
         self._update_violations()
 
     def _update_violations(self) -> None:
-        """Compute what the dual gains per unit when each point grows, and loses when it shrinks."""
+        """Compute the gain of the dual per unit as each point grows, and its loss as it shrinks."""
         all_slopes(self._multipliers.alpha, self._terms, self._up, self._low)
         self._rise, self._fall = self._up - self._multipliers.kernel_sums, self._low - self._multipliers.kernel_sums
         self._top, self._bottom = int(np.argmax(self._rise)), int(np.argmin(self._fall))
@@ -132,7 +135,9 @@ class _SmoState:
         cached = self._cache.slots.slot_of >= 0
         up, low = np.where(cached, self._up, -np.inf), np.where(cached, self._low, np.inf)
         alpha, kernel_sums = self._multipliers.alpha, self._multipliers.kernel_sums
-        code, steps = advance(alpha, kernel_sums, up, low, self._terms, self._cache.slots, self._cache.now, goal, self._steps)
+        code, steps = advance(
+            alpha, kernel_sums, up, low, self._terms, self._cache.slots, self._cache.now, goal, self._steps
+        )
         self._update_violations()
         return code, steps
 
@@ -142,10 +147,15 @@ class _SmoState:
         rising = np.flatnonzero(missing & (self._rise > self._fall[self._bottom] + goal))
         falling = np.flatnonzero(missing & (self._fall < self._rise[self._top] - goal))
         half = self._cache.batch_rows // 2
-        return np.union1d(rising[positions_of_largest(self._rise[rising], half)], falling[positions_of_largest(-self._fall[falling], half)])
+        return np.union1d(
+            rising[positions_of_largest(self._rise[rising], half)],
+            falling[positions_of_largest(-self._fall[falling], half)],
+        )
 
     def intercept(self) -> float:
-        """The mean over the points inside a piece of their terms, where it is known exactly; without any, the middle of its bounds."""
+        """The mean over the points inside a piece of their terms, where it is known exactly; without any, the middle of
+        its bounds.
+        """
         free = np.isfinite(self._up) & (self._up == self._low)
         if free.any():
             return float(self._rise[free].mean())

@@ -1,10 +1,11 @@
 """Compiled steps of sequential minimal optimisation.
 
-Maxima are taken over integer keys that are ordered as the numbers are: the compiler vectorises those, and maxima of floating-point numbers not
-(measured: four to five times as fast). For the same reason strips of rows are indexed by unsigned numbers.
+Maxima are taken over integer keys that are ordered as the numbers are: the compiler vectorises those, and maxima of
+floating-point numbers not (measured: four to five times as fast). For the same reason strips of rows are indexed by
+unsigned numbers.
 
-Conventions: ``kernel_sums`` is K α, shape (n_points,); ``up`` and ``low`` are the slopes of all_slopes; ``ends`` has shape (2,). Kernel rows are
-finite, which the caller has checked.
+Conventions: ``kernel_sums`` is K α, shape (n_points,); ``up`` and ``low`` are the slopes of all_slopes; ``ends`` has
+shape (2,). Kernel rows are finite, which the caller has checked.
 """
 
 from typing import NamedTuple
@@ -29,10 +30,10 @@ _LEAST = np.int64(-(2**63))
 class DualTerms(NamedTuple):
     """The concave, piecewise linear term of each point of the dual; all arrays of shape (n_points,).
 
-    A point has ``lower ≤ α ≤ upper``. Its term has the slope ``below`` up to ``knot``, and the slope ``above ≤ below`` from there on.
-    A labeled document with the loss ``C max(0, 1 − y f)`` has below = y and one piece only (knot = upper). An unlabeled document and its copy
-    with the other label share a kernel row, so they are one point: its α is the sum of their multipliers. The copy labeled +1 has the slope
-    below, the copy labeled −1 the slope above.
+    A point has ``lower ≤ α ≤ upper``. Its term has the slope ``below`` up to ``knot``, and the slope ``above ≤ below``
+    from there on. A labeled document with the loss ``C max(0, 1 − y f)`` has below = y and one piece only (knot =
+    upper). An unlabeled document and its copy with the other label share a kernel row, so they are one point: its α is
+    the sum of their multipliers. The copy labeled +1 has the slope below, the copy labeled −1 the slope above.
     """
 
     lower: Vector
@@ -62,7 +63,9 @@ def _value(key: np.int64) -> float:
 
 @compiled
 def all_slopes(alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None:
-    """Write the slope of each point's term above its α to ``up`` (−inf at the upper bound) and below it to ``low`` (inf at the lower bound)."""
+    """Write the slope of each point's term above its α to ``up`` (−inf at the upper bound) and below it to ``low`` (inf
+    at the lower bound).
+    """
     for r in range(len(alpha)):
         _slopes(r, alpha, terms, up, low)
 
@@ -75,7 +78,15 @@ def _slopes(r: int, alpha: Vector, terms: DualTerms, up: Vector, low: Vector) ->
 
 @compiled
 def advance(
-    alpha: Vector, kernel_sums: Vector, up: Vector, low: Vector, terms: DualTerms, slots: Slots, now: int, goal: float, steps: int
+    alpha: Vector,
+    kernel_sums: Vector,
+    up: Vector,
+    low: Vector,
+    terms: DualTerms,
+    slots: Slots,
+    now: int,
+    goal: float,
+    steps: int,
 ) -> tuple[int, int]:
     """Make at most ``steps`` steps; returns how they ended and how many were made.
 
@@ -112,15 +123,17 @@ def advance(
 
 @compiled
 def _extremes(kernel_sums: Vector, up: Vector, low: Vector, ends: NDArray[np.float64]) -> int:
-    """Write the largest ``up − kernel_sums`` and the least ``low − kernel_sums`` to ``ends``; returns the point of the first, or −1."""
-    most, least, at = _LEAST, _ALL_BUT_SIGN, -1
+    """Write the largest ``up − kernel_sums`` and the least ``low − kernel_sums`` to ``ends``; returns the point of the
+    first, or −1.
+    """
+    most, least, place = _LEAST, _ALL_BUT_SIGN, -1
     for r in range(len(kernel_sums)):
         key = _key(up[r] - kernel_sums[r])
         if key > most:
-            most, at = key, r
+            most, place = key, r
         least = min(least, _key(low[r] - kernel_sums[r]))
-    ends[0], ends[1] = up[at] - kernel_sums[at], _value(least)
-    return at
+    ends[0], ends[1] = up[place] - kernel_sums[place], _value(least)
+    return place
 
 
 @compiled
@@ -134,7 +147,7 @@ def _shift(
     ends: NDArray[np.float64],
 ) -> int:
     """Update ``kernel_sums`` by a step; ``ends`` and the answer as in _extremes."""
-    most, least, at, n = _LEAST, _ALL_BUT_SIGN, 0, len(kernel_sums)
+    most, least, place, n = _LEAST, _ALL_BUT_SIGN, 0, len(kernel_sums)
     for start in range(0, n, _STRIP):
         strip_most, strip_least = _LEAST, _ALL_BUT_SIGN
         for r in range(np.uintp(start), np.uintp(min(start + _STRIP, n))):
@@ -144,9 +157,9 @@ def _shift(
             strip_least = min(strip_least, _key(low[r] - value))
         least = min(least, strip_least)
         if strip_most > most:
-            most, at = strip_most, start
-    first, most = at, _LEAST
-    for r in range(at, min(at + _STRIP, n)):  # positions in the loop above would keep it from being vectorised
+            most, place = strip_most, start
+    first, most = place, _LEAST
+    for r in range(place, min(place + _STRIP, n)):  # positions in the loop above would keep it from being vectorised
         if _key(up[r] - kernel_sums[r]) > most:
             first, most = r, _key(up[r] - kernel_sums[r])
     ends[0], ends[1] = _value(most), _value(least)
@@ -154,19 +167,23 @@ def _shift(
 
 
 @compiled
-def _partner(row: NDArray[np.float32], diagonal: Vector, own: float, kernel_sums: Vector, low: Vector, most: float) -> int:
-    """The point with the largest second-order gain ``(difference of slopes)² / curvature`` beside the point of this row; −1 if none gains."""
-    best, at, n = np.int64(0), -1, len(kernel_sums)
+def _partner(
+    row: NDArray[np.float32], diagonal: Vector, own: float, kernel_sums: Vector, low: Vector, most: float
+) -> int:
+    """The point with the largest second-order gain ``(difference of slopes)² / curvature`` beside the point of this
+    row; −1 if none gains.
+    """
+    best, place, n = np.int64(0), -1, len(kernel_sums)
     for start in range(0, n, _STRIP):
         strip = np.int64(0)
         for r in range(np.uintp(start), np.uintp(min(start + _STRIP, n))):
             strip = max(strip, _gain(row[r], diagonal[r], own, kernel_sums[r], low[r], most))
         if strip > best:
-            best, at = strip, start
-    if at < 0:
+            best, place = strip, start
+    if place < 0:
         return -1
-    second, best = at, np.int64(-1)
-    for r in range(at, min(at + _STRIP, n)):
+    second, best = place, np.int64(-1)
+    for r in range(place, min(place + _STRIP, n)):
         gain = _gain(row[r], diagonal[r], own, kernel_sums[r], low[r], most)
         if gain > best:
             second, best = r, gain

@@ -8,7 +8,7 @@ from core.options.base import BalancedOptions
 
 
 class AutoOptions(BalancedOptions):
-    """Options of the selection: what its owner knows of the classes, and how exact the model is to be."""
+    """Options of the selection: known class fractions, a budget of seconds, and how exact the model is to be."""
 
     selects_method: ClassVar[bool] = True
     rescales_features: ClassVar[bool] = True
@@ -18,9 +18,13 @@ class AutoOptions(BalancedOptions):
     seconds: float | None = Field(
         default=None,
         gt=0,
-        description="The training ends about so many seconds after the job began: what has not been tried by then has no part in the model, and the "
+        description="The training ends about so many seconds after the job began: what has not been tried by then "
+        "has no part in the model, and the "
         "report says so. The same job may then have another model elsewhere. Without it all methods are tried.",
     )
     tolerance: float = Field(
-        default=1e-6, gt=0, le=1, description="The chosen model is solved until its objective lies within this relative distance of the minimum."
+        default=1e-6,
+        gt=0,
+        le=1,
+        description="The chosen model is solved until its objective lies within this relative distance of the minimum.",
     )

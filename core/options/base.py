@@ -1,4 +1,4 @@
-"""What the options of all algorithms have in common."""
+"""Options that all algorithms share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -14,9 +14,14 @@ LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e9
 Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT, allow_inf_nan=False)]
 """Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+FractionRange = Annotated[list[Fraction], Field(min_length=2, max_length=2)]
+"""the least fraction and the largest"""
 Drawn = Literal["unknown", "random", "chosen"]
+_SLACK = 1e-6
+"""distance from 1 that a sum of fractions may have"""
 MOST_SMOOTHING = 10.0
-"""cost of a model that scores documents 1, in units of the losses that it spares: beyond, the solution scores all documents alike"""
+"""cost of a model that scores documents 1, in units of the losses that it spares: beyond, the solution scores all
+documents alike"""
 
 
 class TrainingSize(NamedTuple):
@@ -40,7 +45,7 @@ class TrainingSize(NamedTuple):
 
     @property
     def n_sharing(self) -> int:
-        """The same of a method whose problems share passes."""
+        """Number of two-class problems that are solved at a time by a method that shares passes among them."""
         return min(n_problems(self.n_classes), most_at_a_time(self.n_documents, self.n_features))
 
 
@@ -52,10 +57,12 @@ class RequestedFractions(NamedTuple):
     """by class, if given"""
     labels_drawn: Drawn = "unknown"
     """how the labeled documents were drawn, for an estimate"""
+    bounds: dict[str, tuple[float, float]] | None = None
+    """by class the least fraction and the largest, for an estimate of which something is known"""
 
 
 class Options(BaseModel):
-    """What the options of all algorithms have in common: how they are read, and what they ask of a training."""
+    """Base of all options: how they are read, and their demands on a training."""
 
     min_classes: ClassVar[int] = 2
     """least number of classes that labels must be of"""
@@ -64,7 +71,7 @@ class Options(BaseModel):
     selects_method: ClassVar[bool] = False
     """whether several methods are compared by cross-validation"""
     estimation_share: ClassVar[float] = 0.8
-    """share of the work that an estimate of the class fractions takes, where there is one"""
+    """share of the work that an estimate of the class fractions takes, where there is one, of two classes"""
     rescales_features: ClassVar[bool] = False
     """whether features are brought to one scale where one outweighs the others"""
     holds_rows: ClassVar[bool] = False
@@ -104,34 +111,43 @@ class Options(BaseModel):
         return not self.rescales_features
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:
-        """Whether documents of this length |x| hardly move a model with these options: it scores them all alike, or no two of them alike."""
+        """Whether documents of this length |x| hardly move a model with these options: it scores them all alike, or no
+        two of them alike.
+        """
         return False
 
     def check_size(self, n_documents: int, n_classes: int) -> None:
-        """Raise InvalidOption if a dataset is too large for the algorithm with these options; most take what fits in memory."""
+        """Raise InvalidOption if a dataset is too large for the algorithm with these options; most are limited by
+        memory alone.
+        """
 
     def check_classes(self, classes: Sequence[str]) -> None:
         """Raise InvalidOption if the options do not fit the classes of a dataset."""
 
     def requested_fractions(self, classes: Sequence[str | int]) -> RequestedFractions | None:
-        """How to find the fractions of these classes, which have passed ``check_classes``; None where they play no part."""
+        """How to find the fractions of these classes, which have passed ``check_classes``;
+
+        None where they play no part.
+        """
         return None
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """Bytes at the peak that only this algorithm holds, beyond the rows and the vectors of the two-class problems."""
+        """Bytes at the peak that only this algorithm holds, beyond the rows and the vectors of the two-class
+        problems."""
         return 0
 
     def memory_remedy(self, size: TrainingSize) -> str:
-        """What makes a training need less memory, as the end of a sentence."""
+        """The advice for a training that needs less memory, as the end of a sentence."""
         return "train on fewer documents"
 
 
 class SolverOptions(Options):
-    """What every algorithm takes that is one solver; auto calibrates without being asked."""
+    """Options of every single solver; auto calibrates without being asked."""
 
     probabilities: bool = Field(
         default=False,
-        description="Learn probabilities too, from what models that were not told a third of the labels make of it: takes about four times as long.",
+        description="Learn probabilities too, from what models that were not told a third of the labels make of it: "
+        "takes about four times as long.",
     )
 
     @property
@@ -141,24 +157,29 @@ class SolverOptions(Options):
 
 
 class BalancedOptions(Options):
-    """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""
+    """Options of every algorithm that needs the class fractions of the unlabeled documents."""
 
     needs_fractions: ClassVar[bool] = True
 
     positive_fraction: Fraction | Literal["labeled", "estimate"] = Field(
         default="estimate",
-        description="Fraction of the unlabeled documents in the positive class (of two); or, for any number of classes, labeled: "
+        description="Fraction of the unlabeled documents in the positive class (of two); or, for any number of "
+        "classes, labeled: "
         "take the shares of the labels; estimate: find the fractions from the documents and their labels.",
     )
-    class_fractions: dict[str, Fraction] | Literal["labeled", "estimate"] | None = Field(
+    class_fractions: dict[str, Fraction | FractionRange] | Literal["labeled", "estimate"] | None = Field(
         default=None,
-        description="Fractions of the unlabeled documents in the classes, summing to 1; labeled or estimate, as above; null: see positive_fraction.",
+        description="Fractions of the unlabeled documents in the classes, summing to 1. A class that is left out is "
+        "estimated; one with a range [low, high] is estimated within it. Or labeled or estimate, as above; null: see "
+        "positive_fraction.",
     )
 
     labels_drawn: Drawn = Field(
         default="unknown",
-        description="How the documents that are labeled were drawn, which tells whether an estimate may go by the shares of the labels: random: "
-        "from all documents, so that it may; chosen: otherwise, as by what a model suggests, so that it may not; unknown: as each "
+        description="How the documents that are labeled were drawn, which tells whether an estimate may go by the "
+        "shares of the labels: random: "
+        "from all documents, so that it may; chosen: otherwise, as by what a model suggests, so that it may "
+        "not; unknown: as each "
         "document's drawn says and, where that is unknown, too, as far as the shares agree with the documents.",
     )
 
@@ -168,7 +189,7 @@ class BalancedOptions(Options):
         return self._fractions == "estimate"
 
     @property
-    def _fractions(self) -> float | dict[str, float] | Literal["labeled", "estimate"]:
+    def _fractions(self) -> float | dict[str, float | list[float]] | Literal["labeled", "estimate"]:
         return self.positive_fraction if self.class_fractions is None else self.class_fractions
 
     def check_classes(self, classes: Sequence[str]) -> None:
@@ -177,13 +198,24 @@ class BalancedOptions(Options):
         if self.positive_fraction != "estimate" and given is not None:
             raise InvalidOption("class_fractions", "give positive_fraction or class_fractions, not both")
         if not isinstance(self.positive_fraction, str) and len(classes) > 2:
-            raise InvalidOption("positive_fraction", f"is for two classes; for these {len(classes)} give class_fractions")
+            raise InvalidOption(
+                "positive_fraction", f"is for two classes; for these {len(classes)} give class_fractions"
+            )
         if not isinstance(given, dict):
             return
-        if sorted(given) != sorted(classes):
-            raise InvalidOption("class_fractions", f"must name each class once: {', '.join(sorted(classes)[:20])}")
-        if abs(sum(given.values()) - 1) > 1e-6:
-            raise InvalidOption("class_fractions", f"must sum to 1, not {sum(given.values()):.6g}")
+        if not {*given} <= {*classes}:
+            raise InvalidOption("class_fractions", f"must name classes: {', '.join(sorted(classes)[:20])}")
+        bounds = _bounds_of(given, classes)
+        if any(low > high for low, high in bounds.values()):
+            raise InvalidOption("class_fractions", "the first number of a range must be its lower end")
+        least, most = (sum(ends) for ends in zip(*bounds.values(), strict=True))
+        rest = sorted({*classes} - {*given})
+        if rest and 1 - _SLACK < least <= 1 + _SLACK:
+            raise InvalidOption("class_fractions", f"leave nothing for the other classes: {', '.join(rest[:20])}")
+        if least > 1 + _SLACK or most < 1 - _SLACK:
+            raise InvalidOption(
+                "class_fractions", f"must sum to 1 over all classes, not {least if least > 1 - _SLACK else most:.6g}"
+            )
 
     def requested_fractions(self, classes: Sequence[str | int]) -> RequestedFractions:
         """See Options."""
@@ -191,8 +223,21 @@ class BalancedOptions(Options):
         if isinstance(fractions, str):
             return RequestedFractions(fractions, labels_drawn=self.labels_drawn)
         if isinstance(fractions, dict):
-            return RequestedFractions("given", {str(label): fractions[str(label)] for label in classes}, self.labels_drawn)
-        return RequestedFractions("given", {str(classes[0]): 1 - fractions, str(classes[1]): fractions}, self.labels_drawn)
+            bounds = _bounds_of(fractions, [str(label) for label in classes])
+            if all(low == high for low, high in bounds.values()):
+                return RequestedFractions("given", {name: low for name, (low, _) in bounds.items()}, self.labels_drawn)
+            return RequestedFractions("estimate", labels_drawn=self.labels_drawn, bounds=bounds)
+        return RequestedFractions(
+            "given", {str(classes[0]): 1 - fractions, str(classes[1]): fractions}, self.labels_drawn
+        )
+
+
+def _bounds_of(given: Mapping[str, float | list[float]], classes: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """By class the least fraction and the largest: all are possible of a class of which nothing is said."""
+    bounds = dict.fromkeys(classes, (0.0, 1.0))
+    for name, each in given.items():
+        bounds[name] = (each[0], each[1]) if isinstance(each, list) else (each, each)
+    return bounds
 
 
 def _invalid(cls: type[Options], given: Mapping[str, Any], error: ValidationError) -> InvalidOption:
@@ -206,7 +251,7 @@ def _invalid(cls: type[Options], given: Mapping[str, Any], error: ValidationErro
 
 
 def _path(places: Sequence[int | str], value: Any) -> Iterator[str]:
-    """The keys of what was given that lead to an error; where a field takes several types, Pydantic names the type in between."""
+    """The keys that lead to an error; where a field takes several types, Pydantic names the type in between."""
     for place in places:
         if isinstance(value, Mapping) and place in value:
             value = value[place]

@@ -16,7 +16,8 @@ _SHARPEST = 1e4
 """gamma times a squared length beyond which an RBF kernel finds no two documents alike"""
 
 MOST_LABELS = 1_000
-"""labeled documents, at most, by which C and gamma are chosen, but two of each class: of more, as large a share of each class"""
+"""labeled documents, at most, by which C and gamma are chosen, but two of each class: of more, as large a share of each
+class"""
 _HELD_OUT = 80
 """bytes a label and two-class problem: its scores for all values of C, twice"""
 
@@ -31,7 +32,8 @@ class KernelChoice(SolverOptions):
     weight_unit: ClassVar[float] = 1.0
     """C that weighs losses as C = 1 does beside ½ |w|²"""
     tuning_share: ClassVar[float] = 0.5
-    """share of the work that the choice of C and gamma takes, where the data choose them; of labeled documents alone it is most of it"""
+    """share of the work that the choice of C and gamma takes, where the data choose them; of labeled documents alone it
+    is most of it"""
     estimation_share: ClassVar[float] = 0.1
     """as in Options: an estimate is linear, whatever it is for"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"kernel": "poly"})
@@ -39,19 +41,25 @@ class KernelChoice(SolverOptions):
     range_remedy: ClassVar[str] = "use another kernel, or lower degree, coef0 or C"
     holds_rows: ClassVar[bool] = True
 
-    kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
+    kernel: Literal["linear", "rbf", "poly"] = Field(
+        default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree."
+    )
     C: Weight | Literal["auto"] = Field(
         default="auto",
-        description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth. auto: chosen by cross-validation "
+        description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth. "
+        "auto: chosen by cross-validation "
         "of the labels.",
     )
     gamma: Weight | Literal["auto", "scale", "median"] = Field(
         default="auto",
-        description="Factor in the kernel; auto: of rbf chosen by cross-validation of the labels, else scale; scale: 1 / (features · variance of the "
+        description="Factor in the kernel; auto: of rbf chosen by cross-validation of the labels, else scale; scale: "
+        "1 / (features · variance of the "
         "values that are trained on), median: 1 / (2 · median distance of two documents ²).",
     )
     degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
-    coef0: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel.")
+    coef0: float = Field(
+        default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel."
+    )
 
     @property
     def is_tuned(self) -> bool:
@@ -74,7 +82,9 @@ class KernelChoice(SolverOptions):
         return self.kernel == "linear" or not isinstance(self.gamma, str)
 
     def is_flat(self, length: float, weight: float) -> bool:
-        """Whether kernel values of documents of this length |x| are so alike that losses of this ``weight`` in all hardly move a model."""
+        """Whether kernel values of documents of this length |x| are so alike that losses of this ``weight`` in all
+        hardly move a model.
+        """
         if self.kernel != "linear" and isinstance(self.gamma, str):
             return False
         square = length**2 if self.kernel == "linear" or isinstance(self.gamma, str) else self.gamma * length**2
@@ -88,19 +98,28 @@ class KernelChoice(SolverOptions):
 
 
 class KernelOptions(KernelChoice):
-    """What every algorithm takes that learns an expansion in kernel functions by pairs of multipliers."""
+    """Options of every algorithm that learns an expansion in kernel functions by pairs of multipliers."""
 
     tolerance: float = Field(
-        default=1e-3, ge=1e-9, le=1, description="A convex solve ends when no pair of documents violates the optimality conditions by more."
+        default=1e-3,
+        ge=1e-9,
+        le=1,
+        description="A convex solve ends when no pair of documents violates the optimality conditions by more.",
     )
-    cache_bytes: int = Field(default=2**30, ge=0, description="Most bytes of kernel values kept at a time; a few rows are kept however small it is.")
+    cache_bytes: int = Field(
+        default=2**30,
+        ge=0,
+        description="Most bytes of kernel values kept at a time; a few rows are kept however small it is.",
+    )
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:
         """See Options: by ½ |w|² against losses of C each."""
         return self.is_flat(length, self.largest_C * n_labeled) or self.is_sharp(length)
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """Bytes of the cached kernel rows, of the rows by their columns of all problems that are solved at a time, and of the choice of values."""
+        """Bytes of the cached kernel rows, of the rows by their columns of all problems that are solved at a time, and
+        of the choice of values.
+        """
         per_nonzero = _BY_COLUMNS + (0 if self.uses_unlabeled else _SCORED)
         return self.tuning_bytes(size) + self.cached_bytes(size) + size.n_parallel * per_nonzero * size.n_nonzeros
 
@@ -112,21 +131,37 @@ class KernelOptions(KernelChoice):
     def memory_remedy(self, size: TrainingSize) -> str:
         """See Options."""
         cached, fewer = self.cached_bytes(size), super().memory_remedy(size)
-        return f"lower cache_bytes, since {cached / 2**20:.0f} MiB of it are for kernel values, or {fewer}" if cached else fewer
+        return (
+            f"lower cache_bytes, since {cached / 2**20:.0f} MiB of it are for kernel values, or {fewer}"
+            if cached
+            else fewer
+        )
 
 
 class RampOptions(KernelOptions):
     """Options of the SVM with ramp loss."""
 
-    s: float = Field(default=-0.2, ge=-1e6, lt=1, allow_inf_nan=False, description="A document that scores below s for its class counts no further.")
-    start: Literal["zero", "subset"] = Field(
-        default="zero", description="Begin from the hinge-loss SVM on all labeled documents (zero), or on a part of them, which is faster (subset)."
+    s: float = Field(
+        default=-0.2,
+        ge=-1e6,
+        lt=1,
+        allow_inf_nan=False,
+        description="A document that scores below s for its class counts no further.",
     )
-    subset_fraction: float = Field(default=0.1, gt=0, le=1, description="Share of the labeled documents of each class in that part.")
-    max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most convex solves; reaching it is told in the status.")
+    start: Literal["zero", "subset"] = Field(
+        default="zero",
+        description="Begin from the hinge-loss SVM on all labeled documents (zero), or on a part of them, which is "
+        "faster (subset).",
+    )
+    subset_fraction: float = Field(
+        default=0.1, gt=0, le=1, description="Share of the labeled documents of each class in that part."
+    )
+    max_iterations: int = Field(
+        default=100, ge=1, le=1_000_000, description="Most convex solves; reaching it is told in the status."
+    )
 
     def cached_bytes(self, size: TrainingSize) -> int:
-        """Bytes of the kernel values that are kept, those of the first part too."""
+        """Bytes of the kernel values that are kept, the first part included."""
         if self.start == "zero":
             return super().cached_bytes(size)
         n_part = round(self.subset_fraction * size.n_labeled) + 2
@@ -140,7 +175,14 @@ class CccpOptions(KernelOptions, BalancedOptions):
     tuning_share: ClassVar[float] = 0.2
 
     C_u: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = Field(
-        default=None, description="Weight of the summed losses of the unlabeled documents; by default labeled and unlabeled weigh the same in total."
+        default=None,
+        description="Weight of the summed losses of the unlabeled documents; by default labeled and unlabeled weigh "
+        "the same in total.",
     )
-    s: Clip = Field(default=-0.2, description="Scores of unlabeled documents between s and −s all cost the same: the loss is flat there.")
-    max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most convex solves; reaching it is told in the status.")
+    s: Clip = Field(
+        default=-0.2,
+        description="Scores of unlabeled documents between s and −s all cost the same: the loss is flat there.",
+    )
+    max_iterations: int = Field(
+        default=100, ge=1, le=1_000_000, description="Most convex solves; reaching it is told in the status."
+    )

@@ -13,8 +13,8 @@ from core.errors import InvalidDocuments
 class Problem:
     """Labeled and unlabeled rows of one matrix; read-only.
 
-    Losses are means: labeled row i weighs ``costs[i] / Σ costs of the labeled rows``, an unlabeled row likewise among the unlabeled, so that
-    a row given twice is the same as its cost doubled.
+    Losses are means: labeled row i weighs ``costs[i] / Σ costs of the labeled rows``, an unlabeled row likewise among
+    the unlabeled, so that a row given twice is the same as its cost doubled.
     """
 
     rows: SparseRows
@@ -22,13 +22,16 @@ class Problem:
     y: NDArray[np.float64]
     """shape (n_labeled,), -1 or +1"""
     costs: NDArray[np.float64]
-    """shape (n_rows,), relative weights above 0; a labeled row of weight 0, as cross-validation makes them, is only scored"""
+    """shape (n_rows,), relative weights above 0; a labeled row of weight 0, as cross-validation makes them, is only
+    scored"""
     seed: int = 0
     """of all random numbers that a solver may draw"""
 
     @classmethod
-    def of(cls, rows: SparseRows, y: NDArray[np.float64], costs: NDArray[np.float64] | None = None, seed: int = 0) -> "Problem":
-        """A checked problem whose first ``len(y)`` rows are the labeled ones; raises InvalidDocuments."""
+    def of(
+        cls, rows: SparseRows, y: NDArray[np.float64], costs: NDArray[np.float64] | None = None, seed: int = 0
+    ) -> "Problem":
+        """A checked problem, the labeled rows first and as many as ``y``; raises InvalidDocuments."""
         y = np.array(y, np.float64)
         costs = np.ones(rows.n_rows) if costs is None else np.array(costs, np.float64)
         if not 0 < len(y) <= rows.n_rows:

@@ -1,4 +1,4 @@
-"""What every solver returns."""
+"""The result of a solver."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,7 +36,9 @@ class Linear(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """A row ``x`` scores ``Σ_k weights[k] · kernel(row rows[k] of the problem, x) + intercept``, all rows being multiplied by ``scales``."""
+    """A row ``x`` scores ``Σ_k weights[k] · kernel(row rows[k] of the problem, x) + intercept``, all rows being
+    multiplied by ``scales``.
+    """
 
     rows: NDArray[np.int64]
     """shape (n_support,), ascending: positions in ``problem.rows``"""
@@ -69,6 +71,11 @@ class Result:
     trace: tuple[TracePoint, ...] = ()
     passes: float = 0.0
     """passes over the nonzeros that the solution took, partial ones counted by their share"""
+
+
+def unlabeled_scores(results: Iterable[Result]) -> NDArray[np.float64]:
+    """Scores of the unlabeled rows by the solutions of all problems, shape (n_unlabeled, n_problems)."""
+    return np.column_stack([result.unlabeled_scores for result in results])
 
 
 def ensure_complete(results: Iterable[Result]) -> None:

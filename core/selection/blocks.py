@@ -1,4 +1,6 @@
-"""Blocks of columns that a selection learns from: all features or, of documents of several parts, each part alone and all side by side."""
+"""Blocks of columns that a selection learns from: all features or, of documents of several parts, each part alone and
+all side by side.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,20 +11,18 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.documents.space import MEMORY, Space
-from core.engine.runner import Sweeper
+from core.engine.runner import Scheduler
 from core.numerics.vectors import dot
 from core.options.auto import AutoOptions
 from core.problem.result import Linear, Result
+from core.progress import TOGETHER
 from core.selection.data import SelectionData
 from core.selection.subsets import with_features
 from core.watch import Watch
 
-TOGETHER = "together"
-"""name of the block of all parts side by side"""
-
 
 class Selecting(NamedTuple):
-    """Documents, and what is asked of a selection over them."""
+    """Documents and the task of a selection over them."""
 
     rows: SparseRows
     """the labeled ones first"""
@@ -34,7 +34,7 @@ class Selecting(NamedTuple):
     """class fractions, shape (n_classes,), if they are known"""
     data_of: Callable[[SparseRows, bool], SelectionData]
     """the data of a selection over rows with some of the columns, centred or not; raises Stopped"""
-    sweeper_of: Callable[[SparseRows], Sweeper]
+    scheduler_of: Callable[[SparseRows], Scheduler]
     """what runs solvers over some rows"""
     watch: Watch
     """the checkpoint of work outside the solvers, which can end a part of it when its time is over"""
@@ -59,14 +59,15 @@ class Block(NamedTuple):
         if isinstance(decision, Linear):
             coefficients = decision.coefficients * scaled.scales
             return replace(result, decision=Linear(coefficients, decision.intercept - dot(coefficients, scaled.centre)))
-        # of label spreading or kernel ridge regression, whose kernels are of distances: what is taken off all rows does not change them
+        # of label spreading or kernel ridge regression, whose kernels are of distances: what is taken off all rows does
+        # not change them
         if scaled.equalised:
             return replace(result, decision=decision._replace(scales=scaled.scales))
         kernel, scale = decision.kernel, float(scaled.scales.max(initial=0.0))
         return replace(result, decision=decision._replace(kernel=kernel._replace(gamma=kernel.gamma * scale**2)))
 
     def over_all_columns(self, result: Result, n_features: int) -> Result:
-        """The result, whose decision is over the block's columns, with one over all; that of a kernel has all of them."""
+        """The result with a decision over all columns instead of the block's; a kernel's has all of them already."""
         if not isinstance(result.decision, Linear):
             return result
         coefficients = np.zeros(n_features)
@@ -75,7 +76,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(task: Selecting) -> list[Block]:
-    """The blocks, that of all columns last; raises Stopped."""
+    """The blocks, the one of all columns last; raises Stopped."""
     every = np.arange(task.rows.n_features)
     if len(task.parts) < 2:
         return [Block("", every, task.data_of(task.rows, True))]
@@ -87,4 +88,4 @@ def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:
     kept[columns] = True
     rows = task.rows if kept.all() else with_features(task.rows, kept, task.watch, task.space)
     data = task.data_of(rows, False)  # a part that a document lacks is zeros, which would be far from a centre
-    return Block(name, columns, replace(data, prefixes=[f"part={name}/{prefix}" for prefix in data.prefixes]))
+    return Block(name, columns, replace(data, phases=[phase._replace(part=name) for phase in data.phases]))

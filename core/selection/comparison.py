@@ -1,4 +1,6 @@
-"""Compares methods by labels left out, on one scale: each method's scores are centred and scaled by these labels, before they are judged by them."""
+"""Compares methods by labels left out, on one scale: each method's scores are centred and scaled by these labels,
+before they are judged by them.
+"""
 
 from typing import Any, NamedTuple
 
@@ -13,16 +15,18 @@ from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 Matrix = NDArray[np.float64]
 
 _RANGE, _STEPS = 2.5, 51
-"""of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of values tried"""
+"""of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of
+values tried"""
 _AT_ONCE = 1 << 18
 """logits that are computed at once"""
 
 
 class Judgement(NamedTuple):
-    """What labels left out say of a method's scores."""
+    """The judgement of a method's scores by labels left out."""
 
     log_likelihood: float
-    """of the labels, in nats, all classes weighing the same and no label more than one; -inf of scores that are not finite"""
+    """of the labels, in nats, all classes weighing the same and no label more than one; -inf of scores that are not
+    finite"""
     chance: float
     """the same if all classes are as likely for every label"""
     right: int
@@ -35,11 +39,13 @@ class Judgement(NamedTuple):
 
 
 def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
-    """Judge the scores of labels left out, shape (n, n_columns), whose classes are ``class_indices``, shape (n,). Those of one class say nothing.
+    """Judge the scores of labels left out, shape (n, n_columns), by their ``class_indices``, shape (n,). Labels of one
+    class say nothing.
 
-    Scores of methods have different scales and, after unequal numbers of labels, thresholds that are off by different amounts. Neither says how well
-    a method ranks documents, so each column is centred between its class and the others, and one slope makes all of them log-odds: that of the
-    largest likelihood under a log-normal prior, by which a few labels that happen to be separated do not ask for certainty.
+    Scores of methods have different scales and, after unequal numbers of labels, thresholds that are off by different
+    amounts. Neither says how well a method ranks documents, so each column is centred between its class and the others,
+    and one slope makes all of them log-odds: that of the largest likelihood under a log-normal prior, by which a few
+    labels that happen to be separated do not ask for certainty.
     """
     if len(np.unique(class_indices)) < 2:
         return Judgement(0.0, 0.0, 0)
@@ -50,7 +56,10 @@ def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
     if not np.isfinite(scores).all():
         return Judgement(-np.inf, chance, 0)
     centred = np.column_stack(
-        [column - midpoint(column, class_indices, positive).score for column, positive in zip(scores.T, positives_of(n_classes), strict=True)]
+        [
+            column - midpoint(column, class_indices, positive).score
+            for column, positive in zip(scores.T, positives_of(n_classes), strict=True)
+        ]
     )
     logits = np.column_stack([np.zeros(len(centred)), centred]) if n_classes == 2 else centred
     own = logits[np.arange(len(logits)), class_indices]
@@ -59,14 +68,18 @@ def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
 
 
 def _steps_in_turn(n_logits: int) -> list[NDArray[np.float64]]:
-    """The logarithms of the slopes, less that of SLOPE, as many at a time as make some hundred thousand logits."""
+    """The logarithms of the slopes relative to SLOPE, as many at a time as make some hundred thousand logits."""
     steps, height = np.linspace(-_RANGE, _RANGE, _STEPS), max(1, _AT_ONCE // n_logits)
     return [steps[start : start + height] for start in range(0, _STEPS, height)]
 
 
-def _fitted(logits: Matrix, own: NDArray[np.float64], weights: NDArray[np.float64], steps: NDArray[np.float64]) -> float:
+def _fitted(
+    logits: Matrix, own: NDArray[np.float64], weights: NDArray[np.float64], steps: NDArray[np.float64]
+) -> float:
     """The largest log-posterior of these slopes, ``own`` being the logits of the labels."""
     slopes = slopes_at(steps)
     sums = log_sum_exp(slopes[:, None, None] * logits, axis=2)
-    fitted = (weights * (slopes[:, None] * own - sums)).sum(axis=1) - 0.5 * (steps / LOG_SLOPE_SPREAD) * (steps / LOG_SLOPE_SPREAD)
+    fitted = (weights * (slopes[:, None] * own - sums)).sum(axis=1) - 0.5 * (steps / LOG_SLOPE_SPREAD) * (
+        steps / LOG_SLOPE_SPREAD
+    )
     return float(fitted.max())

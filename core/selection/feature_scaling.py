@@ -1,4 +1,6 @@
-"""Feature scaling: rows of mean square norm 1, on which λ means the same for all data; rows that store every feature are centred, too."""
+"""Feature scaling: rows of mean square norm 1, on which λ means the same for all data; rows that store every feature
+are centred, too.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,8 +23,9 @@ _CONSTANT = 1e-12
 
 
 class ScaledRows(NamedTuple):
-    """Rows whose features are centred and multiplied by their scales; the mean square norm of a row is 1, or within _NEAR of it where the rows were
-    left as they came."""
+    """Centred rows, their features multiplied by scales; the mean square norm of a row is 1, or within _NEAR of it
+    where the rows were left as they came.
+    """
 
     rows: SparseRows
     scales: NDArray[np.float64]
@@ -33,23 +36,30 @@ class ScaledRows(NamedTuple):
     """whether every feature has a scale of its own"""
 
 
-def scale_features(rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMORY, *, centred: bool = True) -> ScaledRows:
+def scale_features(
+    rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMORY, *, centred: bool = True
+) -> ScaledRows:
     """Scale the rows for a selection.
 
-    With ``centred``, rows that store every feature are centred by the features' means. What all rows have in common tells nothing apart, and would
-    be most of their squares: temperatures around 300 would have one scale with what moves them by 10. Text is not: its zeros would be zeros no
-    more.
-    Few features may carry nearly all of the squares, as counts do beside shares: the participation ratio ``(Σ m)² / Σ m²`` of the features' mean
-    squares m is then at most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text, whose
-    energy is spread over many terms, keeps the proportions of its features: rare terms would be blown up. ``checkpoint`` is called between slices of
-    some million nonzeros; what it raises ends the work. Values that are scaled lie in ``space``.
+    With ``centred``, rows that store every feature are centred by the features' means. What all rows have in common
+    tells nothing apart, and would be most of their squares: temperatures around 300 would have one scale with what
+    moves them by 10. Text is not: its zeros would be zeros no more. Few features may carry nearly all of the squares,
+    as counts do beside shares: the participation ratio ``(Σ m)² / Σ m²`` of the features' mean squares m is then at
+    most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text, whose
+    energy is spread over many terms, keeps the proportions of its features: rare terms would be blown up.
+    ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Values that are
+    scaled lie in ``space``.
     """
     energies, centre = _mean_squares(rows, checkpoint, centred=centred and isinstance(rows, FullRows))
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
         return ScaledRows(rows, np.ones(rows.n_features), np.zeros(rows.n_features), False)
     equalised = float(((energies / total) ** 2).sum()) >= 1 / _FEW
-    scales = np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0)) if equalised else np.ones(rows.n_features)
+    scales = (
+        np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0))
+        if equalised
+        else np.ones(rows.n_features)
+    )
     norm = float((energies * scales**2).sum())
     if not (equalised or centre.any()) and abs(norm - 1.0) <= _NEAR:
         return ScaledRows(rows, scales, centre, False)
@@ -64,7 +74,9 @@ def scale_features(rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMO
     return ScaledRows(rows._replace(values=values), scales, centre, equalised)
 
 
-def _mean_squares(rows: SparseRows, checkpoint: Checkpoint, *, centred: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _mean_squares(
+    rows: SparseRows, checkpoint: Checkpoint, *, centred: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each feature the mean square about its centre, and the centre: the mean or, if not ``centred``, 0."""
     squares, centre = np.zeros(rows.n_features), np.zeros(rows.n_features)
     for part in _slices(rows):

@@ -1,6 +1,7 @@
 """Log evidence for a fraction of positive documents: each source a small pure function, in nats, up to a constant.
 
-Conventions: ``fractions`` r of shape (n,) ascend strictly between 0 and 1; scores are those of a transductive solution for each of them.
+Conventions: ``fractions`` r of shape (n,) ascend strictly between 0 and 1; scores are those of a transductive solution
+for each of them.
 """
 
 from typing import Any, NamedTuple
@@ -15,20 +16,24 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _RANGE, _SLOPES = 2.1, 15
-"""of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of values that are averaged over"""
+"""of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of
+values that are averaged over"""
 HELD_OUT_WORTH = 2.0
-"""what a label left out is worth: it is predicted by solutions that have two thirds of the labels, and are less sure than the one that has all"""
+"""what a label left out is worth: it is predicted by solutions that have two thirds of the labels, and are less sure
+than the one that has all"""
 _MOST_HELD_OUT = 40.0
-"""what all labels left out are worth together: where there are many, the bias of this evidence is larger than its error by chance"""
+"""what all labels left out are worth together: where there are many, the bias of this evidence is larger than its error
+by chance"""
 _PRIOR = 0.5
 """labels of each side by which a share above a threshold is smoothed (Jeffreys)"""
 _COUNT_WORTH = 2.0
 """what the adjusted count is worth where it is trusted"""
 _SEPARATED, _WELL_SEPARATED, _MANY = 0.5, 0.8, 30.0
-"""shares of a class above a threshold, less those of the others: below the first the adjusted count is not trusted, from the second on as far as
-there are labels; and the number of these at which it is trusted by half"""
+"""shares of a class above a threshold, less those of the others: below the first the adjusted count is not trusted,
+from the second on as far as there are labels; and the number of these at which it is trusted by half"""
 WORTH = 5.0
-"""independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything separates somewhat"""
+"""independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything
+separates somewhat"""
 LEAST = 0.01
 """bound on a predicted fraction's distance from 0 and 1"""
 _FREEDOM = 3.0
@@ -37,7 +42,7 @@ _AT_ONCE = 1 << 18
 """losses that are computed at once"""
 _SLACK_COUNT, _SLACK_RATIO = 2, 1.2
 """difference or ratio within which class counts are balanced: a label may be wrong, or a label short"""
-_PLANNED_CLASSES, _PLANNED_COUNT = 4, 3
+PLANNED_CLASSES, _PLANNED_COUNT = 4, 3
 """classes and labels of each from which equal numbers of all classes but one are hardly chance"""
 
 
@@ -60,34 +65,36 @@ def is_balanced(counts: NDArray[np.integer[Any]]) -> bool:
 
 
 def is_planned(counts: NDArray[np.integer[Any]]) -> bool:
-    """Whether somebody labeled so many of each class, so that the counts, shape (n_classes,), are no evidence of the fractions.
+    """Whether somebody labeled so many of each class, so that the counts, shape (n_classes,), are no evidence of the
+    fractions.
 
-    They are nearly equal, or were so before one class got more or was left behind. Counts that are drawn at random are balanced only where the
-    classes are about as frequent. There nothing is lost. Of all classes but one they are so by chance where there are few classes or labels.
+    They are nearly equal, or were so before one class got more or was left behind. Counts that are drawn at random are
+    balanced only where the classes are about as frequent. There nothing is lost. Of all classes but one they are so by
+    chance where there are few classes or labels.
     """
     if is_balanced(counts):
         return True
     ascending = np.sort(counts)
-    if len(counts) < _PLANNED_CLASSES or ascending[0] < _PLANNED_COUNT:
+    if len(counts) < PLANNED_CLASSES or ascending[0] < _PLANNED_COUNT:
         return False
     return is_balanced(ascending[1:]) or is_balanced(ascending[:-1])
 
 
-def from_sample(fractions: Vector, counts: LabelCounts, n_classes: int) -> Vector:
-    """Dirichlet prior worth two labels, shared evenly by ``n_classes`` classes, with the numbers of labels that are known to be a random sample.
+def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:
+    """A flat prior, with the numbers of labels that are known to be a random sample.
 
-    The density of one fraction by its logit, so that a sum over evenly spaced logits is an integral. For two classes the prior is flat. For more it
-    is wider than one that is flat over the simplex, which would insist on even fractions.
+    The density of the fraction by its logit, so that a sum over evenly spaced logits is an integral.
     """
-    positive = 2.0 / n_classes + counts.positive
-    negative = 2.0 - 2.0 / n_classes + counts.total - counts.positive
+    positive, negative = 1.0 + counts.positive, 1.0 + counts.total - counts.positive
     return np.asarray(positive * log(fractions) + negative * log(1.0 - fractions))
 
 
 def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
-    """At each fraction the log-odds that labels are a random sample of which nobody says how they were come by, shape (n,).
+    """At each fraction the log-odds that labels are a random sample of which nobody says how they were come by, shape
+    (n,).
 
-    A random sample has binomial numbers. Otherwise they are anybody's choice, and all numbers are as likely. Both are as probable beforehand.
+    A random sample has binomial numbers. Otherwise they are anybody's choice, and all numbers are as likely. Both are
+    as probable beforehand.
     """
     ones, rest = counts.unknown_positive, counts.unknown_total - counts.unknown_positive
     steps = np.arange(1.0, ones + 1.0)
@@ -95,112 +102,122 @@ def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
     return np.asarray(ways + ones * log(fractions) + rest * log(1.0 - fractions))
 
 
-def from_counts(log_odds: Vector, others: float) -> Vector:
-    """What numbers of labels say that may be a random sample's: ``log_odds`` by sample_log_odds, plus those by the ``others``, the other classes.
+def from_counts(log_odds: Vector) -> Vector:
+    """What numbers of labels say that may be a random sample's, by their ``log_odds``.
 
-    They say much near the fraction that they show, and next to nothing against a fraction far from it that other evidence shows.
+    They say much near the fraction that they show, and next to nothing against a fraction far from it that other
+    evidence shows.
     """
-    return log_add_exp(log_odds + others, np.zeros(1))
+    return log_add_exp(log_odds, np.zeros(1))
 
 
 def from_prediction(fractions: Vector, predicted: float, error: float) -> Vector:
-    """Log-likelihood of a fraction ``predicted`` by a model that has none set, ``error`` being the scale of its error in logits.
+    """Log-likelihood of a fraction ``predicted`` by a model that has none set, ``error`` being the scale of its error
+    in logits.
 
-    It is near the truth but for outliers, when few labels put the threshold amid all scores: so the error is Student's with three degrees of freedom.
+    It is near the truth but for outliers, when few labels put the threshold amid all scores: so the error is Student's
+    with three degrees of freedom.
     """
     off = logit(fractions) - logit_of(min(max(predicted, LEAST), 1 - LEAST))
     return np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / error) ** 2 / _FREEDOM))
 
 
-def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bool = True) -> Vector:
-    """Logistic log-likelihood of labels left out, shape (n,), by ``scores`` of shape (n, n_labeled) and ``y``, -1 or +1, of shape (n_labeled,).
+def from_held_out(scores: Matrix, y: Vector) -> Vector:
+    """Logistic log-likelihood of labels left out, shape (n,), by ``scores`` of shape (n, n_labeled) and ``y``, -1 or
+    +1, of shape (n_labeled,).
 
-    Both classes weigh the same in total, and no label more than HELD_OUT_WORTH. A solution that must call too many documents positive calls negative
-    labels left out positive, and the reverse. A score of 0 has even odds where the class has its ``expected`` fraction. A sample of two halves has
-    other odds there, by the logit of that fraction; without it one class of many would be estimated at half of all.
-    How much a score says is as unknown as the fraction: it is ``averaged`` over slopes under a log-normal prior. Scores that hardly separate the
-    classes would rule out nearly all fractions by being sure, and wrong, of many labels. Of one class among many the few labels left out are too
-    few for an average to rule anything out: there one slope was measured to do better. Or scores say nothing at all, which is as probable
-    beforehand: then labels are as likely as by chance at every fraction. Where none does much better than that, none is ruled out.
+    Both classes weigh the same in total, and no label more than HELD_OUT_WORTH. A solution that must call too many
+    documents positive calls negative labels left out positive, and the reverse. How much a score says is as unknown as
+    the fraction: it is averaged over slopes under a log-normal prior. Scores that hardly separate the classes would
+    rule out nearly all fractions by being sure, and wrong, of many labels. Or scores say nothing at all, which is as
+    probable beforehand: then labels are as likely as by chance at every fraction. Where none does much better than
+    that, none is ruled out.
     """
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
-    steps = np.linspace(-_RANGE, _RANGE, _SLOPES) if averaged else np.zeros(1)
+    steps = np.linspace(-_RANGE, _RANGE, _SLOPES)
     worth = min(HELD_OUT_WORTH, _MOST_HELD_OUT / (2 * min(positive, negative)))
-    slopes, middle, at_once = slopes_at(steps), logit_of(expected), max(1, _AT_ONCE // max(1, scores.size))
+    slopes, at_once = slopes_at(steps), max(1, _AT_ONCE // max(1, scores.size))
     losses = [
-        (weights * log_add_exp(np.zeros(1), -y * (slopes[start : start + at_once, None, None] * scores - middle))).sum(axis=2)
+        (weights * log_add_exp(np.zeros(1), -y * (slopes[start : start + at_once, None, None] * scores))).sum(axis=2)
         for start in range(0, len(slopes), at_once)
     ]
     prior = -0.5 * (steps / LOG_SLOPE_SPREAD) ** 2
-    telling = np.asarray(log_sum_exp(-worth * np.concatenate(losses) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
-    chance = -worth * float((weights * log_add_exp(np.zeros(1), y * middle)).sum())
+    telling = np.asarray(
+        log_sum_exp(-worth * np.concatenate(losses) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0)
+    )
+    chance = -worth * float((weights * log_add_exp(np.zeros(1), np.zeros(len(y)))).sum())
     return log_add_exp(telling, np.full(1, chance)) - log_of(2.0)
 
 
 def trust_in_count(scores: Matrix, y: Vector) -> float:
-    """How far the adjusted count is trusted in the place of the likelihood of labels left out, from 0 to 1; arguments as in ``from_held_out``.
+    """How far the adjusted count is trusted in the place of the likelihood of labels left out, from 0 to 1; arguments
+    as in ``from_held_out``.
 
-    The likelihood prefers a threshold midway between the classes. That steadies an estimate by few labels or of classes that are hardly told apart,
-    and is a bias where there are many and they are: then the count, which has none, is precise.
+    The likelihood prefers a threshold midway between the classes. That steadies an estimate by few labels or of classes
+    that are hardly told apart, and is a bias where there are many and they are: then the count, which has none, is
+    precise.
     """
     above, n_positive, n_negative = scores > 0, np.count_nonzero(y > 0), np.count_nonzero(y < 0)
-    shares = [(above[:, side].sum(axis=1) + 1) / (count + 2) for side, count in ((y > 0, n_positive), (y < 0, n_negative))]
+    shares = [
+        (above[:, side].sum(axis=1) + 1) / (count + 2) for side, count in ((y > 0, n_positive), (y < 0, n_negative))
+    ]
     separation, n_labels = float((shares[0] - shares[1]).max()), 2 * min(n_positive, n_negative)
-    return float(min(1.0, max(0.0, (separation - _SEPARATED) / (_WELL_SEPARATED - _SEPARATED))) * n_labels / (n_labels + _MANY))
+    return float(
+        min(1.0, max(0.0, (separation - _SEPARATED) / (_WELL_SEPARATED - _SEPARATED))) * n_labels / (n_labels + _MANY)
+    )
 
 
 class Rates(NamedTuple):
-    """Of labels left out, the shares that score above the threshold above which a fraction r of the unlabeled documents does, by fraction."""
+    """Of labels left out, the shares that score above the threshold above which a fraction r of the unlabeled documents
+    does, by fraction.
+    """
 
     true: Vector
     """shape (n,): of the positive labels"""
     true_variance: Vector
     false: Vector
-    """shape (n,): of the others, each class by its share of the documents"""
+    """shape (n,): of the others"""
     false_variance: Vector
 
 
-def rates_above(above: NDArray[np.bool_], y: Vector, class_indices: NDArray[np.integer[Any]], shares: Vector) -> Rates:
+def rates_above(above: NDArray[np.bool_], y: Vector) -> Rates:
     """The rates by ``above``, shape (n, n_labeled): which labels left out score above the threshold of each fraction.
 
-    ``y``: -1 or +1, shape (n_labeled,). ``class_indices``: the labels' classes, shape (n_labeled,). ``shares``, shape (n_classes,): a guess of the
-    share of each class in the documents. Variances are those of binomial shares.
+    ``y``: -1 or +1, shape (n_labeled,). Variances are those of binomial shares.
     """
-    others = np.unique(class_indices[y < 0])
-    parts = shares[others] / shares[others].sum()
-    rate, variance = _rate(above[:, y > 0], _PRIOR)
-    false, false_variance = np.zeros(len(above)), np.zeros(len(above))
-    for other, part in zip(others, parts, strict=True):
-        own, own_variance = _rate(above[:, class_indices == other], _PRIOR / len(others))
-        false, false_variance = false + part * own, false_variance + part * part * own_variance
-    return Rates(rate, variance, false, false_variance)
+    return Rates(*_rate(above[:, y > 0]), *_rate(above[:, y < 0]))
 
 
 def from_adjusted_count(fractions: Vector, rates: Rates) -> Vector:
     """Log-likelihood of the count of positives at each fraction r, shape (n,), by the ``rates`` at these.
 
-    By them the share above the threshold is ``r · TPR + (1 − r) · FPR``. It is r where misses and false alarms are even: adjusted classify and
-    count.
-    Source: Forman, Quantifying counts and costs via classification, 2008.
+    By them the share above the threshold is ``r · TPR + (1 − r) · FPR``. It is r where misses and false alarms are
+    even: adjusted classify and count. Source: Forman, Quantifying counts and costs via classification, 2008.
     """
     rest = 1.0 - fractions
     off = fractions * rates.true + rest * rates.false - fractions
-    return np.asarray(-0.5 * _COUNT_WORTH * off * off / (fractions * fractions * rates.true_variance + rest * rest * rates.false_variance))
+    return np.asarray(
+        -0.5
+        * _COUNT_WORTH
+        * off
+        * off
+        / (fractions * fractions * rates.true_variance + rest * rest * rates.false_variance)
+    )
 
 
-def _rate(above: NDArray[np.bool_], expected: float) -> tuple[Vector, Vector]:
-    """Means and variances of the share of labels that are above a threshold, by rows, ``expected`` of 2 · _PRIOR more being so."""
+def _rate(above: NDArray[np.bool_]) -> tuple[Vector, Vector]:
+    """Means and variances of the share of labels that are above a threshold, by rows."""
     count = above.shape[1] + 2 * _PRIOR
-    mean = (above.sum(axis=1) + expected) / count
+    mean = (above.sum(axis=1) + _PRIOR) / count
     return mean, mean * (1 - mean) / (count + 1)
 
 
-def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:
+def from_separation(fractions: Vector, objectives: Vector) -> Vector:
     """Log-likelihood of the separation of the unlabeled documents at each fraction, shape (n,).
 
-    J of a solution without features, the best constant score, is ``2 r (1 − r)`` on unlabeled rows whose labels are fixed. J over that is the
-    unexplained share: it compares all r on equal footing, where J itself falls towards r = 0 and 1. Its log-likelihood under a normal model is
-    ``−WORTH log share``. The argument is about two clusters; more classes share its worth as they share that of the prior.
+    J of a solution without features, the best constant score, is ``2 r (1 − r)`` on unlabeled rows whose labels are
+    fixed. J over that is the unexplained share: it compares all r on equal footing, where J itself falls towards r = 0
+    and 1. Its log-likelihood under a normal model is ``−WORTH log share``.
     """
-    return np.asarray(-WORTH * 2.0 / n_classes * log(objectives / (2.0 * fractions * (1.0 - fractions))))
+    return np.asarray(-WORTH * log(objectives / (2.0 * fractions * (1.0 - fractions))))

@@ -7,18 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.elementary import logit
-from core.one_vs_rest import labels_of, n_classes_of, positives_of
 from core.selection.log_evidence import LEAST
 
 Vector = NDArray[np.float64]
 
 ERROR = 0.3
-"""in logits: scale of the error of a predicted fraction where labels left out say where its classes meet, or nothing favours a class"""
+"""in logits: scale of the error of a predicted fraction where labels left out say where its classes meet, or nothing
+favours a class"""
 _UNCENTRED_ERROR = 2.0
 """in logits: the same where nothing says so, and the class of more labels may get nearly everything"""
 
 _FEW = 20
-"""labels of both sides, as many of each, up to which the error is ERROR; of more it falls with the square root of their number"""
+"""labels of both sides, as many of each, up to which the error is ERROR; of more it falls with the square root of their
+number"""
 _LEAST_SEPARATION = 0.1
 """least difference between the shares of a class and of the others above a threshold"""
 
@@ -31,47 +32,35 @@ class Prediction(NamedTuple):
     """scale of its error, in logits"""
 
 
-def predicted_fractions(scores: NDArray[np.float64]) -> list[float]:
-    """The fraction of rows that scores of shape (n_rows, n_problems) give the class of each two-class problem."""
-    n_classes = n_classes_of(scores.shape[1])
-    fractions = np.bincount(labels_of(scores), minlength=n_classes) / len(scores)
-    return [float(fraction) for fraction in fractions[positives_of(n_classes)]]
+def predicted_fraction(scores: Vector) -> float:
+    """The fraction of rows that scores of two classes, shape (n_rows,), give the second."""
+    return float(np.count_nonzero(scores > 0) / len(scores))
 
 
 def centred_prediction(
-    scores: NDArray[np.float64], held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], balanced: bool
-) -> list[Prediction]:
-    """The predictions of scores, shape (n_rows, n_problems), each class centred by its ``held_out`` scores, shape (n_labeled, n_problems).
+    scores: Vector, held_out: Vector, class_indices: NDArray[np.integer[Any]], balanced: bool
+) -> Prediction:
+    """The prediction of scores of two classes, shape (n_rows,), centred by ``held_out`` scores, shape (n_labeled,).
 
-    Their errors grow with what another threshold would change, by as much as it is unsure, and where labels left out are hardly told apart: then
-    nearly all fractions lead to the same predictions. ``balanced``: the classes have equally many labels, so that the scores favour none.
-    ``scores`` are overwritten.
+    Its error grows with what another threshold would change, by as much as it is unsure, and where labels left out are
+    hardly told apart: then nearly all fractions lead to the same predictions. ``balanced``: the classes have equally
+    many labels, so that the scores favour none.
     """
-    positives = positives_of(n_classes_of(scores.shape[1]))
-    middles = [midpoint(column, class_indices, positive) for column, positive in zip(held_out.T, positives, strict=True)]
-    scores -= [each.score for each in middles]
-    found = predicted_fractions(scores)
-    _subtract_rivals(scores)
-    return [
-        Prediction(fraction, _error_of(column, middle) if middle.deviation is not None else ERROR if balanced else _UNCENTRED_ERROR)
-        for fraction, column, middle in zip(found, scores.T, middles, strict=True)
-    ]
+    middle = midpoint(held_out, class_indices, 1)
+    centred = scores - middle.score
+    fraction = predicted_fraction(centred)
+    if middle.deviation is None:
+        return Prediction(fraction, ERROR if balanced else _UNCENTRED_ERROR)
+    return Prediction(fraction, _error_of(centred, middle))
 
 
-def _subtract_rivals(scores: NDArray[np.float64]) -> None:
-    """Subtract from each score the largest of the row's others, in place; a column of two classes stays as it is."""
-    if scores.shape[1] == 1:
-        return
-    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
-    largest = scores[rows, best].copy()
-    scores[rows, best] = -np.inf
-    second = scores.max(axis=1)
-    scores -= largest[:, None]
-    scores[rows, best] = largest - second
+def midpoints(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> Vector:
+    """Where each class meets the others by ``held_out`` scores, shape (n_labeled, n_classes); shape (n_classes,)."""
+    return np.array([midpoint(column, class_indices, each).score for each, column in enumerate(held_out.T)])
 
 
 def _error_of(above: Vector, middle: "Midpoint") -> float:
-    """The error of the fraction of rows whose score in a column is ``above`` all others, shape (n_rows,)."""
+    """The error of the fraction of rows with scores ``above`` 0, shape (n_rows,)."""
     assert middle.deviation is not None
     ends = [float((above > shift).mean()) for shift in (-middle.deviation, middle.deviation)]
     high, low = logit(np.clip(ends, LEAST, 1 - LEAST)).tolist()
@@ -95,8 +84,9 @@ class Midpoint(NamedTuple):
 def midpoint(held_out: Vector, class_indices: NDArray[np.integer[Any]], positive: int) -> Midpoint:
     """The midpoint of a class by scores of labels left out, shape (n_labeled,), NaN where no fold leaves the row out.
 
-    The mean score of the class and that of the others, each of them counting the same, do not depend on how many of a class are labeled. What a
-    model calls positive does: a class of more labels reaches more documents, even if its labels cost no more in total.
+    The mean score of the class and that of the others, each of them counting the same, do not depend on how many of a
+    class are labeled. What a model calls positive does: a class of more labels reaches more documents, even if its
+    labels cost no more in total.
     """
     known = np.isfinite(held_out)
     by_class = {int(each): held_out[known & (class_indices == each)] for each in np.unique(class_indices[known])}
@@ -112,4 +102,6 @@ def midpoint(held_out: Vector, class_indices: NDArray[np.integer[Any]], positive
     above = (np.count_nonzero(own > middle) + 1) / (len(own) + 2)
     below = sum((np.count_nonzero(each > middle) + 1) / (len(each) + 2) for each in others) / len(others)
     n_labels = 2 * min(len(own), sum(len(each) for each in others))
-    return Midpoint(middle, float(np.sqrt(squares / max(1, freedom) * spread)) / 2, max(_LEAST_SEPARATION, above - below), n_labels)
+    return Midpoint(
+        middle, float(np.sqrt(squares / max(1, freedom) * spread)) / 2, max(_LEAST_SEPARATION, above - below), n_labels
+    )

@@ -1,5 +1,5 @@
-"""Parts of a selection's data: the frequent features of many documents, by which fractions are estimated and methods are compared, and the labeled
-documents alone. The selected model has all."""
+"""Parts of a selection's data: the frequent features of many documents, by which fractions are estimated and methods
+are compared, and the labeled documents alone. The selected model has all."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from core.documents.space import MEMORY, Pages, Space
 from core.problem.problem import Problem
 from core.progress import Checkpoint
 from core.selection.data import SelectionData
-from core.selection.eligibility import MANY_ROWS
+from core.selection.registry import MANY_ROWS
 
 _SLICE = 1 << 21
 _SHARE = 1 / 2_000
@@ -22,9 +22,10 @@ _SHARE = 1 / 2_000
 def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
     """The data without features that only few of many rows have; the same data if there are none.
 
-    Comparing takes some hundred solutions for a class, selecting one. Nearly all terms of texts are in a handful of them: they make vectors long, and
-    hardly move what methods are compared by. A sample of the rows would: the more unlabeled ones, the better are methods that learn from them.
-    ``checkpoint`` is called between slices of the work; what it raises ends it.
+    Comparing takes some hundred solutions for a class, selecting one. Nearly all terms of texts are in a handful of
+    them: they make vectors long, and hardly move what methods are compared by. A sample of the rows would: the more
+    unlabeled ones, the better are methods that learn from them. ``checkpoint`` is called between slices of the work;
+    what it raises ends it.
     """
     rows = data.scaled.rows
     if rows.n_rows < MANY_ROWS:
@@ -40,7 +41,8 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
 
 
 def labeled_alone(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
-    """The labeled rows with the features that they have, for what learns from no others; the same data if all rows are labeled.
+    """The labeled rows with the features that they have, for methods that learn from no others; the same data if all
+    rows are labeled.
 
     ``checkpoint`` is called between slices of the work; what it raises ends it.
     """
@@ -55,14 +57,23 @@ def labeled_alone(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
 
 
 def _with_rows(data: SelectionData, rows: SparseRows, kept: NDArray[np.bool_]) -> SelectionData:
-    """The data with these rows instead, of which the first are the labeled ones, as before, and which have some features alone."""
+    """The data with these rows instead, the labeled ones first as before, with some of the features."""
     scaled = data.scaled._replace(rows=rows, scales=data.scaled.scales[kept], centre=data.scaled.centre[kept])
     whole = Problem.of(rows, data.problems[0].y, seed=data.problems[0].seed)
-    return replace(data, scaled=scaled, columns=np.flatnonzero(kept), problems=[replace(whole, y=problem.y) for problem in data.problems])
+    return replace(
+        data,
+        scaled=scaled,
+        columns=np.flatnonzero(kept),
+        problems=[replace(whole, y=problem.y) for problem in data.problems],
+    )
 
 
-def with_features(rows: SparseRows, kept: NDArray[np.bool_], checkpoint: Checkpoint, space: Space = MEMORY) -> SparseRows:
-    """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew; the copy lies in ``space``."""
+def with_features(
+    rows: SparseRows, kept: NDArray[np.bool_], checkpoint: Checkpoint, space: Space = MEMORY
+) -> SparseRows:
+    """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew; the copy lies
+    in ``space``.
+    """
     columns = (np.cumsum(kept) - 1).astype(np.uint32)
     indptr = np.zeros(rows.n_rows + 1, np.int64)
     n_nonzeros = sum(int(np.count_nonzero(kept[rows.columns(part.start, part.stop)])) for part in _parts(rows))

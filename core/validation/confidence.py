@@ -19,7 +19,7 @@ _ENOUGH = 10
 
 
 class Confidence(NamedTuple):
-    """What labels left out show."""
+    """The verdict of labels left out."""
 
     total: int
     """labels that were left out and predicted"""
@@ -31,19 +31,24 @@ class Confidence(NamedTuple):
     """whether the labels are likelier by the predictions than if all classes were as likely"""
 
     @classmethod
-    def of(cls, predicted: NDArray[np.integer[Any]], class_indices: NDArray[np.integer[Any]], likelier: bool = True) -> Self:
+    def of(
+        cls, predicted: NDArray[np.integer[Any]], class_indices: NDArray[np.integer[Any]], likelier: bool = True
+    ) -> Self:
         """By the classes that were predicted and the true ones, both of shape (n,)."""
         total = len(class_indices)
         if not total:
             return cls(0, 0, 1.0, likelier)
         n_classes = int(max(predicted.max(), class_indices.max())) + 1
         shares = [np.bincount(each, minlength=n_classes) / total for each in (predicted, class_indices)]
-        return cls(total, int(np.count_nonzero(predicted == class_indices)), float((shares[0] * shares[1]).sum()), likelier)
+        return cls(
+            total, int(np.count_nonzero(predicted == class_indices)), float((shares[0] * shares[1]).sum()), likelier
+        )
 
     @property
     def level(self) -> Level:
-        """``none`` where chance explains what is right, or nothing could be left out; ``high`` where at least half of what chance gets wrong is right
-        (both but for a chance of 5 %)."""
+        """``none`` where chance explains the right answers, or nothing could be left out; ``high`` where at least half
+        of chance's mistakes are right (both but for a chance of 5 %).
+        """
         if not self.likelier or self.explained_by_chance:
             return "none"
         return "high" if self.least_accuracy >= (1 + self.by_chance) / 2 else "low"
@@ -62,7 +67,10 @@ class Confidence(NamedTuple):
         """For people."""
         if not self.total:
             return "no label could be left out to see whether the model is right: every class needs at least two"
-        found = f"of {self.total} labels that were left out, {self.right} were predicted right; chance gets {self.by_chance * self.total:.0f} right"
+        found = (
+            f"of {self.total} labels that were left out, {self.right} were predicted right; chance gets "
+            f"{self.by_chance * self.total:.0f} right"
+        )
         match self.level:
             case "high":
                 return f"{found}. The model can be trusted"
@@ -75,18 +83,21 @@ class Confidence(NamedTuple):
 
 
 class Validated(NamedTuple):
-    """What cross-validation adds to solutions."""
+    """The outcome of cross-validation."""
 
     calibration: Calibration
     held_out: NDArray[np.float64]
-    """shape (n_labeled, n_columns), scores of the labeled rows by models without their labels; NaN where no fold leaves the row out"""
+    """shape (n_labeled, n_columns), scores of the labeled rows by models without their labels; NaN where no fold leaves
+    the row out"""
     likelier: bool = True
     """whether the labels left out are likelier than if all classes were as likely"""
 
     def confidence(self, class_indices: NDArray[np.integer[Any]], drawn: NDArray[np.int8]) -> Confidence:
-        """What the labels left out show of the model: their classes and how they were come by (core.documents.drawn), both of shape (n_labeled,).
+        """The verdict of labels left out on the model, by their classes and by how they were drawn
+        (core.documents.drawn), both of shape (n_labeled,).
 
-        Documents that were chosen are harder than others, since a model was unsure of them: they are left aside where enough others are left out.
+        Documents that were chosen are harder than others, since a model was unsure of them: they are left aside where
+        enough others are left out.
         """
         known = np.isfinite(self.held_out).all(axis=1)
         plain = known & (drawn != Draw.CHOSEN)

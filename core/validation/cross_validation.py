@@ -14,7 +14,8 @@ from core.progress import Checkpoint
 from core.validation.folds import N_FOLDS, folds_of
 
 Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
-"""Solver without a fold: takes its number, all rows with the labeled ones first, and the class indices of these; a result a two-class problem."""
+"""Solver without a fold: takes its number, all rows with the labeled ones first, and the class indices of these; a
+result a two-class problem."""
 
 
 def cross_val_scores(
@@ -26,11 +27,12 @@ def cross_val_scores(
     checkpoint: Checkpoint = lambda: None,
     space: Space = MEMORY,
 ) -> NDArray[np.float64]:
-    """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows; raises Stopped.
+    """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows;
+    raises Stopped.
 
-    ``class_indices`` are the classes of the labeled rows, which come first. Scores are NaN for a row that no fold leaves out. Every solver takes
-    labeled rows first, so the rows are reordered for each fold, one copy at a time, which lies in ``space``. ``checkpoint`` is called between slices
-    of such a copy.
+    ``class_indices`` are the classes of the labeled rows, which come first. Scores are NaN for a row that no fold
+    leaves out. Every solver takes labeled rows first, so the rows are reordered for each fold, one copy at a time,
+    which lies in ``space``. ``checkpoint`` is called between slices of such a copy.
     """
     folds, scores = folds_of(class_indices, seed), np.full((len(class_indices), n_columns), np.nan)
     for fold in range(N_FOLDS):

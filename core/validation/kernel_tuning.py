@@ -11,40 +11,44 @@ from numpy.typing import NDArray
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
 from core.engine.kernel_requests import KernelRange, KernelSpec
-from core.engine.runner import Report, Steps, Sweeper, Vector
+from core.engine.runner import Report, Scheduler, Steps, Vector
 from core.kernels.cache import RowCache
 from core.kernels.gamma import resolve_kernel
 from core.numerics.elementary import log_add_exp
-from core.one_vs_rest import labels_of, positives_of, prefixes_of
+from core.one_vs_rest import labels_of, phases_of, positives_of
 from core.optimizers.expansion import DEFAULT_MARGIN, feature_variance, hinge_terms, kernel_spec
 from core.optimizers.smo import Multipliers, maximise
 from core.options.base import LARGEST_WEIGHT, LEAST_WEIGHT
 from core.options.kernel import MOST_LABELS, KernelChoice
 from core.problem.result import Linear, Result, Status
-from core.progress import Checkpoint, Part
+from core.progress import Checkpoint, Phase, Span
 from core.validation.calibration import SLOPE
-from core.validation.folds import folds_of
+from core.validation.folds import evenly_spaced, folds_of
 
 MARGINS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """values of C that are tried, in units of 1 / the variance of the labeled documents in the space of the kernel"""
 GAMMA_FACTORS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 """values of gamma that are tried, in units of the rule ``scale``"""
 FEW_LABELS = 100
-"""labeled documents below which neither a C under 10 nor a gamma over 1 of these units is tried, and folds are drawn three times
+"""labeled documents below which neither a C under 10 nor a gamma over 1 of these units is tried, and folds are drawn
+three times
 
-With 20 and 50 labels of eight sets both won by chance where they did harm, most to transductive solutions: errors of .169 for .158.
+With 20 and 50 labels of eight sets both won by chance where they did harm, most to transductive solutions: errors of
+.169 for .158.
 """
 TUNING_FOLDS, DRAWS_OF_FEW = 5, 3
-"""folds, and how often they are drawn of few labels: more than for calibration, since these solutions cost little and should see most labels"""
+"""folds, and how often they are drawn of few labels: more than for calibration, since these solutions cost little and
+should see most labels"""
 TOLERANCE = 1e-2
-"""violation of the optimality conditions at which these solutions end: scores of held-out documents need no more digits"""
+"""violation of the optimality conditions at which these solutions end: scores of held-out documents need no more
+digits"""
 _SPREAD = 0.05
 """share of the work on a kernel that its variance takes"""
 _CACHE_BYTES = 4 * MOST_LABELS**2
 
 
 class Tuning(NamedTuple):
-    """What was left to the data."""
+    """The options that the data chose."""
 
     chosen: dict[str, float]
     """C, gamma, or both"""
@@ -63,10 +67,17 @@ class _Labels(NamedTuple):
     classes: Sequence[str | int]
 
     @classmethod
-    def of(cls, rows: SparseRows, class_indices: NDArray[np.integer[Any]], classes: Sequence[str | int], seed: int) -> Self:
+    def of(
+        cls, rows: SparseRows, class_indices: NDArray[np.integer[Any]], classes: Sequence[str | int], seed: int
+    ) -> Self:
         """With folds drawn once or, of few labels, several times."""
         n_draws = DRAWS_OF_FEW if len(class_indices) < FEW_LABELS else 1
-        return cls(rows, class_indices, [folds_of(class_indices, seed + draw, TUNING_FOLDS) for draw in range(n_draws)], classes)
+        return cls(
+            rows,
+            class_indices,
+            [folds_of(class_indices, seed + draw, TUNING_FOLDS) for draw in range(n_draws)],
+            classes,
+        )
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -103,12 +114,15 @@ class _Trial(NamedTuple):
     weights: list[float]
     """C of the SVM with hinge loss, ascending"""
     figures: list[tuple[int, float]]
-    """for each C the number of errors on labels left out, and their negative log-likelihood; empty where none can be left out"""
+    """for each C the number of errors on labels left out, and their negative log-likelihood; empty where none can be
+    left out"""
 
 
 @dataclass
 class _Path:
-    """Held-out scores of one fold of one two-class problem, for ascending values of C; filled when the steps have been run."""
+    """Held-out scores of one fold of one two-class problem, for ascending values of C; filled when the steps have been
+    run.
+    """
 
     weights: Sequence[float]
     hidden: NDArray[np.bool_]
@@ -117,14 +131,18 @@ class _Path:
     """shape (n_weights, n_hidden)"""
 
     def steps(self, y: Vector, kernel: KernelSpec) -> Steps:
-        """Solve for each C from the multipliers of the one before, which obey its bounds, too; rows of the fold cost nothing."""
+        """Solve for each C from the multipliers of the one before, which obey its bounds, too; rows of the fold cost
+        nothing.
+        """
         self.scores = np.full((len(self.weights), int(np.count_nonzero(self.hidden))), np.nan)
         yield _BEGINNING
         cache: RowCache = yield _kernel_rows(kernel, len(y))
         multipliers, share = Multipliers.zero(len(y)), 1.0 / len(self.weights)
         for place, weight in enumerate(self.weights if cache.gram.fits_float32 else ()):
             terms = hinge_terms(y, np.where(self.hidden, 0.0, weight))
-            found = yield from maximise(cache, terms, multipliers, TOLERANCE, Report("kernel_svm", 0, 0.0, None, place * share, share))
+            found = yield from maximise(
+                cache, terms, multipliers, TOLERANCE, Report(_PHASE, 0, 0.0, None, place * share, share)
+            )
             self.scores[place] = (multipliers.kernel_sums + found.intercept)[self.hidden]
         return _NOTHING
 
@@ -145,34 +163,34 @@ class _Spread:
 
 
 def tune(
-    sweeper_of: Callable[[SparseRows], Sweeper],
+    scheduler_of: Callable[[SparseRows], Scheduler],
     rows: SparseRows,
     class_indices: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     options: KernelChoice,
     seed: int,
     checkpoint: Checkpoint,
-    part: Part,
+    span: Span,
 ) -> Tuning:
     """Choose C, gamma or both, whichever the options leave to the data.
 
-    ``rows`` are the labeled rows, then the unlabeled ones; ``class_indices`` of shape (n_labeled,) are the classes of the first, positions in
-    ``classes``. ``sweeper_of`` makes what runs solvers over some rows; ``seed`` decides the folds; ``checkpoint`` is called between slices of other
-    work; all is ``part`` of the whole.
+    ``rows`` are the labeled rows, then the unlabeled ones; ``class_indices`` of shape (n_labeled,) are the classes of
+    the first, positions in ``classes``. ``scheduler_of`` makes what runs solvers over some rows; ``seed`` decides the
+    folds; ``checkpoint`` is called between slices of other work; all is a ``span`` of the whole.
 
-    For each gamma the SVM with hinge loss is solved for ascending C without the labels of each fold. The pair is chosen by which most labels left
-    out are predicted right; of equals that by which they are likeliest, then the smaller gamma, then the smaller C. Where labels of two classes
-    cannot be left out, C and gamma are what suits the scale of the kernel values.
-    All processors compute the same bits: a pair that wins by a digit must be the same everywhere.
+    For each gamma the SVM with hinge loss is solved for ascending C without the labels of each fold. The pair is chosen
+    by which most labels left out are predicted right; of equals that by which they are likeliest, then the smaller
+    gamma, then the smaller C. Where labels of two classes cannot be left out, C and gamma are what suits the scale of
+    the kernel values. All processors compute the same bits: a pair that wins by a digit must be the same everywhere.
     Raises Stopped.
     """
     taken = sample(class_indices, MOST_LABELS)
     labels = _Labels.of(gathered(rows, taken, checkpoint), class_indices[taken], classes, seed)
     kernels = _kernels(options, rows, len(class_indices), labels, checkpoint)
     trials = []
-    for number, kernel in enumerate(kernels):
-        with sweeper_of(labels.rows) as sweeper:
-            trials.append(_trial(sweeper, kernel, labels, options, part.part(number / len(kernels), (number + 1) / len(kernels))))
+    for kernel, own in zip(kernels, span.equal(len(kernels)), strict=True):
+        with scheduler_of(labels.rows) as scheduler:
+            trials.append(_trial(scheduler, kernel, labels, options, own))
     if not labels.suffice:
         return _tuning(options, trials, (0, 0), labels)
     places = [(number, place) for number, trial in enumerate(trials) for place in range(len(trial.weights))]
@@ -180,16 +198,16 @@ def tune(
 
 
 def sample(class_indices: NDArray[np.integer[Any]], most: int) -> NDArray[np.int64]:
-    """Positions of at most ``most`` labels (but two of each class), ascending: of each class as large a share, evenly spaced."""
-    share, parts = most / max(most, len(class_indices)), []
-    for class_index in np.unique(class_indices):
-        rows = np.flatnonzero(class_indices == class_index)
-        count = min(len(rows), max(2, int(share * len(rows))))
-        parts.append(rows[np.linspace(0, len(rows) - 1, count).round().astype(np.int64)])
-    return np.sort(np.concatenate(parts))
+    """Positions of at most ``most`` labels (but two of each class), ascending: of each class as large a share, evenly
+    spaced.
+    """
+    share = most / max(most, len(class_indices))
+    return evenly_spaced(class_indices, lambda count: max(2, int(share * count)))
 
 
-def _kernels(options: KernelChoice, rows: SparseRows, n_labeled: int, labels: _Labels, checkpoint: Checkpoint) -> list[KernelSpec]:
+def _kernels(
+    options: KernelChoice, rows: SparseRows, n_labeled: int, labels: _Labels, checkpoint: Checkpoint
+) -> list[KernelSpec]:
     """The kernels to try, ascending by gamma, which is a number."""
     spec = kernel_spec(options)
     trained = rows if options.uses_unlabeled or spec.gamma == "median" else rows.between(0, n_labeled)
@@ -199,18 +217,26 @@ def _kernels(options: KernelChoice, rows: SparseRows, n_labeled: int, labels: _L
     return [spec._replace(gamma=resolve_kernel(*spec, trained, checkpoint).gamma)]
 
 
-def _trial(sweeper: Sweeper, kernel: KernelSpec, labels: _Labels, options: KernelChoice, part: Part) -> _Trial:
+def _trial(scheduler: Scheduler, kernel: KernelSpec, labels: _Labels, options: KernelChoice, span: Span) -> _Trial:
     """Solve with one kernel for all values of C; raises Stopped."""
     if options.C == "auto":
         spread = _Spread()
-        sweeper.run({"tuning/": partial(spread.steps, kernel, len(labels.class_indices))}, part.part(0.0, _SPREAD))
+        scheduler.run(
+            {Phase().to("tuning"): partial(spread.steps, kernel, len(labels.class_indices))}, span.between(0.0, _SPREAD)
+        )
         weights = [within_range(margin / spread.variance) for margin in labels.margins]
     else:
         weights = [options.C / options.weight_unit]
-    return _Trial(kernel, weights, _cross_validate(sweeper, kernel, weights, labels, part.part(_SPREAD, 1.0)) if labels.suffice else [])
+    return _Trial(
+        kernel,
+        weights,
+        _cross_validate(scheduler, kernel, weights, labels, span.between(_SPREAD, 1.0)) if labels.suffice else [],
+    )
 
 
-def _cross_validate(sweeper: Sweeper, kernel: KernelSpec, weights: list[float], labels: _Labels, part: Part) -> list[tuple[int, float]]:
+def _cross_validate(
+    scheduler: Scheduler, kernel: KernelSpec, weights: list[float], labels: _Labels, span: Span
+) -> list[tuple[int, float]]:
     """The figures for each C, over all draws of folds; raises Stopped."""
     known, own = labels.known, labels.class_indices
     ys = [np.where(own == positive, 1.0, -1.0) for positive in positives_of(len(labels.classes))]
@@ -220,27 +246,36 @@ def _cross_validate(sweeper: Sweeper, kernel: KernelSpec, weights: list[float], 
         for fold in range(int(folds.max()) + 1)
         for column in range(len(ys))
     }
-    prefixes = prefixes_of(labels.classes)
-    steps: dict[str, Callable[[], Steps]] = {
-        f"{prefixes[column]}tuning/fold={draw * TUNING_FOLDS + fold}/": partial(path.steps, ys[column], kernel)
+    phases = phases_of(labels.classes)
+    steps: dict[Phase, Callable[[], Steps]] = {
+        phases[column].to("tuning", fold=draw * TUNING_FOLDS + fold): partial(path.steps, ys[column], kernel)
         for (draw, fold, column), path in paths.items()
     }
-    sweeper.run(steps, part)
+    scheduler.run(steps, span)
     held_out = np.full((len(weights), len(labels.draws), len(own), len(ys)), np.nan)
     for (draw, _, column), path in paths.items():
         held_out[:, draw, path.hidden, column] = path.scores
     y, n_draws = np.column_stack(ys)[known], len(labels.draws)
-    return [figures(scores.reshape(-1, len(ys)), np.tile(y, (n_draws, 1)), np.tile(own[known], n_draws)) for scores in held_out[:, :, known]]
+    return [
+        figures(scores.reshape(-1, len(ys)), np.tile(y, (n_draws, 1)), np.tile(own[known], n_draws))
+        for scores in held_out[:, :, known]
+    ]
 
 
-def figures(scores: NDArray[np.float64], y: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> tuple[int, float]:
-    """The number of errors and the negative log-likelihood of labels, by scores of shape (n, n_problems); not finite ones are all wrong.
+def figures(
+    scores: NDArray[np.float64], y: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]
+) -> tuple[int, float]:
+    """The number of errors and the negative log-likelihood of labels, by scores of shape (n, n_problems); not finite
+    ones are all wrong.
 
-    ``y`` of the same shape has the labels of the two-class problems, −1 and +1; ``class_indices`` of shape (n,) the classes.
+    ``y`` of the same shape has the labels of the two-class problems, −1 and +1; ``class_indices`` of shape (n,) the
+    classes.
     """
     if not np.isfinite(scores).all():
         return len(scores), np.inf
-    return int(np.count_nonzero(labels_of(scores) != class_indices)), float(log_add_exp(np.zeros_like(scores), -SLOPE * y * scores).sum())
+    return int(np.count_nonzero(labels_of(scores) != class_indices)), float(
+        log_add_exp(np.zeros_like(scores), -SLOPE * y * scores).sum()
+    )
 
 
 def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, int], labels: _Labels) -> Tuning:
@@ -265,14 +300,21 @@ def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, in
 
 def _why(trials: Sequence[_Trial], n_known: int, n_draws: int, best: tuple[int, int]) -> str:
     if not n_known:
-        return "too few labels to compare values by: none can be left out, or only of one class; these suit the scale of the documents"
+        return (
+            "too few labels to compare values by: none can be left out, or only of one class; these suit the "
+            "scale of the documents"
+        )
     errors = [each for trial in trials for each, _ in trial.figures]
     least, total = trials[best[0]].figures[best[1]][0], n_known * n_draws
     times = "once" if n_draws == 1 else f"{n_draws} times"
-    found = f"{n_known} labels were left out {times} and predicted by supervised models: {total - least} of {total} right"
+    found = (
+        f"{n_known} labels were left out {times} and predicted by supervised models: {total - least} of {total} right"
+    )
     found += f", the most of {len(errors)} settings"
     equal = errors.count(least)
-    return found if equal == 1 else f"{found}; of {equal} that are right as often, these values make the labels likeliest"
+    return (
+        found if equal == 1 else f"{found}; of {equal} that are right as often, these values make the labels likeliest"
+    )
 
 
 def within_range(weight: float) -> float:
@@ -284,6 +326,7 @@ def _kernel_rows(kernel: KernelSpec, n_labeled: int) -> KernelRange:
     return KernelRange(kernel, 0, n_labeled, None, _CACHE_BYTES, reproducible=True)
 
 
-_BEGINNING = Report("kernel_svm", 0, 0.0, None, 0.0)
+_PHASE = Phase("kernel_svm")
+_BEGINNING = Report(_PHASE, 0, 0.0, None, 0.0)
 _NOTHING = Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
 """what the steps return: their scores are kept beside it"""

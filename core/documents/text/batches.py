@@ -7,7 +7,8 @@ from core.documents.kinds import TextRows, spans
 from core.threads import Threads
 
 TextCheckpoint = Callable[[float, int], None]
-"""Callback between slices of work: takes the share that is done and the bytes of memory that are held; what it raises ends the work."""
+"""Callback between slices of work: takes the share that is done and the bytes of memory that are held; what it raises
+ends the work."""
 SPAN_ROWS, SPAN_BYTES = 4096, 1 << 18
 """bounds on texts that a thread reads at once, in some milliseconds"""
 _SPANS_A_THREAD = 4

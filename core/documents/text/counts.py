@@ -36,7 +36,9 @@ class _Share:
         done = 0
         while True:
             most = int(_LOAD * len(self._table))
-            found = count_terms(*scan[:2], first, done, (self.number, SHARES), pairs, self._table, self._multiplier, self.n_terms, most)
+            found = count_terms(
+                *scan[:2], first, done, (self.number, SHARES), pairs, self._table, self._multiplier, self.n_terms, most
+            )
             done, self.n_terms = found
             if done == len(scan.words):
                 return
@@ -80,16 +82,18 @@ class Counts:
             self._shares[share].add(scans[first], first, self._pairs)
 
     def often(self, least: int) -> Iterator[Frequencies]:
-        """The terms in at least so many documents, a share at a time, of which nothing else is left then."""
+        """The terms in at least so many documents, a share at a time; each share is emptied."""
         return (share.often(least) for share in self._shares)
 
 
 def counted(
     texts: TextRows, words: Words, counts: Counts, team: Threads, note: Callable[[float], None], *, known: bool = False
 ) -> Iterator[tuple[int, float]]:
-    """Count the terms of texts, a batch at a time; yields how many texts are done, and the share that they are. New words get numbers, in order.
+    """Count the terms of texts, a batch at a time; yields how many texts are done, and the share that they are. New
+    words get numbers, in order.
 
-    ``note`` is called between slices of work with the share that is done. ``known``: no word gets one, and terms of new words are not counted.
+    ``note`` is called between slices of work with the share that is done. ``known``: no word gets one, and terms of new
+    words are not counted.
     """
     done, first, n_bytes = 0.0, int(texts.indptr[0]), max(1, int(texts.indptr[-1] - texts.indptr[0]))
     for batch in batches(texts, team.count):

@@ -1,5 +1,8 @@
-"""Runs: the documents of words or of terms, counted in some texts and sorted by hashes, so that they are merged with those of other texts a bucket
-of hashes at a time. Counts are whole numbers: their sums are the same however texts are cut, and in whatever order runs are merged."""
+"""Runs: counts of documents by word or by term, sorted by hash so that many texts merge a bucket at a time.
+
+A run counts some texts. Counts are whole numbers: their sums depend neither on the cuts of the texts nor on the order
+of merging.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self, TypeVar
@@ -34,12 +37,9 @@ class WordRun(NamedTuple):
 
     def between(self, start: int, stop: int) -> Self:
         """Words ``start`` to ``stop`` as a view."""
-        return self._replace(hashes=self.hashes[start:stop], indptr=self.indptr[start : stop + 1], counts=self.counts[start:stop])
-
-    def copied(self) -> "WordRun":
-        """A copy, without the letters of other words."""
-        first, last = int(self.indptr[0]), int(self.indptr[-1])
-        return WordRun(self.hashes.copy(), self.indptr - first, self.letters[first:last].copy(), self.counts.copy())
+        return self._replace(
+            hashes=self.hashes[start:stop], indptr=self.indptr[start : stop + 1], counts=self.counts[start:stop]
+        )
 
 
 class TermRun(NamedTuple):
@@ -53,10 +53,6 @@ class TermRun(NamedTuple):
     def between(self, start: int, stop: int) -> Self:
         """Terms ``start`` to ``stop`` as a view."""
         return self._replace(hashes=self.hashes[start:stop], counts=self.counts[start:stop])
-
-    def copied(self) -> "TermRun":
-        """A copy."""
-        return TermRun(self.hashes.copy(), self.counts.copy())
 
 
 Run = TypeVar("Run", WordRun, TermRun)
@@ -72,7 +68,9 @@ class WordCounts(NamedTuple):
     """number of all words of the bucket"""
 
 
-def word_runs(texts: TextRows, multiplier: np.uint64, most_bytes: int, team: Threads, report: TextCheckpoint) -> Iterator[WordRun]:
+def word_runs(
+    texts: TextRows, multiplier: np.uint64, most_bytes: int, team: Threads, report: TextCheckpoint
+) -> Iterator[WordRun]:
     """All words of the texts, in runs that each took about so much memory; their hashes are by the ``multiplier``."""
     words, counts = Words(multiplier), Counts(False)
     for stop, done in counted(texts, words, counts, team, lambda share: report(share, words.nbytes + counts.nbytes)):
@@ -85,7 +83,9 @@ def word_runs(texts: TextRows, multiplier: np.uint64, most_bytes: int, team: Thr
             words.clear()
 
 
-def _word_run(tags: NDArray[np.uint32], words: TextRows, keys: NDArray[np.uint64], counts: NDArray[np.int32]) -> WordRun:
+def _word_run(
+    tags: NDArray[np.uint32], words: TextRows, keys: NDArray[np.uint64], counts: NDArray[np.int32]
+) -> WordRun:
     numbers = (keys >> _SECOND).astype(np.int64)
     order = np.argsort(tags[numbers], kind="stable")
     chosen = numbers[order]
@@ -93,10 +93,14 @@ def _word_run(tags: NDArray[np.uint32], words: TextRows, keys: NDArray[np.uint64
     return WordRun(tags[chosen], taken.indptr, taken.data, counts[order])
 
 
-def term_runs(texts: TextRows, words: Words, multiplier: np.uint64, most_bytes: int, team: Threads, report: TextCheckpoint) -> Iterator[TermRun]:
+def term_runs(
+    texts: TextRows, words: Words, multiplier: np.uint64, most_bytes: int, team: Threads, report: TextCheckpoint
+) -> Iterator[TermRun]:
     """The terms of these words in the texts, pairs too, in runs that each took about so much memory."""
     counts = Counts(True)
-    for stop, done in counted(texts, words, counts, team, lambda share: report(share, words.nbytes + counts.nbytes), known=True):
+    for stop, done in counted(
+        texts, words, counts, team, lambda share: report(share, words.nbytes + counts.nbytes), known=True
+    ):
         if stop == texts.n_rows or counts.nbytes > most_bytes:
             for keys, frequencies in counts.often(1):
                 if len(keys):
@@ -110,10 +114,12 @@ def _term_run(hashes: NDArray[np.uint64], counts: NDArray[np.int32]) -> TermRun:
 
 
 def in_bucket(run: Run, bucket: int, n_buckets: int) -> Run:
-    """What a run has in one of so many buckets of hashes, as a view."""
+    """The entries of a run in one of so many buckets of hashes, as a view."""
     values, kind = 1 << 8 * run.hashes.itemsize, run.hashes.dtype.type
     first, last = values * bucket // n_buckets, values * (bucket + 1) // n_buckets - 1
-    return run.between(int(np.searchsorted(run.hashes, kind(first))), int(np.searchsorted(run.hashes, kind(last), "right")))
+    return run.between(
+        int(np.searchsorted(run.hashes, kind(first))), int(np.searchsorted(run.hashes, kind(last), "right"))
+    )
 
 
 def merged_words(runs: Sequence[WordRun], least: int, note: Held) -> WordCounts:
@@ -133,7 +139,7 @@ def merged_words(runs: Sequence[WordRun], least: int, note: Held) -> WordCounts:
 
 
 def merged_terms(runs: Sequence[TermRun], multiplier: np.uint64, least: int, most: int) -> Frequencies:
-    """Of the terms of all runs of a bucket the ``most`` that come first among those that occur in at least so many documents."""
+    """The first ``most`` terms of a bucket of all runs, among the terms in at least ``least`` documents."""
     hashes, counts = np.concatenate([run.hashes for run in runs]), np.concatenate([run.counts for run in runs])
     order = np.argsort(hashes, kind="stable")
     hashes, counts = hashes[order], counts[order]

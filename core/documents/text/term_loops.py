@@ -1,7 +1,8 @@
-"""The compiled loops over terms: a hash table in which the documents of each term are counted, one of the columns of terms, and the rows of texts.
+"""The compiled loops over terms: a hash table in which the documents of each term are counted, one of the columns of
+terms, and the rows of texts.
 
-A term is a number, as in core.documents.text.tfidf. Tables are of shape (size, 2), for any size below 2³²: a term, and what belongs to it, which
-is not 0. A term lies in the first place that was free from its hash on.
+A term is a number, as in core.documents.text.tfidf. Tables are of shape (size, 2), for any size below 2³²: a term, and
+what belongs to it, which is not 0. A term lies in the first place that was free from its hash on.
 """
 
 import math
@@ -44,11 +45,13 @@ def count_terms(
     n_terms: int,
     most: int,
 ) -> tuple[int, int]:
-    """Count the documents of terms in the words of some texts, from word ``done`` on; the table has ``n_terms`` of at most ``most`` terms.
+    """Count the documents of terms in the words of some texts, from word ``done`` on; the table has ``n_terms`` of at
+    most ``most`` terms.
 
-    Of all terms those are counted whose first word leaves ``share[0]`` when divided by ``share[1]``, a power of two. A word of −1 is in none of them.
-    In the table a term has the number of its documents in the upper 32 bits, and the last of them, plus 1, in the lower ones. Ends when the table is
-    full. Returns how many words are done, and how many terms the table has.
+    Of all terms those are counted whose first word leaves ``share[0]`` when divided by ``share[1]``, a power of two. A
+    word of −1 is in none of them. In the table a term has the number of its documents in the upper 32 bits, and the
+    last of them, plus 1, in the lower ones. Ends when the table is full. Returns how many words are done, and how many
+    terms the table has.
     """
     rest, mask = share[0], share[1] - 1
     while done < len(words):
@@ -109,21 +112,22 @@ def weigh_texts(
     indptr: NDArray[np.int64],
     values: NDArray[np.float32],
 ) -> None:
-    """Write the rows of texts, given their words: their ends to ``indptr``, shape (n_texts + 1,), their columns to ``columns``, and to ``values``.
+    """Write the rows of texts, given their words: their ends to ``indptr``, shape (n_texts + 1,), their columns to
+    ``columns``, and to ``values``.
 
-    To the bits of core.documents.text.tfidf. ``columns``, ``spare``, ``weights`` and ``values`` have room for all occurrences of terms, and
-    ``counts`` for DIGITS.
+    To the bits of core.documents.text.tfidf. ``columns``, ``spare``, ``weights`` and ``values`` have room for all
+    occurrences of terms, and ``counts`` for DIGITS.
     """
-    at, n_kept = 0, 0
+    position, n_kept = 0, 0
     for text in range(len(indptr) - 1):
         n_found = n_kept
-        while at < len(words) and owners[at] == text:
-            if words[at] >= 0:
-                term = np.uint64(words[at]) << _HALF
+        while position < len(words) and owners[position] == text:
+            if words[position] >= 0:
+                term = np.uint64(words[position]) << _HALF
                 n_found = _look_up(table, multiplier, term, columns, n_found)
-                if pairs and at + 1 < len(words) and owners[at + 1] == text and words[at + 1] >= 0:
-                    n_found = _look_up(table, multiplier, term | np.uint64(words[at + 1] + 1), columns, n_found)
-            at += 1
+                if pairs and position + 1 < len(words) and owners[position + 1] == text and words[position + 1] >= 0:
+                    n_found = _look_up(table, multiplier, term | np.uint64(words[position + 1] + 1), columns, n_found)
+            position += 1
         _sort(columns, n_kept, n_found, spare, len(idf), counts)
         first, squares, k = n_kept, 0.0, n_kept
         while k < n_found:
@@ -143,7 +147,9 @@ def weigh_texts(
 
 
 @compiled
-def _look_up(table: NDArray[np.uint64], multiplier: np.uint64, term: np.uint64, columns: NDArray[np.uint32], n_found: int) -> int:
+def _look_up(
+    table: NDArray[np.uint64], multiplier: np.uint64, term: np.uint64, columns: NDArray[np.uint32], n_found: int
+) -> int:
     """Write the column of a term, if it has one; returns how many are written."""
     found = table[_place_of(table, multiplier, term), 1]
     if found == 0:
@@ -153,8 +159,13 @@ def _look_up(table: NDArray[np.uint64], multiplier: np.uint64, term: np.uint64, 
 
 
 @compiled
-def _sort(numbers: NDArray[np.uint32], first: int, stop: int, spare: NDArray[np.uint32], bound: int, counts: NDArray[np.int64]) -> None:
-    """Sort a range of numbers below ``bound``, digit by digit; ``spare`` has room for them, and ``counts`` for the 256 digits."""
+def _sort(
+    numbers: NDArray[np.uint32], first: int, stop: int, spare: NDArray[np.uint32], bound: int, counts: NDArray[np.int64]
+) -> None:
+    """Sort a range of numbers below ``bound``, digit by digit;
+
+    ``spare`` has room for them, and ``counts`` for the 256 digits.
+    """
     shift = np.uint32(0)
     while bound >> shift > 0:
         for digit in range(len(counts)):

@@ -1,4 +1,4 @@
-"""Where terms stand in a text, for people who read it."""
+"""The places of terms in a text, for people who read it."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,9 @@ Span = tuple[int, int]
 
 
 def term_spans(text: str, terms: Sequence[str]) -> list[list[Span]]:
-    """Of each term, which is a word or a pair of consecutive words in lower case: where it stands, as its first character and that after its last."""
+    """Of each term, which is a word or a pair of consecutive words in lower case: where it stands, as its first
+    character and that after its last.
+    """
     words = [(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(text[:MOST_CHARACTERS])]
     found: dict[str, list[Span]] = {term: [] for term in terms}
     for word, start, end in words:

@@ -1,16 +1,18 @@
 """TF-IDF: texts as rows of weights of terms.
 
-The terms of a text are its words (two or more letters, digits or underscores in a row, in lower case) and, unless ``ngrams`` is 1, pairs of
-consecutive words. A term that occurs ``t`` times in a document and in ``d`` of the ``n`` documents has the weight::
+The terms of a text are its words (two or more letters, digits or underscores in a row, in lower case) and, unless
+``ngrams`` is 1, pairs of consecutive words. A term that occurs ``t`` times in a document and in ``d`` of the ``n``
+documents has the weight::
 
     (1 + ln t) · (1 + ln((1 + n) / (1 + d)))
 
-and the weights of a document are scaled to length 1 (Salton and Buckley, 1988, with the smoothing of scikit-learn). These are the weights of
-scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)``, but for the last bit, which the processor decides there and not here. A
-test compares them.
+and the weights of a document are scaled to length 1 (Salton and Buckley, 1988, with the smoothing of scikit-learn).
+These are the weights of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)``, but for the last
+bit, which the processor decides there and not here. A test compares them.
 
-The text of a pair is not stored. A term is one number: the upper 32 bits are the place of its first word among the sorted words, the lower ones 0 or
-the place of its second word plus 1. No character of a word sorts before a space, so the order of the numbers is that of the terms as strings.
+The text of a pair is not stored. A term is one number: the upper 32 bits are the place of its first word among the
+sorted words, the lower ones 0 or the place of its second word plus 1. No character of a word sorts before a space, so
+the order of the numbers is that of the terms as strings.
 """
 
 import re
@@ -96,7 +98,11 @@ class TextTerms(Vocabulary):
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """See Vocabulary."""
-        return {"term_keys": self.keys, "term_idf": self.idf}, {"kind": self.kind, "words": list(self.words), "ngrams": self.ngrams}
+        return {"term_keys": self.keys, "term_idf": self.idf}, {
+            "kind": self.kind,
+            "words": list(self.words),
+            "ngrams": self.ngrams,
+        }
 
     def facts(self) -> dict[str, str | int]:
         """The number of terms, and of their words."""
@@ -106,11 +112,15 @@ class TextTerms(Vocabulary):
         """shape (n,): the columns of terms as numbers, or UNKNOWN."""
         if not len(self.keys):
             return np.full(len(keys), UNKNOWN)
-        at = np.searchsorted(self.keys, keys)
-        return np.where(self.keys.take(at, mode="clip") == keys, at, UNKNOWN)
+        position = np.searchsorted(self.keys, keys)
+        return np.where(self.keys.take(position, mode="clip") == keys, position, UNKNOWN)
 
-    def _weights(self, owners: NDArray[np.int64], columns: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """shape (n,): weights of terms that occur ``counts`` times in the rows ``owners``, all of shape (n,); each row has length 1."""
+    def _weights(
+        self, owners: NDArray[np.int64], columns: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """shape (n,): weights of terms that occur ``counts`` times in the rows ``owners``, all of shape (n,); each row
+        has length 1.
+        """
         weights = (_log_counts(counts) + 1.0) * self.idf[columns]
         # summed in sequence, as scikit-learn does
         lengths = np.sqrt(np.bincount(owners, weights * weights))
@@ -180,7 +190,10 @@ def words_in(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text, cut at white space if it is long, so that no other thread waits for the end of one search. No word is cut."""
+    """The text, cut at white space if it is long, so that no other thread waits for the end of one search.
+
+    No word is cut.
+    """
     start = 0
     while len(text) - start > _PIECE:
         space = _SPACE.search(text, start + _PIECE)

@@ -1,45 +1,37 @@
-"""Fits TF-IDF to texts whose terms outgrow memory: parts of the texts are counted apart, and counts are merged a bucket at a time.
+"""Fits TF-IDF to texts with more terms than memory holds: counts parts of the texts, and merges the counts by buckets.
 
-Words are counted first. A term occurs in no more documents than each of its words. So pairs are counted of those words alone that are in enough
-documents; and where more words are than ``max_terms``, only of those in as many documents as the last of the most frequent ``max_terms``.
+Words are counted first. A term occurs in no more documents than each of its words. So pairs are counted of those words
+alone that are in enough documents; and where more words are than ``max_terms``, only of those in as many documents as
+the last of the most frequent ``max_terms``.
 
 The terms, their order and their weights are those of core.documents.text.tfidf_fit, to the bit.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows
 from core.documents.text.batches import TextCheckpoint
-from core.documents.text.counts import Frequencies
+from core.documents.text.mapped_counts import MappedCounter
 from core.documents.text.runs import WordCounts, most_frequent
 from core.documents.text.tfidf import TextTerms, key_of
 from core.documents.text.tfidf_fit import NumberedWords, no_term_error, selected_terms
 from core.documents.vocabulary import string_bytes
 from core.options.text import TextOptions
-from core.progress import WHOLE, Part
+from core.progress import WHOLE, Span
 
-_WORDS, _TERMS = Part(0.0, 0.4), Part(0.4, 1.0)
-
-
-class Counter(Protocol):
-    """Counts the documents of words and terms in all texts, wherever these are; ``part`` is what a call is of the work that is reported."""
-
-    def words(self, least: int, part: Part) -> Iterator[WordCounts]:
-        """The words that occur in at least so many documents, a bucket at a time."""
-        ...
-
-    def terms(self, words: Sequence[str], least: int, most: int, part: Part) -> Iterator[Frequencies]:
-        """The terms of these words, each as core.documents.text.tfidf numbers it by their places, that occur in at least so many documents: of each
-        bucket the ``most`` that are in most documents, of equals the first."""
-        ...
+_WORDS, _TERMS = Span(0.0, 0.4), Span(0.4, 1.0)
 
 
-def fit_by_parts(counting: Callable[[TextCheckpoint], Counter], texts: TextRows, options: TextOptions, report: TextCheckpoint) -> TextTerms:
-    """See core.documents.text.tfidf_fit.fit_terms. ``counting`` makes what counts, and reports to the given checkpoint."""
+def fit_by_parts(
+    counting: Callable[[TextCheckpoint], MappedCounter], texts: TextRows, options: TextOptions, report: TextCheckpoint
+) -> TextTerms:
+    """See core.documents.text.tfidf_fit.fit_terms.
+
+    ``counting`` makes what counts, and reports to the given checkpoint.
+    """
     done, held = 0.0, 0
 
     def note(share: float, n_bytes: int) -> None:
@@ -61,13 +53,17 @@ def fit_by_parts(counting: Callable[[TextCheckpoint], Counter], texts: TextRows,
         least = _least_kept(counts, options.min_documents, options.max_terms)
         keys, frequencies = np.zeros(0, np.uint64), np.zeros(0, np.int32)
         for more, often in counter.terms(words, least, options.max_terms, _TERMS):
-            keys, frequencies = most_frequent(np.concatenate([keys, more]), np.concatenate([frequencies, often]), options.max_terms)
+            keys, frequencies = most_frequent(
+                np.concatenate([keys, more]), np.concatenate([frequencies, often]), options.max_terms
+            )
             held = word_bytes + keys.nbytes + frequencies.nbytes
-    return selected_terms(NumberedWords(words.__getitem__, len(words)), keys, frequencies, texts.n_rows, options, lambda: note(done, 0))
+    return selected_terms(
+        NumberedWords(words.__getitem__, len(words)), keys, frequencies, texts.n_rows, options, lambda: note(done, 0)
+    )
 
 
 def _least_kept(counts: NDArray[np.int32], least: int, most: int) -> int:
-    """The least number of documents that a term may have of which no more than ``most`` are kept, where words alone have these."""
+    """The least number of documents of a term that is kept, where no more than ``most`` are kept beside these words."""
     return int(np.sort(counts, kind="stable")[-most]) if len(counts) >= most else least
 
 

@@ -1,7 +1,9 @@
-"""Fits TF-IDF: finds the terms of a collection of texts, exactly, in one pass, in memory that grows with distinct terms alone.
+"""Fits TF-IDF: finds the terms of a collection of texts, exactly, in one pass, in memory that grows with distinct terms
+alone.
 
-The texts are read in batches. Threads scan spans of a batch side by side, and look up the words that have numbers already. Then one thread gives
-numbers to new words, in the order of the texts. At last threads count the documents of terms, each those of one share of all words at a time.
+The texts are read in batches. Threads scan spans of a batch side by side, and look up the words that have numbers
+already. Then one thread gives numbers to new words, in the order of the texts. At last threads count the documents of
+terms, each those of one share of all words at a time.
 """
 
 from collections.abc import Callable
@@ -19,16 +21,17 @@ from core.documents.vocabulary import UNKNOWN
 from core.errors import InvalidDocuments
 from core.numerics.elementary import log
 from core.options.text import TextOptions
-from core.progress import WHOLE, Checkpoint, Part
+from core.progress import WHOLE, Checkpoint, Span
 
-_COUNTING, _ENDING = WHOLE.part(0.0, 0.85), WHOLE.part(0.85, 1.0)
+_COUNTING, _ENDING = WHOLE.between(0.0, 0.85), WHOLE.between(0.85, 1.0)
 """parts of the work: to count terms, and to choose and sort them"""
 
 SPACES = "put spaces between the words, where now whole clauses count as one, or send named features"
 
 
 def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, threads: int | None = None) -> TextTerms:
-    """The terms that occur in ``min_documents`` of the texts, at most ``max_terms``: those in most texts, of equals the first in order.
+    """The terms that occur in ``min_documents`` of the texts, at most ``max_terms``: those in most texts, of equals the
+    first in order.
 
     ``threads``: how many; None: one a core. Raises InvalidDocuments if no term does.
     """
@@ -40,7 +43,7 @@ def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, thr
     words, counts, team = Words(), Counts(options.ngrams > 1), threads_for(texts, threads)
     checkpoint = _steps(note, _ENDING)
     try:
-        for _ in counted(texts, words, counts, team, lambda done: note(_COUNTING.at(done))):
+        for _ in counted(texts, words, counts, team, lambda done: note(_COUNTING.position(done))):
             pass
     finally:
         team.close()
@@ -57,14 +60,14 @@ def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, thr
     return terms
 
 
-def _steps(note: Callable[[float], None], part: Part) -> Checkpoint:
-    """What tells that work goes on whose steps are few and not known in number: each is a tenth of what is left of the part."""
+def _steps(note: Callable[[float], None], part: Span) -> Checkpoint:
+    """Notes progress of work with few steps of unknown number: each does a tenth of the rest."""
     done = 0.0
 
     def checkpoint() -> None:
         nonlocal done
         done += (1.0 - done) / 10
-        note(part.at(done))
+        note(part.position(done))
 
     return checkpoint
 
@@ -72,9 +75,13 @@ def _steps(note: Callable[[float], None], part: Part) -> Checkpoint:
 def no_term_error(n_terms: int, texts: TextRows, options: TextOptions) -> InvalidDocuments:
     """The error of texts without a term in enough documents, of ``n_terms`` in all."""
     if not n_terms:
-        return InvalidDocuments(f"none of the {texts.n_rows} documents has a word: two or more letters or digits in a row")
+        return InvalidDocuments(
+            f"none of the {texts.n_rows} documents has a word: two or more letters or digits in a row"
+        )
     remedy = SPACES if unspaced(texts) else "send more text, or lower text.min_documents"
-    return InvalidDocuments(f"no word occurs in {options.min_documents} or more of the {texts.n_rows} documents; {remedy}")
+    return InvalidDocuments(
+        f"no word occurs in {options.min_documents} or more of the {texts.n_rows} documents; {remedy}"
+    )
 
 
 class NumberedWords(NamedTuple):
@@ -86,7 +93,12 @@ class NumberedWords(NamedTuple):
 
 
 def selected_terms(
-    words: NumberedWords, keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, checkpoint: Checkpoint
+    words: NumberedWords,
+    keys: NDArray[np.uint64],
+    frequencies: NDArray[np.int32],
+    n_rows: int,
+    options: TextOptions,
+    checkpoint: Checkpoint,
 ) -> TextTerms:
     """The most frequent of the terms, in their order. ``keys`` may number words in any order."""
     used, keys = _renumbered(words, keys, checkpoint)
@@ -98,10 +110,14 @@ def selected_terms(
         frequencies = frequencies[kept]
         checkpoint()
         used, keys = _renumbered(NumberedWords(used.__getitem__, len(used)), keys[kept], checkpoint)
-    return TextTerms(used, keys, log(np.asarray((1.0 + n_rows) / (1.0 + frequencies), np.float64)) + 1.0, options.ngrams)
+    return TextTerms(
+        used, keys, log(np.asarray((1.0 + n_rows) / (1.0 + frequencies), np.float64)) + 1.0, options.ngrams
+    )
 
 
-def _renumbered(words: NumberedWords, keys: NDArray[np.uint64], checkpoint: Checkpoint) -> tuple[list[str], NDArray[np.uint64]]:
+def _renumbered(
+    words: NumberedWords, keys: NDArray[np.uint64], checkpoint: Checkpoint
+) -> tuple[list[str], NDArray[np.uint64]]:
     """The words of these terms, sorted, and the terms by the places of their words there."""
     first, second = words_in(keys)
     used = np.zeros(words.n_words + 1, bool)

@@ -1,4 +1,6 @@
-"""The rows of a collection of texts, by compiled loops on all threads: to the bits of ``TextTerms.read``, in a small part of its time."""
+"""The rows of a collection of texts, by compiled loops on all threads: to the bits of ``TextTerms.read``, in a small
+part of its time.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +16,9 @@ from core.documents.text.words import Words, drawn_multiplier
 from core.documents.vocabulary import string_bytes
 
 
-def weighed(texts: TextRows, terms: TextTerms, report: TextCheckpoint, threads: int | None = None) -> Iterator[SparseRows]:
+def weighed(
+    texts: TextRows, terms: TextTerms, report: TextCheckpoint, threads: int | None = None
+) -> Iterator[SparseRows]:
     """The rows of the texts, in parts, in order. ``threads``: how many; None: one a core."""
     reader, team, done = _Reader(terms), threads_for(texts, threads), 0.0
 
@@ -44,7 +48,13 @@ class _Reader:
         self._multiplier = drawn_multiplier()
         self._table = np.zeros((2 * len(terms.keys) + 1, 2), np.uint64)
         place_terms(terms.keys, self._table, self._multiplier)
-        self.nbytes = self._words.nbytes + self._table.nbytes + terms.keys.nbytes + terms.idf.nbytes + sum(map(string_bytes, terms.words))
+        self.nbytes = (
+            self._words.nbytes
+            + self._table.nbytes
+            + terms.keys.nbytes
+            + terms.idf.nbytes
+            + sum(map(string_bytes, terms.words))
+        )
         """Memory held, terms included."""
 
     def read(self, texts: TextRows) -> SparseRows:

@@ -1,8 +1,16 @@
 """The compiled loops that find the words of texts: a scanner over UTF-8, and a hash table of words.
 
-The table has a power of two slots, of two numbers each. The first is 0, or the hash of a word in its upper 32 bits and the number of the word,
-plus 1, in the lower ones. The second has the word's first eight bytes, so that one cache line tells most words. A word lies in the first slot that
-was free from its hash on. The characters of word ``i`` are ``letters[starts[i]:starts[i + 1]]``, UTF-8.
+The table has a power of two slots, of two numbers each; one cache line tells most words::
+
+    slots       upper 32 bits   lower 32 bits       second number
+              +---------------+-------------------+--------------------------+
+      h mod n | hash h        | number i + 1      | first eight bytes of i   |   0, 0: a free slot
+              +---------------+---------+---------+--------------------------+
+                                        |
+    starts  [ 0 | 5 | ... ]  <----------+   starts[i], starts[i + 1]
+    letters [ h e l l o w o r l d ... ]     UTF-8 of all words, one after the other
+
+A word lies in the first slot that was free from its hash on.
 """
 
 import numpy as np
@@ -32,23 +40,23 @@ def scan_texts(
     owners: NDArray[np.int32],
     unknown: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write the number of each word (−1 if the table does not have it) and its text to ``words`` and ``owners``; returns how many words and unknown
-    words there are.
+    """Write the number of each word (−1 if the table does not have it) and its text to ``words`` and ``owners``;
+    returns how many words and unknown words there are.
 
-    A word is two or more characters of words in a row. Unknown words are written to ``unknown``, and what they consist of to ``own_letters``, unless
-    ``unknown`` is empty.
+    A word is two or more characters of words in a row. Unknown words are written to ``unknown``, and what they consist
+    of to ``own_letters``, unless ``unknown`` is empty.
     """
     n_words, n_unknown, kept = 0, 0, np.uintp(0)
     for row in range(len(indptr) - 1):
-        at, stop = np.uintp(indptr[row]), np.uintp(indptr[row + 1])
+        position, stop = np.uintp(indptr[row]), np.uintp(indptr[row + 1])
         end, n_characters, mixed = kept, 0, multiplier
-        while at <= stop:
+        while position <= stop:
             character = np.uint32(0)  # a text ends as its last word does
-            if at < stop and data[at] < 128:
-                character = characters[np.uintp(data[at])]
-                at += np.uintp(1)
+            if position < stop and data[position] < 128:
+                character = characters[np.uintp(data[position])]
+                position += np.uintp(1)
             else:
-                character, at = _decoded(data, at, stop, characters)
+                character, position = _decoded(data, position, stop, characters)
             if character & np.uint32(1):
                 lower = np.uint32(character >> np.uint32(1))
                 end = _encode(lower, own_letters, end)
@@ -71,30 +79,35 @@ def scan_texts(
 
 
 @compiled
-def _decoded(data: NDArray[np.uint8], at: np.uintp, stop: np.uintp, characters: NDArray[np.uint32]) -> tuple[np.uint32, np.uintp]:
-    """The entry of the character of several bytes at a position, and the next position. Of what is not UTF-8 nothing is read beyond the end."""
-    lead = np.uint32(data[at]) if at < stop else np.uint32(0)
+def _decoded(
+    data: NDArray[np.uint8], position: np.uintp, stop: np.uintp, characters: NDArray[np.uint32]
+) -> tuple[np.uint32, np.uintp]:
+    """The entry of the character of several bytes at a position, and the next position.
+
+    Of what is not UTF-8 nothing is read beyond the end.
+    """
+    lead = np.uint32(data[position]) if position < stop else np.uint32(0)
     length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    if lead < 0xC0 or at + np.uintp(length) > stop:
-        return np.uint32(0), at + np.uintp(1)
+    if lead < 0xC0 or position + np.uintp(length) > stop:
+        return np.uint32(0), position + np.uintp(1)
     code = lead & np.uint32(0xFF >> (length + 1))
     for step in range(1, length):
-        code = (code << np.uint32(6)) | np.uint32(data[at + np.uintp(step)] & np.uint8(0x3F))
-    return characters[np.uintp(code)] if code < len(characters) else np.uint32(0), at + np.uintp(length)
+        code = (code << np.uint32(6)) | np.uint32(data[position + np.uintp(step)] & np.uint8(0x3F))
+    return characters[np.uintp(code)] if code < len(characters) else np.uint32(0), position + np.uintp(length)
 
 
 @compiled
-def _encode(code: np.uint32, out: NDArray[np.uint8], at: np.uintp) -> np.uintp:
+def _encode(code: np.uint32, out: NDArray[np.uint8], position: np.uintp) -> np.uintp:
     """Write a character in UTF-8; returns the next position."""
     if code < 0x80:
-        out[at] = code
-        return at + np.uintp(1)
+        out[position] = code
+        return position + np.uintp(1)
     length = 2 if code < 0x800 else 3 if code < 0x10000 else 4
     for place in range(length - 1, 0, -1):
-        out[at + np.uintp(place)] = np.uint32(0x80) | (code & np.uint32(0x3F))
+        out[position + np.uintp(place)] = np.uint32(0x80) | (code & np.uint32(0x3F))
         code >>= np.uint32(6)
-    out[at] = np.uint32((0xF00 >> length) & 0xFF) | code
-    return at + np.uintp(length)
+    out[position] = np.uint32((0xF00 >> length) & 0xFF) | code
+    return position + np.uintp(length)
 
 
 @compiled
@@ -139,13 +152,18 @@ def number_words(
     letters: NDArray[np.uint8],
     count: int,
 ) -> tuple[int, int]:
-    """Give numbers to the unknown words of a scan from number ``done`` on, and write them to ``words``; ``count`` words have one already.
+    """Give numbers to the unknown words of a scan from number ``done`` on, and write them to ``words``; ``count`` words
+    have one already.
 
     Ends where there is no room. Returns how many unknown words are done, and how many words have a number.
     """
     last = np.uint64(len(slots) - 1)
     while done < len(unknown):
-        tag, start, length = np.uint64(unknown[done, FOUND_HASH]), np.uintp(unknown[done, FOUND_START]), unknown[done, FOUND_LENGTH]
+        tag, start, length = (
+            np.uint64(unknown[done, FOUND_HASH]),
+            np.uintp(unknown[done, FOUND_START]),
+            unknown[done, FOUND_LENGTH],
+        )
         number = _find(slots, starts, letters, own_letters, start, start + np.uintp(length), tag)
         if number < 0:
             if 2 * count >= len(slots) or count + 1 >= len(starts) or starts[count] + length > len(letters):

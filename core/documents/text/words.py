@@ -1,4 +1,4 @@
-"""Words by number: finds the words of texts, by compiled loops, and numbers those that are new in the order in which they first come."""
+"""Words by number: finds the words of texts by compiled loops, and numbers new ones in order of first occurrence."""
 
 import os
 from typing import NamedTuple, TypeVar
@@ -65,7 +65,10 @@ class Words:
         return self._slots.nbytes + self._starts.nbytes + self._letters.nbytes
 
     def scan(self, texts: TextRows, keep_unknown: bool = True) -> Scan:
-        """The words of some texts, the unknown ones kept if they are to get numbers. Threads may scan side by side, while no words get numbers."""
+        """The words of some texts, the unknown ones kept if they are to get numbers.
+
+        Threads may scan side by side, while no words get numbers.
+        """
         texts = lowered_by_character(texts)
         n_bytes = int(texts.indptr[-1] - texts.indptr[0])
         most = n_bytes // _BYTES_A_WORD + texts.n_rows
@@ -74,7 +77,17 @@ class Words:
         letters = np.empty(LOWER_GROWTH * n_bytes, np.uint8)
         indptr, data = read_only(texts.indptr), read_only(texts.data)
         n_words, n_unknown = scan_texts(
-            indptr, data, character_table(), self._multiplier, self._slots, self._starts, self._letters, letters, words, owners, unknown
+            indptr,
+            data,
+            character_table(),
+            self._multiplier,
+            self._slots,
+            self._starts,
+            self._letters,
+            letters,
+            words,
+            owners,
+            unknown,
         )
         unknown = unknown[:n_unknown].copy()
         return Scan(words[:n_words], owners[:n_words], unknown, letters[: unknown[:, FOUND_LENGTH].sum()].copy())
@@ -83,7 +96,9 @@ class Words:
         """Give numbers to the unknown words of a scan."""
         done = 0
         while True:
-            done, self.count = number_words(scan.letters, scan.unknown, done, scan.words, self._slots, self._starts, self._letters, self.count)
+            done, self.count = number_words(
+                scan.letters, scan.unknown, done, scan.words, self._slots, self._starts, self._letters, self.count
+            )
             if done == len(scan.unknown):
                 return
             self._grow(int(scan.unknown[done, FOUND_LENGTH]))
@@ -118,7 +133,7 @@ class Words:
 
 
 def drawn_multiplier() -> np.uint64:
-    """A multiplier of hashes. It is drawn, so that nobody can send what has equal hashes; no answer depends on it."""
+    """A multiplier of hashes, drawn so that nobody can send words with equal hashes; no answer depends on it."""
     return np.uint64(int.from_bytes(os.urandom(8), "little") | 1)
 
 

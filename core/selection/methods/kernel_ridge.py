@@ -1,10 +1,12 @@
-"""Kernel ridge regression of the labels, over a radial basis function of the distance (RBF), as a candidate for dense rows.
+"""Kernel ridge regression of the labels, over a radial basis function of the distance (RBF), as a candidate for dense
+rows.
 
-It follows boundaries that no linear method can, and needs no clusters. Unlabeled documents have a part in the scale of its features and in the class
-fractions alone.
+It follows boundaries that no linear method can, and needs no clusters. Unlabeled documents have a part in the scale of
+its features and in the class fractions alone.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +18,13 @@ from core.engine.runner import Report, Steps, Stopped
 from core.kernels.function import Kernel
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
-from core.progress import Checkpoint
+from core.progress import Checkpoint, Phase
+from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.comparison import judge
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.prediction import Prediction, centred_prediction
+from core.selection.registry import Method
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -42,22 +46,26 @@ class Setting(NamedTuple):
 
 
 class KernelRidge:
-    """Kernel ridge regression with the kernel and the ridge by which labels left out are likeliest, of equals the smoother.
+    """Kernel ridge regression with the kernel and the ridge by which labels left out are likeliest, of equals the
+    smoother.
 
-    Scores have a mean size of 1 around their median, like those of other candidates: little is certain of few labels, so values of w·φ(x) are small.
-    Objective of a two-class problem: ``ridge |w|² + Σ_i c_i (y_i − w·φ(x_i))²``. The costs c of all classes are the same in total, and 1 on average.
-    So one factorisation serves all two-class problems.
+    Scores have a mean size of 1 around their median, like those of other candidates: little is certain of few labels,
+    so values of w·φ(x) are small. Objective of a two-class problem: ``ridge |w|² + Σ_i c_i (y_i − w·φ(x_i))²``. The
+    costs c of all classes are the same in total, and 1 on average. So one factorisation serves all two-class problems.
     Source: Saunders, Gammerman & Vovk, Ridge regression learning algorithm in dual variables, 1998.
     """
 
     def __init__(self, data: SelectionData, median: Kernel, checkpoint: Checkpoint) -> None:
-        """``median`` is the radial kernel of the median distance. ``checkpoint`` is called between slices of some million operations; what it raises
-        ends the work."""
+        """``median`` is the radial kernel of the median distance. ``checkpoint`` is called between slices of some
+        million operations; the work ends when it raises.
+        """
         self._data, self._checkpoint = data, checkpoint
         labeled = _dense_rows(data.scaled.rows.between(0, len(data.class_indices)))
         products, squares = labeled @ labeled.T, _squares(labeled)
         tried = [Setting(median._replace(gamma=median.gamma * width), ridge) for width in WIDTHS for ridge in RIDGES]
-        self.best = max(tried, key=lambda each: self._likelihood(_values(each.kernel, products, squares, squares), each.ridge))
+        self.best = max(
+            tried, key=lambda each: self._likelihood(_values(each.kernel, products, squares, squares), each.ridge)
+        )
         values = _values(self.best.kernel, products, squares, squares)
         self._weights = np.array([self._fitted(values, self.best.ridge, fold) for fold in range(data.n_folds + 1)])
         self._unlabeled = self._scores(labeled)
@@ -68,32 +76,51 @@ class KernelRidge:
 
     @property
     def held_out(self) -> Matrix:
-        """shape (n_labeled, n_problems): scores of the labeled rows by fits without their fold; NaN where no fold leaves the row out."""
+        """shape (n_labeled, n_problems): scores of the labeled rows by fits without their fold;
+
+        NaN where no fold leaves the row out.
+        """
         return _left_out(self._labeled, self._data.folds)
 
     @property
-    def predicted(self) -> list[Prediction]:
-        """What the scores predict for the unlabeled rows, centred by labels left out."""
-        return centred_prediction(self._unlabeled[-1].copy(), self.held_out, self._data.class_indices, self._data.balanced)
+    def predicted(self) -> Prediction:
+        """Prediction for the unlabeled rows by the scores of two classes, centred by labels left out."""
+        return centred_prediction(
+            self._unlabeled[-1][:, -1], self.held_out[:, -1], self._data.class_indices, self._data.balanced
+        )
 
     def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
-        """For each two-class problem the paths over its grid without each fold, and last the one with all labels (core.selection.fraction_path)."""
+        """For each two-class problem the paths over its grid without each fold, and last the one with all labels
+        (core.selection.fraction_path).
+        """
         return [
-            [shifted_path(labeled[:, column], unlabeled[:, column], grid) for labeled, unlabeled in zip(self._labeled, self._unlabeled, strict=True)]
+            [
+                shifted_path(labeled[:, column], unlabeled[:, column], grid)
+                for labeled, unlabeled in zip(self._labeled, self._unlabeled, strict=True)
+            ]
             for column, grid in enumerate(grids)
         ]
 
     def steps(self, column: int) -> Steps:
         """The model of one two-class problem. Its support rows are the labeled ones, and nothing is left to solve."""
-        rows, weights, y = np.arange(len(self._data.class_indices)), self._weights[-1, :, column], self._data.problems[column].y
+        rows, weights, y = (
+            np.arange(len(self._data.class_indices)),
+            self._weights[-1, :, column],
+            self._data.problems[column].y,
+        )
         # of weights before they are scaled: (K + ridge / c) weights = y, and ridge |w|² = ridge weights · K weights
         values, size = self._labeled[-1, :, column] * self._deviations[column], self._deviations[column]
         off = y - values
         objective = float(self.best.ridge * size * (weights @ values) + _costs(self._data.class_indices) @ (off * off))
-        result = Result(Expansion(rows, weights, 0.0, self.best.kernel), self._unlabeled[-1, :, column].copy(), objective, Status.CONVERGED)
+        result = Result(
+            Expansion(rows, weights, 0.0, self.best.kernel),
+            self._unlabeled[-1, :, column].copy(),
+            objective,
+            Status.CONVERGED,
+        )
         try:
             yield CheckModelSize(rows)
-            yield Report("ridge", 0, objective, objective, 1.0)
+            yield Report(Phase("kernel_ridge"), 0, objective, objective, 1.0)
         except Stopped:
             return Result(result.decision, result.unlabeled_scores, objective, Status.CANCELLED)
         return result
@@ -101,12 +128,17 @@ class KernelRidge:
     def _likelihood(self, values: Matrix, ridge: float) -> float:
         """The log-likelihood of labels left out."""
         data, left_out = self._data, self._data.left_out
-        labeled = values @ np.array([self._fitted(values, ridge, fold) for fold in range(data.n_folds)]).reshape(-1, len(values), len(data.problems))
+        labeled = values @ np.array([self._fitted(values, ridge, fold) for fold in range(data.n_folds)]).reshape(
+            -1, len(values), len(data.problems)
+        )
         scores = _left_out(labeled, data.folds)[left_out]
         return judge(scores / _deviations(scores), data.class_indices[left_out]).log_likelihood
 
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
-        """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 of those of the fold: ``(K + ridge / c) weights = y``."""
+        """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 within the fold:
+
+        ``(K + ridge / c) weights = y``.
+        """
         kept = np.flatnonzero(self._data.folds != fold)
         matrix, weights = values[np.ix_(kept, kept)], np.zeros((len(values), len(self._data.problems)))
         matrix[np.diag_indices_from(matrix)] += ridge / _costs(self._data.class_indices[kept])
@@ -117,7 +149,9 @@ class KernelRidge:
         return weights
 
     def _scores(self, labeled: Matrix) -> NDArray[np.float64]:
-        """Scores of the unlabeled rows without each fold and with all labels, shape (n_folds + 1, n_unlabeled, n_problems)."""
+        """Scores of the unlabeled rows without each fold and with all labels, shape (n_folds + 1, n_unlabeled,
+        n_problems).
+        """
         rows, squares, found = self._data.scaled.rows, _squares(labeled), []
         for part in _strips(rows.between(len(labeled), rows.n_rows), len(labeled)):
             own = _dense_rows(part)
@@ -128,11 +162,17 @@ class KernelRidge:
 
 def _deviations(scores: Matrix) -> Vector:
     """The mean size of scores around their median, by columns."""
-    return np.asarray(np.maximum(np.abs(scores - np.median(scores, axis=0)).mean(axis=0), _LEAST)) if len(scores) else np.ones(scores.shape[1])
+    return (
+        np.asarray(np.maximum(np.abs(scores - np.median(scores, axis=0)).mean(axis=0), _LEAST))
+        if len(scores)
+        else np.ones(scores.shape[1])
+    )
 
 
 def _left_out(labeled: NDArray[np.float64], folds: NDArray[np.int64]) -> Matrix:
-    """Of scores of the labeled rows by fits without each fold, shape (n_fits, n_labeled, n_problems), those of a row by the fit without it."""
+    """For each labeled row the scores by the fit without it, from those of all fits, shape (n_fits, n_labeled,
+    n_problems).
+    """
     found = np.full(labeled.shape[1:], np.nan)
     known = np.flatnonzero(folds >= 0)
     found[known] = labeled[folds[known], known]
@@ -165,3 +205,27 @@ def _strips(rows: SparseRows, width: int) -> Iterator[SparseRows]:
     """The rows, at most so many at a time as have some million kernel values, and numbers."""
     height = max(1, _BLOCK // max(1, width, rows.n_features))
     return (rows.between(start, min(start + height, rows.n_rows)) for start in range(0, rows.n_rows, height))
+
+
+def try_kernel_ridge(method: Method, trial: Trial) -> Candidate | None:
+    """Kernel ridge regression over all features, with its own estimate of the fractions; raises Stopped."""
+    if not trial.suits_kernels:
+        return None
+    trial.begin(method)
+    fitted = KernelRidge(trial.data, trial.kernel, trial.watch)
+    own = trial.estimate(fitted.paths(trial.grids), fitted.predicted)
+
+    def solvers(spec: ModelSpec) -> Solvers:
+        return [partial(fitted.steps, column) for column in range(len(spec.data.problems))]
+
+    return Candidate(
+        method.key,
+        method.title,
+        fitted.held_out,
+        judged(trial.data, fitted.held_out),
+        solvers,
+        {"best_gamma": fitted.best.kernel.gamma, "ridge": list(RIDGES), "best_ridge": fitted.best.ridge},
+        found=own,
+        linear=False,
+        uses_unlabeled=False,
+    )

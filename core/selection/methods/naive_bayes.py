@@ -1,40 +1,45 @@
-"""Semi-supervised naive Bayes, fitted by EM (Nigam et al. 2000). Documents are bags of terms, or rows of numbers that are normal in each class.
+"""Semi-supervised naive Bayes, fitted by EM (Nigam et al. 2000). Documents are bags of terms, or rows of numbers that
+are normal in each class.
 
-Few labels start it. The unlabeled documents show which features go together and how large the classes are: of short texts, and of numbers of which
-each class is a cluster, it finds both better than a margin does. Numbers may have other clusters, which mislead it. So of these it is tried with
-unlabeled documents that count as much as labeled ones, less, and nothing: labels left out say which. Of texts they always count.
+Few labels start it. The unlabeled documents show which features go together and how large the classes are: of short
+texts, and of numbers of which each class is a cluster, it finds both better than a margin does. Numbers may have other
+clusters, which mislead it. So of these it is tried with unlabeled documents that count as much as labeled ones, less,
+and nothing: labels left out say which. Of texts they always count.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Report, Steps, Stopped, Sweeper
+from core.engine.runner import Report, Scheduler, Steps, Stopped
 from core.numerics.compiled_elementary import exp, log
 from core.one_vs_rest import n_problems
 from core.problem.result import Linear, Result, Status
-from core.progress import Checkpoint, Part
+from core.progress import Checkpoint, Phase, Span
+from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
+from core.selection.class_densities import Moments
 from core.selection.class_fractions import FractionEstimate, combine_evidence
 from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
-from core.selection.methods.class_densities import Moments
-from core.selection.methods.naive_bayes_em import NaiveBayesEM
+from core.selection.naive_bayes_em import NaiveBayesEM
 from core.selection.posterior import refine_grid
 from core.selection.prediction import ERROR, Prediction
+from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _TIMES = (math.inf, 2.0, 0.0)
-"""how many times as much as all labeled documents those without a label count together, though none more than a labeled one: what is tried of rows of
-numbers"""
+"""how many times as much as all labeled documents those without a label count together, though none more than a labeled
+one: what is tried of rows of numbers"""
 _LEAST_GAIN = 0.08
 """share of what labels left out lose by chance that unlabeled rows of numbers must save, or they do not count"""
 _LEAST = 1e-300
@@ -64,21 +69,31 @@ class _HeldOutRuns(NamedTuple):
 
     @property
     def merit(self) -> float:
-        """The log-likelihood of labels left out, less what unlabeled rows must gain to count."""
+        """The log-likelihood of labels left out, less the gain that unlabeled rows must bring to count."""
         return self.judgement.log_likelihood + (_LEAST_GAIN * self.judgement.chance if self.weight else 0.0)
 
     @classmethod
     def of(
-        cls, sweeper: Sweeper, data: SelectionData, moments: Moments, weight: float, grids: Sequence[Vector], part: Part, checkpoint: Checkpoint
+        cls,
+        scheduler: Scheduler,
+        data: SelectionData,
+        moments: Moments,
+        weight: float,
+        grids: Sequence[Vector],
+        span: Span,
+        checkpoint: Checkpoint,
     ) -> Self:
         """Run without each fold; raises Stopped."""
         n_labeled = len(data.class_indices)
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
         paths: list[list[FractionPath]] = [[] for _ in grids]
         sizes = np.zeros(len(grids))
-        for fold in range(data.n_folds):
+        for fold, own in enumerate(span.equal(data.n_folds)):
             run = NaiveBayesEM(data, moments, fold, weight)
-            sweeper.run({f"mixture/weight={weight:g}/fold={fold}/": run.steps}, part.part(fold / data.n_folds, (fold + 1) / data.n_folds))
+            scheduler.run(
+                {Phase().to("naive_bayes/weight", weight, fold=fold): run.steps},
+                own,
+            )
             joint = run.joint()
             odds = _log_odds(joint, data.positives, checkpoint)
             sizes += _sizes(odds[n_labeled:]) / data.n_folds
@@ -96,10 +111,10 @@ class _HeldOutRuns(NamedTuple):
         return cls(weight, margins, columns, paths, judgement)
 
 
-def _shares(part: Part, works: Sequence[int]) -> list[Part]:
+def _shares(span: Span, works: Sequence[int]) -> list[Span]:
     """The part of each of several works, by their sizes."""
     ends = np.cumsum([0, *works]) / sum(works)
-    return [part.part(float(start), float(stop)) for start, stop in pairwise(ends)]
+    return [span.between(float(start), float(stop)) for start, stop in pairwise(ends)]
 
 
 def _path(log_odds: Vector, n_labeled: int, grid: Vector) -> FractionPath:
@@ -114,7 +129,8 @@ class NaiveBayes:
     em: NaiveBayesEM
     """run with all labels"""
     size: float
-    """mean size of the log-odds of a class against the others, over classes and unlabeled rows; scores of models are divided by it"""
+    """mean size of the log-odds of a class against the others, over classes and unlabeled rows; scores of models are
+    divided by it"""
     estimate: FractionEstimate
     """class fractions; its held-out scores are those of a model's columns"""
     margins: Matrix
@@ -124,41 +140,66 @@ class NaiveBayes:
     checkpoint: Checkpoint
 
     @classmethod
-    def of(cls, sweeper: Sweeper, data: SelectionData, grids: Sequence[Vector], given: Vector | None, part: Part, checkpoint: Checkpoint) -> Self:
+    def of(
+        cls,
+        scheduler: Scheduler,
+        data: SelectionData,
+        grids: Sequence[Vector],
+        given: Vector | None,
+        span: Span,
+        checkpoint: Checkpoint,
+    ) -> Self:
         """Fit without each fold and with all labels, and estimate the fractions over refined grids; raises Stopped."""
         moments, weights = Moments(data, checkpoint), weights_of(data)
-        parts = _shares(part, [data.n_folds] * len(weights) + [1])
+        parts = _shares(span, [data.n_folds] * len(weights) + [1])
         best = max(
-            (_HeldOutRuns.of(sweeper, data, moments, weight, grids, own, checkpoint) for weight, own in zip(weights, parts[:-1], strict=True)),
+            (
+                _HeldOutRuns.of(scheduler, data, moments, weight, grids, own, checkpoint)
+                for weight, own in zip(weights, parts[:-1], strict=True)
+            ),
             key=lambda each: each.merit,  # of equals the first: where no label can be left out, unlabeled rows count
         )
         run = NaiveBayesEM(data, moments, data.n_folds, best.weight)
-        sweeper.run({"mixture/all/": run.steps}, parts[-1])
+        scheduler.run({Phase(): run.steps}, parts[-1])
         odds = _log_odds(run.joint(), data.positives, checkpoint)
-        paths = [[*several, _path(column, run.n_labeled, grid)] for several, column, grid in zip(best.paths, odds.T, grids, strict=True)]
+        paths = [
+            [*several, _path(column, run.n_labeled, grid)]
+            for several, column, grid in zip(best.paths, odds.T, grids, strict=True)
+        ]
         checkpoint()
         sizes = _sizes(odds[run.n_labeled :])
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        estimate = combine_evidence(data, paths, [Prediction(float(prior), ERROR) for prior in run.priors[data.positives]], given, checkpoint)
+        estimate = combine_evidence(data, paths, Prediction(float(run.priors[-1]), ERROR), given, checkpoint)
         common = float(sizes.mean())
-        return cls(run, common, replace(estimate, held_out=best.columns / common), best.margins / sizes, best.weight, checkpoint)
+        return cls(
+            run,
+            common,
+            replace(estimate, held_out=best.columns / common),
+            best.margins / sizes,
+            best.weight,
+            checkpoint,
+        )
 
-    def fitted_to(self, sweeper: Sweeper, data: SelectionData, part: Part) -> Self:
-        """The same, fitted with all labels to these data, of which it has seen the frequent features; itself if there are no more. Raises Stopped."""
+    def fitted_to(self, scheduler: Scheduler, data: SelectionData, span: Span) -> Self:
+        """The same, fitted with all labels to all features of these data; itself if it has seen them all.
+
+        Raises Stopped.
+        """
         if self.em.coefficients.shape[1] == data.scaled.rows.n_features + 1:
             return self
         run = NaiveBayesEM(data, Moments(data, self.checkpoint), data.n_folds, self.weight)
-        sweeper.run({"mixture/all/": run.steps}, part)
+        scheduler.run({Phase(): run.steps}, span)
         odds = _log_odds(run.joint()[:, run.n_labeled :], data.positives, self.checkpoint)
         return replace(self, em=run, size=float(_sizes(odds).mean()))
 
     def intercepts(self, fractions: Vector) -> Vector:
-        """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means ``fractions``.
+        """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means
+        ``fractions``.
 
-        The responsibilities are those of logits scaled to be as sure as margins are. Its own are sure of nearly every document, so that the fraction
-        of a class would hardly move with an intercept.
+        The responsibilities are those of logits scaled to be as sure as margins are. Its own are sure of nearly every
+        document, so that the fraction of a class would hardly move with an intercept.
         """
         scale = SLOPE / self.size
         likelihoods = scale * self.em.logits[:, self.em.n_labeled :].T
@@ -166,7 +207,8 @@ class NaiveBayes:
         return np.asarray(log(iterative_proportional_fitting(exp(likelihoods), fractions, self.checkpoint)) / scale)
 
     def steps(self, positive: int, intercepts: Vector) -> Steps:
-        """The model of one two-class problem, that class against the others, with the intercepts of all classes. Nothing is left to solve.
+        """The model of one two-class problem, that class against the others, with the intercepts of all classes.
+        Nothing is left to solve.
 
         Objective: that of NaiveBayesEM, shared evenly by the problems.
         """
@@ -176,17 +218,20 @@ class NaiveBayes:
         intercept = float(_column(intercepts, intercepts.sum(axis=0), positive)) / self.size
         scores = _column(run.logits, run.total_logits, positive)[run.n_labeled :] / self.size + intercept
         try:
-            yield Report("mixture", 0, objective, objective, 1.0)
+            yield Report(Phase("naive_bayes"), 0, objective, objective, 1.0)
         except Stopped:
-            return Result(Linear(coefficients[:-1], intercept + float(coefficients[-1])), scores, objective, Status.CANCELLED)
+            return Result(
+                Linear(coefficients[:-1], intercept + float(coefficients[-1])), scores, objective, Status.CANCELLED
+            )
         return Result(Linear(coefficients[:-1], intercept + float(coefficients[-1])), scores, objective, run.status)
 
 
 def _log_odds(joint: Matrix, positives: Sequence[int], checkpoint: Checkpoint) -> Matrix:
-    """Log-odds of classes against all others, shape (n, n_positives), by the logarithms of the joint densities, shape (n_classes, n).
+    """Log-odds of classes against all others, shape (n, n_positives), by the logarithms of the joint densities, shape
+    (n_classes, n).
 
-    Of many classes the densities of the others are the sum of all less the class's own, relative to the largest of the row. Of the class that is
-    the largest itself nothing might be left of that sum: there the others are added anew.
+    Of many classes the densities of the others are the sum of all less the class's own, relative to the largest of the
+    row. Of the class that is the largest itself nothing might be left of that sum: there the others are added anew.
     """
     if len(joint) == 2:
         return np.column_stack([joint[each] - joint[1 - each] for each in positives])
@@ -214,10 +259,37 @@ def _sizes(log_odds: Matrix) -> Vector:
 
 
 def _column(of_classes: NDArray[np.float64], total: NDArray[np.float64], positive: int) -> NDArray[np.float64]:
-    """A class's value less the mean of the others, shape (n,): linear, and largest for the class whose own value is largest.
+    """A class's value less the mean of the others, shape (n,): linear, and largest for the class with the largest
+    value.
 
-    ``of_classes`` have the shape (n_classes, n), and ``total``, shape (n,), is their sum; or (n_classes,) of a single value.
+    ``of_classes`` have the shape (n_classes, n), and ``total``, shape (n,), is their sum; or (n_classes,) of a single
+    value.
     """
     if len(of_classes) == 2:
         return np.asarray(of_classes[positive] - of_classes[1 - positive])
     return np.asarray(of_classes[positive] - (total - of_classes[positive]) / (len(of_classes) - 1))
+
+
+def try_naive_bayes(method: Method, trial: Trial) -> Candidate | None:
+    """Naive Bayes of the frequent features, of bags of terms or of rows of numbers without parts; raises Stopped.
+
+    It is judged by the log-odds of a class against all others, which are not the scores of its model.
+    """
+    data, scaled = trial.frequent, trial.data.scaled
+    if trial.data.dense:
+        suited = not trial.of_parts
+    else:
+        suited = not scaled.equalised and float(scaled.rows.values.min(initial=0.0)) >= 0
+    if not suited:
+        return None
+    fitted = NaiveBayes.of(trial.scheduler, data, trial.found.grids, trial.given, trial.span, trial.watch)
+
+    def solvers(spec: ModelSpec) -> Solvers:
+        assert spec.fractions is not None
+        whole = fitted.fitted_to(spec.scheduler, spec.data, spec.span)
+        intercepts = whole.intercepts(spec.fractions)
+        return [partial(whole.steps, positive, intercepts) for positive in spec.data.positives]
+
+    own, judgement = fitted.estimate, judged(data, fitted.margins)
+    tried = {"unlabeled_weights": weights_of(data), "best_unlabeled_weight": fitted.weight}
+    return Candidate(method.key, method.title, own.held_out, judgement, solvers, tried, found=own, generative=True)

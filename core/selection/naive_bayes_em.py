@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Adjoint, Report, Request, Scores, Steps
+from core.engine.runner import Adjoint, Phase, Report, Request, Scores, Steps
 from core.numerics.compiled_elementary import exp, log
 from core.problem.result import Linear, Result, Status
+from core.selection.class_densities import Moments
 from core.selection.data import SelectionData
-from core.selection.methods.class_densities import Moments
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -23,17 +23,21 @@ _TOLERANCE, _FOLD_TOLERANCE, _MOST_ROUNDS = 1e-3, 1e-2, 200
 class NaiveBayesEM:
     """One run of expectation maximisation, without the labels of a fold or with all.
 
-    Objective: the negative log-posterior ``−Σ_labeled log p(x | y) − weight (Σ_unlabeled log Σ_c π_c p(x | c) + Σ_c log π_c) − Σ_added log p(x | c)``
-    over the number of documents; of the densities p(x | c) of core.selection.methods.class_densities and of the priors π of the classes. Average
-    documents are added to each class.
-    Stopping rule: responsibilities that move by less than a thousandth on average; by a hundredth in runs that are only compared, without a fold.
-    Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4, and 5.3.1
-    for the weight. There are three differences: rows of mean square norm 1 instead of counts, which are too sure of themselves; priors of the
-    unlabeled documents alone, since labels may have been picked; smoothing by the mean document.
+    Objective: the negative log-posterior ``−Σ_labeled log p(x | y) − weight (Σ_unlabeled log Σ_c π_c p(x | c) + Σ_c log
+    π_c) − Σ_added log p(x | c)`` over the number of documents; of the densities p(x | c) of
+    core.selection.class_densities and of the priors π of the classes. Average documents are added to each
+    class. Stopping rule: responsibilities that move by less than a thousandth on average; by a hundredth in runs that
+    are only compared, without a fold. Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and
+    unlabeled documents using EM, 2000, sections 3 and 4, and 5.3.1 for the weight. There are three differences: rows of
+    mean square norm 1 instead of counts, which are too sure of themselves; priors of the unlabeled documents alone,
+    since labels may have been picked; smoothing by the mean document.
     """
 
     def __init__(self, data: SelectionData, moments: Moments, fold: int, weight: float) -> None:
-        """Without the labels of this fold; with all labels if no fold has this number. ``weight``: that of an unlabeled document, from 0 to 1."""
+        """Without the labels of this fold; with all labels if no fold has this number.
+
+        ``weight``: that of an unlabeled document, from 0 to 1.
+        """
         self.n_labeled, n_rows, n_classes = len(data.class_indices), data.scaled.rows.n_rows, data.n_classes
         self.coefficients: Matrix = np.zeros((n_classes, data.scaled.rows.n_features + 1))
         """θ, shape (n_classes, n_features + 1), the last column the bias"""
@@ -60,7 +64,7 @@ class NaiveBayesEM:
                 yield Adjoint(self._counted, total)
             yield from self._maximise(total.copy() if number else None)
             moved = self._expect()
-            yield Report("mixture", number, self.objective, None, (number + 1) / _MOST_ROUNDS)
+            yield Report(Phase("naive_bayes"), number, self.objective, None, (number + 1) / _MOST_ROUNDS)
             if moved < self._tolerance or not self._weight:
                 self.status = Status.CONVERGED
                 break
@@ -83,8 +87,8 @@ class NaiveBayesEM:
     def _maximise(self, left: Vector | None) -> Generator[Request, Any, None]:
         """The M-step: each class's coefficients, and its logits of all rows.
 
-        ``left`` is what the sums of all classes add up to. That of the last is what the others leave of it; without it, only labeled rows are of a
-        class.
+        ``left`` is what the sums of all classes add up to. That of the last is what the others leave of it; without it,
+        only labeled rows are of a class.
         """
         last = len(self.coefficients) - 1
         for place, (responsibilities, sums) in enumerate(zip(self._responsibilities, self.coefficients, strict=True)):
@@ -100,7 +104,10 @@ class NaiveBayesEM:
             yield Scores(of_class, np.zeros(len(logits)), logits)
 
     def _expect(self) -> float:
-        """The E-step: objective, responsibilities of the unlabeled rows, priors. Returns by how much the responsibilities move on average."""
+        """The E-step: objective, responsibilities of the unlabeled rows, priors.
+
+        Returns by how much the responsibilities move on average.
+        """
         joint = self.logits[:, self.n_labeled :] + log(self.priors)[:, None]
         largest = joint.max(axis=0)
         responsibilities = exp(joint - largest)
@@ -109,9 +116,13 @@ class NaiveBayesEM:
         totals = largest + log(sums)
         known = float((self.logits[:, self._labeled] * self._responsibilities[:, self._labeled]).sum())
         unlabeled = self._weight * (float(totals.sum()) + float(log(self.priors).sum()))
-        self.objective = -(known + unlabeled + self._densities.common(self.coefficients, self._weight)) / self.logits.shape[1]
+        self.objective = (
+            -(known + unlabeled + self._densities.common(self.coefficients, self._weight)) / self.logits.shape[1]
+        )
         before = self._responsibilities[:, self.n_labeled :]
         moved = np.abs(responsibilities - before).sum() / 2 / max(1, responsibilities.shape[1])
         self._responsibilities[:, self.n_labeled :] = responsibilities
-        self.priors = np.asarray((responsibilities.sum(axis=1) + 1) / (responsibilities.shape[1] + len(responsibilities)))
+        self.priors = np.asarray(
+            (responsibilities.sum(axis=1) + 1) / (responsibilities.shape[1] + len(responsibilities))
+        )
         return float(moved)

@@ -1,4 +1,7 @@
-"""Densities of documents given their class, for naive Bayes: all features are independent then. Terms are drawn, numbers are normal."""
+"""Densities of documents given their class, for naive Bayes: all features are independent then.
+
+Terms are drawn, numbers are normal.
+"""
 
 from typing import Protocol
 
@@ -24,17 +27,19 @@ _SLICE = 1 << 21
 
 
 class ClassDensities(Protocol):
-    """The densities of all classes. Their logarithms are linear in a row, but for what all classes have in common."""
+    """The densities of all classes. Their logarithms are linear in a row, but for a term that all classes share."""
 
     def fit(self, sums: Matrix, weight: float) -> None:
-        """Turn the sums of the rows of each class into coefficients of the likeliest densities, in place; raises what the checkpoint does.
+        """Turn the sums of the rows of each class into coefficients of the likeliest densities, in place; the
+        checkpoint may raise.
 
-        ``sums`` have the shape (n_classes, n_features + 1). Their last column is the number of rows, that of the coefficients the intercept. Each
-        unlabeled row has this ``weight`` in the sums.
+        ``sums`` have the shape (n_classes, n_features + 1). Their last column is the number of rows, that of the
+        coefficients the intercept. Each unlabeled row has this ``weight`` in the sums.
         """
 
     def common(self, coefficients: Matrix, weight: float) -> float:
-        """The part of the log-posterior that the scores of rows leave out: the average rows that are added, and what all classes have in common.
+        """The part of the log-posterior that the scores of rows leave out: the average rows that are added, and the
+        term that all classes share.
 
         ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit.
         """
@@ -60,10 +65,15 @@ class TermDensities:
 
 
 class NormalDensities:
-    """Every feature is normal, with a mean for each class and one variance for all of them. All is relative to the average row."""
+    """Every feature is normal, with a mean for each class and one variance for all of them.
+
+    All is relative to the average row.
+    """
 
     def __init__(self, moments: "Moments", of_labeled: Vector, known: NDArray[np.bool_]) -> None:
-        """``of_labeled``, shape (n_features,): squares of the labeled rows that are ``known``, shape (n_labeled,), about the average row."""
+        """``of_labeled``, shape (n_features,): squares of the labeled rows that are ``known``, shape (n_labeled,),
+        about the average row.
+        """
         self._moments, self._of_labeled, self._n_labeled = moments, of_labeled, int(np.count_nonzero(known))
         self._precisions: Vector = np.zeros(len(of_labeled))
 
@@ -85,9 +95,13 @@ class NormalDensities:
             self._moments.checkpoint()
 
     def common(self, coefficients: Matrix, weight: float) -> float:
-        """Of the average rows that are added to each class, and the squares over the variances, and the logarithms of these."""
+        """Of the average rows that are added to each class, and the squares over the variances, and the logarithms of
+        these.
+        """
         squares, n_rows = self._with_added(len(coefficients), weight)
-        added = SMOOTHING * sum(dot(of_class[:-1], self._moments.mean) + float(of_class[-1]) for of_class in coefficients)
+        added = SMOOTHING * sum(
+            dot(of_class[:-1], self._moments.mean) + float(of_class[-1]) for of_class in coefficients
+        )
         logs = float(log(np.where(self._moments.constant, 1.0, self._precisions)).sum())
         return added - 0.5 * dot(squares, self._precisions) + 0.5 * n_rows * logs
 
@@ -102,23 +116,29 @@ class Moments:
     """The average row, and of rows of numbers the squares about it, by which densities are fitted."""
 
     def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
-        """Of all rows; raises what ``checkpoint`` does."""
+        """Of all rows; ``checkpoint`` may raise."""
         rows, n_labeled = data.scaled.rows, len(data.class_indices)
         self.checkpoint, self.n_unlabeled, self._dense = checkpoint, rows.n_rows - n_labeled, data.dense
         self._labeled = rows.between(0, n_labeled)
         self.mean = _sums(rows, checkpoint) / rows.n_rows
         """shape (n_features,)"""
         nothing = np.zeros(0)
-        self.of_unlabeled = self._squares(rows.between(n_labeled, rows.n_rows), np.ones(self.n_unlabeled)) if self._dense else nothing
-        """shape (n_features,): sums of squares of the unlabeled rows about the average row; empty of bags of terms, as all below"""
+        self.of_unlabeled = (
+            self._squares(rows.between(n_labeled, rows.n_rows), np.ones(self.n_unlabeled)) if self._dense else nothing
+        )
+        """shape (n_features,): sums of squares of the unlabeled rows about the average row; empty of bags of terms, as
+        all below"""
         everything = self.of_unlabeled + self._squares(self._labeled, np.ones(n_labeled)) if self._dense else nothing
         self.variances = everything / rows.n_rows
         """shape (n_features,): of all rows"""
-        self.constant = self.variances <= _CONSTANT * (self.variances + self.mean * self.mean) if self._dense else nothing > 0
+        self.constant = (
+            self.variances <= _CONSTANT * (self.variances + self.mean * self.mean) if self._dense else nothing > 0
+        )
         """shape (n_features,): whether the variance is nothing but rounding"""
 
     def densities(self, known: NDArray[np.bool_]) -> ClassDensities:
-        """Densities that are fitted to the unlabeled rows and the labeled ones that are ``known``, shape (n_labeled,)."""
+        """Densities that are fitted to the unlabeled rows and the labeled ones that are ``known``, shape
+        (n_labeled,)."""
         if not self._dense:
             return TermDensities(self.mean, self.checkpoint)
         return NormalDensities(self, self._squares(self._labeled, known.astype(np.float64)), known)

@@ -1,0 +1,146 @@
+"""The class fractions of three classes and more: answers of two models counted, and numbers of labels that may be a
+random sample.
+
+Nothing is solved at one fraction or another: docs/auto.md has the derivation.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.numerics.elementary import exp, expit_of, log, log_of, log_sum_exp
+from core.selection.log_evidence import PLANNED_CLASSES
+
+Vector = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+_CONTRADICTED = 0.5
+"""documents that one counts as which another model gives another class"""
+_OF_EACH = 5.0
+"""documents of each class that are added to those that are counted"""
+_WORTHS, _MOST_OF_ANSWERS = np.array([3.0, 10.0, 30.0, 100.0, 300.0]), 3
+"""random labels that a guess may be worth; and how many of these worths, the least ones, answers may have: they rest on
+the same labels"""
+SHARED = 0.5
+"""share of the documents of a class by either model that both give it: below, its fraction hangs on a guess"""
+
+
+class Answers(NamedTuple):
+    """What models answer on the unlabeled documents."""
+
+    fractions: Vector
+    """shape (n_classes,)"""
+    idle: float
+    """probability that they say nothing of the fractions"""
+    shared: Vector
+    """shape (n_classes,): of the documents that either model gives a class, the share that both do"""
+
+
+def counted(own: Labels, other: Labels, n_classes: int) -> Answers:
+    """The answers of two models, each of shape (n_unlabeled,), counted.
+
+    Those of the first count, and half where the other contradicts. The less both agree beyond chance, the likelier
+    they say nothing.
+    """
+    of_own, of_other, of_both = (np.bincount(labels, minlength=n_classes) for labels in (own, other, own[own == other]))
+    documents = of_both + _CONTRADICTED * (of_own - of_both) + _OF_EACH
+    shared = of_both / np.maximum(of_own + of_other - of_both, 1)
+    return Answers(documents / documents.sum(), (1.0 - _kappa(of_own, of_other, of_both)) ** 4, shared)
+
+
+def _kappa(of_own: Counts, of_other: Counts, of_both: Counts) -> float:
+    """Cohen's kappa, at least 0: how far two models agree beyond chance."""
+    n_documents = max(1, int(of_own.sum()))
+    chance = int((of_own * of_other).sum()) / n_documents**2
+    return max(0.0, (float(of_both.sum()) / n_documents - chance) / (1.0 - chance)) if chance < 1 else 0.0
+
+
+class Fractions(NamedTuple):
+    """The posterior of the fractions of all classes."""
+
+    means: Vector
+    """shape (n_classes,), summing to 1"""
+    deviations: Vector
+    """shape (n_classes,)"""
+    sampled: bool
+    """whether numbers of labels were used as a random sample"""
+
+
+def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> Fractions:
+    """The posterior by answers and the numbers of labels of each class, both of shape (n_classes,): of a ``random``
+    sample, and of ``unknown`` origin.
+
+    The prior of a sample is Dirichlet's, around even fractions or around the answers. Around which, and worth how many
+    random labels, is what the numbers of labels make likely (empirical Bayes). Labels of unknown origin belong to the
+    sample. Only of three classes, where numbers alone do not show a plan, they may be anybody's choice as well: then
+    all numbers are as likely.
+    """
+    if len(unknown) >= PLANNED_CLASSES:
+        random, unknown = random + unknown, np.zeros_like(unknown)
+    without = _sampled(answers, random) if random.any() else _answered(answers)
+    if not unknown.any():
+        return _posterior(without, bool(random.any()))
+    whole = _sampled(answers, random + unknown)
+    chosen = without.log_likelihood + _log_polya(np.ones(len(unknown)), unknown)
+    sampled = expit_of(whole.log_likelihood - chosen)
+    both = _Mixture(
+        np.concatenate([sampled * whole.weights, (1.0 - sampled) * without.weights]),
+        np.concatenate([whole.means, without.means]),
+        np.concatenate([whole.labels, without.labels]),
+        0.0,
+    )
+    return _posterior(both, bool(random.any()) or sampled > 0.5)
+
+
+class _Mixture(NamedTuple):
+    """A mixture of Dirichlet distributions."""
+
+    weights: Vector
+    """shape (n,), summing to 1"""
+    means: NDArray[np.float64]
+    """shape (n, n_classes)"""
+    labels: Vector
+    """shape (n,): the labels that each is worth"""
+    log_likelihood: float
+
+
+def _answered(answers: Answers) -> _Mixture:
+    """What answers alone say."""
+    n_classes, own = len(answers.fractions), _WORTHS[:_MOST_OF_ANSWERS]
+    weights = np.repeat([1.0 - answers.idle, answers.idle], len(own)) / len(own)
+    means = np.repeat([answers.fractions, np.full(n_classes, 1.0 / n_classes)], len(own), axis=0)
+    return _Mixture(weights, means, np.tile(own, 2), 0.0)
+
+
+def _sampled(answers: Answers, counts: Counts) -> _Mixture:
+    """The posterior by answers and a random sample with these ``counts``."""
+    n_classes, n_labels = len(counts), counts.sum()
+    worths = np.concatenate([_WORTHS, _WORTHS[:_MOST_OF_ANSWERS]])
+    even = np.full((len(_WORTHS), n_classes), 1.0 / n_classes)
+    priors = worths[:, None] * np.concatenate([even, np.tile(answers.fractions, (_MOST_OF_ANSWERS, 1))])
+    logs = np.array([_log_polya(prior, counts) for prior in priors])
+    total = float(log_sum_exp(logs[None, :], axis=1)[0])
+    means = (counts + priors) / (n_labels + worths)[:, None]
+    return _Mixture(exp(logs - total), means, n_labels + worths, total - log_of(float(len(logs))))
+
+
+def _posterior(mixture: _Mixture, sampled: bool) -> Fractions:
+    weights = mixture.weights[:, None]
+    means = (weights * mixture.means).sum(axis=0)
+    own = mixture.means * (1.0 - mixture.means) / (mixture.labels[:, None] + 1.0)
+    variances = (weights * (own + (mixture.means - means) ** 2)).sum(axis=0)
+    return Fractions(means / means.sum(), np.sqrt(variances), sampled)
+
+
+def _log_polya(prior: Vector, counts: Counts) -> float:
+    """Log-probability of labels in their order, as many of each class as ``counts``, where the fractions have
+    Dirichlet's distribution with these parameters (Pólya's urn).
+    """
+    return sum(map(_log_rising, prior.tolist(), counts.tolist())) - _log_rising(float(prior.sum()), int(counts.sum()))
+
+
+def _log_rising(first: float, count: int) -> float:
+    """Logarithm of the product of so many factors, each larger by 1 than the last."""
+    return float(log(np.arange(count) + np.float64(first)).sum())

@@ -1,0 +1,133 @@
+"""The methods that ``auto`` tries beside the supervised and the transductive SVM: where each applies, and its memory.
+
+What tries them is named, not imported, so that the gateway can estimate the memory of a training.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from core.options.base import TrainingSize
+
+MANY_ROWS = 5_000
+"""documents from which on methods are compared by frequent features alone, in a copy of the rows"""
+LANDMARKS = 2_000
+"""most documents that a model of label spreading keeps"""
+MOST_KERNEL_LABELS = 1_000
+"""most labels with which kernel ridge regression is tried: each fold takes nine Cholesky factorisations, each of a
+third of the cube of their number in floating point operations"""
+COARSE_FRACTIONS, FINE_FRACTIONS = 7, 13
+"""fractions that the transductive SVM is solved at, at most, and that methods are compared at whose solutions cost
+next to nothing"""
+_MOST_RESPONSIBILITIES = 20_000_000
+"""bound on documents and terms, times classes, for naive Bayes"""
+_PATHS, _PATH_COPIES, _COMPARED_PATHS = 4, 7, 6
+"""paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence
+takes: measured; and paths without each fold of two weights of naive Bayes"""
+_LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
+_DENSE = 0.1
+"""share of nonzeros from which on distances are meaningful: texts have far less"""
+
+
+class Method(NamedTuple):
+    """A method that may be selected, as far as sizes decide."""
+
+    key: str
+    """its name in reports, traces and measurements"""
+    title: str
+    """its name in words"""
+    trial: str
+    """``module:function``; the function takes this line and a core.selection.candidates.Trial, and returns a Candidate,
+    or None where the values of the documents do not suit it"""
+    applies: Callable[[TrainingSize], bool]
+    """whether it is tried on documents of this size"""
+    memory: Callable[[TrainingSize], int]
+    """bytes that it takes then"""
+    purposes: Mapping[str, tuple[str, str]] = {}
+    """words of the phases of its own, as in core.phases.PURPOSES"""
+
+
+def candidate_bytes(size: TrainingSize) -> int:
+    """Bytes of the methods that apply to documents of this size."""
+    return sum(method.memory(size) for method in METHODS.values() if method.applies(size))
+
+
+def path_fractions(size: TrainingSize, *, selects: bool) -> int:
+    """Number of fractions along the longest paths over documents of this size, where methods are selected or not."""
+    fine = selects and any(method.applies(size) for method in METHODS.values())
+    return FINE_FRACTIONS if fine else COARSE_FRACTIONS
+
+
+def path_bytes(n_labeled: int, n_problems: int, n_fractions: int) -> int:
+    """Bytes of the scores of labels along paths over so many fractions, of all problems and folds, and of the evidence
+    of one problem.
+    """
+    return 8 * n_fractions * n_labeled * max(_PATHS * n_problems + _PATH_COPIES, _COMPARED_PATHS * n_problems)
+
+
+def is_dense(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
+    """Whether distances between such rows are meaningful."""
+    return n_nonzeros >= _DENSE * n_rows * n_features
+
+
+def _neighbours_apply(size: TrainingSize) -> bool:
+    """Whether distances are meaningful, and neighbours can be found in bearable time and memory."""
+    n_rows, n_features = size.n_documents, size.n_features
+    bearable = _LEAST_ROWS <= n_rows <= _MOST_ROWS and n_rows * n_features <= _MOST_VALUES
+    return bearable and is_dense(n_rows, n_features, size.n_nonzeros)
+
+
+def _label_spreading_bytes(size: TrainingSize) -> int:
+    """The rows as a dense matrix and its copy, a block of distances, the spread labels, and the kernel matrix of the
+    landmarks.
+    """
+    n_rows = size.n_documents
+    spread = 8 * 5 * 4 * size.n_classes * n_rows
+    return 8 * n_rows * size.n_features + (64 << 20) + spread + 24 * min(n_rows, LANDMARKS) ** 2
+
+
+def _kernel_ridge_bytes(size: TrainingSize) -> int:
+    """Four matrices of kernel values, a block of inner products with its values, and the scores of four fits, twice at
+    the end.
+    """
+    n_rows = size.n_documents
+    return 32 * min(n_rows, MOST_KERNEL_LABELS) ** 2 + (64 << 20) + 64 * size.n_classes * n_rows
+
+
+def densities_apply(size: TrainingSize) -> bool:
+    """Whether the densities of all classes fit into memory."""
+    return size.n_classes * (size.n_documents + size.n_features) <= _MOST_RESPONSIBILITIES
+
+
+def _naive_bayes_bytes(size: TrainingSize) -> int:
+    """Logits, responsibilities and their temporaries, and the parameters of two runs, one of them at its end."""
+    return 8 * size.n_classes * (7 * size.n_documents + 4 * size.n_features)
+
+
+METHODS = {
+    method.key: method
+    for method in (
+        Method(
+            "label_spreading",
+            "label spreading",
+            "core.selection.methods.label_spreading:try_label_spreading",
+            _neighbours_apply,
+            _label_spreading_bytes,
+        ),
+        Method(
+            "kernel_ridge",
+            "kernel ridge regression",
+            "core.selection.methods.kernel_ridge:try_kernel_ridge",
+            lambda size: size.n_labeled <= MOST_KERNEL_LABELS and _neighbours_apply(size),
+            _kernel_ridge_bytes,
+        ),
+        Method(
+            "naive_bayes",
+            "naive Bayes",
+            "core.selection.methods.naive_bayes:try_naive_bayes",
+            densities_apply,
+            _naive_bayes_bytes,
+            {"naive_bayes/weight": ("unlabeled documents with weight {:g}", ", fold {}")},
+        ),
+    )
+}
+"""In the order in which they are tried."""
