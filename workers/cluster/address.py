@@ -1,4 +1,4 @@
-"""The address of a cluster, and who may connect: mutual TLS, without which nothing listens or connects beyond this machine.
+"""The address of a cluster, and its access: beyond this machine nothing listens or connects without mutual TLS.
 
 Dask's own protocol carries pickles among scheduler, workers and jobs. So whoever gets a connection can run code there.
 """
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from workers.errors import CannotStart
-from workers.settings import Settings
+from storage.errors import CannotStart
+from storage.process.settings import Settings
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -27,7 +27,7 @@ NO_TLS = TlsFiles()
 
 
 class ClusterAddress(NamedTuple):
-    """A cluster, and where its workers find what a job stores for them."""
+    """A cluster, and the address of the store for its workers."""
 
     url: str
     """of the scheduler"""
@@ -47,13 +47,18 @@ class ClusterAddress(NamedTuple):
 
 
 def check_address(address: str, files: TlsFiles) -> None:
-    """Raise CannotStart for an address that is none, for TLS without its files, and for one without TLS that other machines reach."""
+    """Raise CannotStart for an address that is none, for TLS without its files, and for one without TLS that other
+    machines reach.
+    """
     parts = urlsplit(address)
     if parts.scheme not in ("tls", "tcp") or not parts.hostname:
         raise CannotStart(f"cluster address {address!r}: must be tls://host:port, or tcp://host:port on this machine")
     if parts.scheme == "tcp":
         if not _is_loopback(parts.hostname):
-            raise CannotStart(f"cluster address {address!r}: others reach it, so it must be tls:// with certificates (HALFMOON_CLUSTER_CA, …)")
+            raise CannotStart(
+                f"cluster address {address!r}: others reach it, so it must be tls:// with certificates "
+                "(HALFMOON_CLUSTER_CA, …)"
+            )
         return
     for name, path in files._asdict().items():
         if path is None or not path.is_file():
@@ -62,7 +67,10 @@ def check_address(address: str, files: TlsFiles) -> None:
 
 
 def security_of(address: str, files: TlsFiles) -> "Security":
-    """What Dask is to require of connections. Raises as ``check_address``, and CannotStart where the extra is not installed."""
+    """The security that Dask requires of connections.
+
+    Raises as ``check_address``, and CannotStart where the extra is not installed.
+    """
     check_address(address, files)
     try:
         from distributed.security import Security
@@ -70,7 +78,11 @@ def security_of(address: str, files: TlsFiles) -> "Security":
         raise CannotStart("a cluster needs the extra: pip install 'halfmoon[cluster]'") from None
     if not address.startswith("tls:"):
         return Security(require_encryption=False)
-    ends = {f"tls_{end}_{kind}": str(path) for end in ("client", "scheduler", "worker") for kind, path in (("cert", files.cert), ("key", files.key))}
+    ends = {
+        f"tls_{end}_{kind}": str(path)
+        for end in ("client", "scheduler", "worker")
+        for kind, path in (("cert", files.cert), ("key", files.key))
+    }
     return Security(require_encryption=True, tls_ca_file=str(files.ca), **ends)
 
 

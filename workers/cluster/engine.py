@@ -1,7 +1,8 @@
 """The engine of a cluster: the rows of a training in shards, which the workers of Dask map and read side by side.
 
-The job keeps its vectors, and a mapped copy of the rows for what is no pass. A pass sends each shard the vectors of its columns, and those vectors of
-rows that have changed. What comes back are scores, and one vector of sums: they go from shard to shard, and are added in the order of the parts.
+The job keeps its vectors, and a mapped copy of the rows for what is no pass. A pass sends each shard the vectors of its
+columns, and those vectors of rows that have changed. What comes back are scores, and one vector of sums: they go from
+shard to shard, and are added in the order of the parts.
 """
 
 import hashlib
@@ -28,14 +29,15 @@ from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
+from storage.errors import ClusterUnavailable
+from storage.store import Store
+from workers.cluster import tasks
 from workers.cluster.address import TlsFiles, security_of
 from workers.cluster.placement import placement
 from workers.cluster.shards import OpenShard, Shard, write_shard
-from workers.cluster.tasks import FewRows, Kind, Sent, added, answer, packed, received, scored, scores_of
-from workers.cluster.waiting import Waiting, told
+from workers.cluster.tasks import FewRows, Sent, added, packed, received, scores_of
+from workers.cluster.waiting import Waiting, named_errors
 from workers.cluster.workforce import Workforce
-from workers.errors import ClusterUnavailable
-from workers.store import Store
 
 _LOST_SECONDS = 20.0
 """seconds for which the scheduler may not answer"""
@@ -43,7 +45,10 @@ _LEAST_NONZEROS = 1 << 20
 """of rows that are worth a cluster: below, the way there takes longer than to read them"""
 _KEPT_PASSES = 4
 """passes for which a vector of rows is kept that none of them uses"""
-_CONFIG = {"distributed.admin.large-graph-warning-threshold": "1 TB", "distributed.comm.timeouts.connect": f"{_LOST_SECONDS:g} s"}
+_CONFIG = {
+    "distributed.admin.large-graph-warning-threshold": "1 TB",
+    "distributed.comm.timeouts.connect": f"{_LOST_SECONDS:g} s",
+}
 
 
 class ClusterStore(NamedTuple):
@@ -60,7 +65,10 @@ class ClusterStore(NamedTuple):
 
 
 class ClusterEngine(Engine):
-    """Rows in the shards of a cluster. Raises ClusterUnavailable where scheduler or workers do not answer: the attempt is then made again."""
+    """Rows in the shards of a cluster.
+
+    Raises ClusterUnavailable where scheduler or workers do not answer: the attempt is then made again.
+    """
 
     name = "cluster"
 
@@ -86,7 +94,9 @@ def connected(address: str, files: TlsFiles) -> Iterator[Client]:
     security = security_of(address, files)
     with dask.config.set(_CONFIG):
         try:
-            client = Client(address, security=security, timeout=_LOST_SECONDS, direct_to_workers=True, set_as_default=False)
+            client = Client(
+                address, security=security, timeout=_LOST_SECONDS, direct_to_workers=True, set_as_default=False
+            )
         except (OSError, TimeoutError) as error:
             raise ClusterUnavailable(f"the scheduler at {address} does not answer: {error}") from None
         try:
@@ -119,7 +129,9 @@ class _Kept(NamedTuple):
 class ClusterAnswers:
     """See core.engine.engine.Answers."""
 
-    def __init__(self, client: Client, stored: ClusterStore, rows: SparseRows, local: Passes, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, client: Client, stored: ClusterStore, rows: SparseRows, local: Passes, checkpoint: Checkpoint
+    ) -> None:
         self._client, self._local, self._checkpoint, self._length = client, local, checkpoint, rows.n_features + 1
         self._waiting = Waiting(client, checkpoint)
         self._stored = stored._replace(prefix=f"{stored.prefix}/shards/{secrets.token_hex(4)}")
@@ -130,7 +142,7 @@ class ClusterAnswers:
         self.bytes_sent = 0
         """bytes of all vectors sent to shards"""
         self._waiting.look([])
-        with told():
+        with named_errors():
             self._workforce = Workforce(client)
         shares = self._shares(parts_of(rows))
         threads = self._workforce.threads
@@ -138,8 +150,11 @@ class ClusterAnswers:
         self._shards = [self._placed(rows, parts, worker) for parts, worker in zip(shares, workers, strict=True)]
 
     def _shares(self, parts: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
-        """The parts of each shard, of which there is one for each thread of the cluster. It does not matter which share a shard, since sums are those
-        of parts; but they go from shard to shard, so that few shards are quick."""
+        """The parts of each shard; there is a shard for each thread of the cluster.
+
+        Any share gives the same sums, since sums are of parts. But they go from shard to shard, so that few shards are
+        quick.
+        """
         count = max(1, min(len(parts), sum(self._workforce.threads.values())))
         edges = np.linspace(0, len(parts), count + 1).round().astype(int).tolist()
         return [parts[first:last] for first, last in pairwise(edges)]
@@ -153,8 +168,10 @@ class ClusterAnswers:
         file = self._stored.store.upload(f"{self._stored.prefix}/{start}", path)
         folder.rmdir()
         ranges = tuple((first - start, last - start) for first, last in parts)
-        shard = Shard(self._stored.url, file, ranges, own.n_rows, own.n_nonzeros, len(columns), isinstance(rows, FullRows))
-        with told():
+        shard = Shard(
+            self._stored.url, file, ranges, own.n_rows, own.n_nonzeros, len(columns), isinstance(rows, FullRows)
+        )
+        with named_errors():
             future = self._opened(shard, worker)
         self._checkpoint()
         return _Placed(shard, future, worker, slice(start, stop), np.append(columns.astype(np.int64), self._length - 1))
@@ -163,12 +180,15 @@ class ClusterAnswers:
         return self._submit(worker, OpenShard, shard, key=f"shard-{shard.file.sha256}-{secrets.token_hex(4)}")
 
     def _submit(self, worker: str, function: Callable[..., Any], *given: Any, key: str | None = None) -> Future[Any]:
-        """Have a worker call a function, or any other one when it has gone. Unnamed, it would be whoever seems idle, and need the shard, too."""
+        """Have a worker call a function, or any other one when it has gone.
+
+        Unnamed, it would be whoever seems idle, and need the shard, too.
+        """
         where = {"workers": [worker], "allow_other_workers": True} if worker else {}
         return self._client.submit(function, *given, key=key, pure=False, **where)
 
     def _place_anew(self) -> None:
-        """Shards whose worker has gone, and those of a worker that has too many, go to others."""
+        """Move shards whose worker has gone, and shards of a worker that has too many."""
         threads = self._workforce.threads
         for number, worker in enumerate(placement([each.worker for each in self._shards], threads) if threads else []):
             each = self._shards[number]
@@ -176,7 +196,10 @@ class ClusterAnswers:
                 self._shards[number] = each._replace(worker=worker, future=self._opened(each.shard, worker))
 
     def _is_shorthanded(self) -> bool:
-        """Whether it has become known that a worker has gone which a pass was asked of. Once nobody had worked, tasks would go on to wait for it."""
+        """Whether it has become known that a worker has gone which a pass was asked of.
+
+        Once nobody had worked, tasks would go on to wait for it.
+        """
         return self._workforce.look() and any(each.worker not in self._workforce.threads for each in self._shards)
 
     def product(self, request: Product, alone: bool = False) -> Vector:
@@ -188,12 +211,13 @@ class ClusterAnswers:
         answers: list[Vector] = []
         for first in range(0, len(requests), WIDTH):
             vectors, weights, scores = (list(each) for each in zip(*requests[first : first + WIDTH], strict=True))
-            answers += self._ask("product", vectors, weights, [(out, own != 0) for out, own in zip(scores, weights, strict=True)])
+            targets = [(out, own != 0) for out, own in zip(scores, weights, strict=True)]
+            answers += self._ask(tasks.product, vectors, weights, targets)
         return answers
 
     def scores(self, request: Scores, alone: bool = False) -> None:
         """See Answers."""
-        self._ask("scores", [request.vector], [request.skipped], [(request.scores, request.skipped == 0)])
+        self._ask(tasks.scores, [request.vector], [request.skipped], [(request.scores, request.skipped == 0)])
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """See Answers."""
@@ -201,9 +225,10 @@ class ClusterAnswers:
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
         """See Answers. Few rows are read here, where they are added to the sums one by one."""
-        few, many = ([request for request in requests if self._local.reads_few(request) is own] for own in (True, False))
-        self._local.adjoints(few, alone)
-        for request, sums in zip(many, self._ask("adjoint", [], [each.weights for each in many], []) if many else [], strict=True):
+        self._local.adjoints([each for each in requests if self._local.reads_few(each)], alone)
+        many = [each for each in requests if not self._local.reads_few(each)]
+        found = self._ask(tasks.adjoint, [], [each.weights for each in many], []) if many else []
+        for request, sums in zip(many, found, strict=True):
             request.sums[:] += sums
 
     def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
@@ -211,8 +236,8 @@ class ClusterAnswers:
         if not requests:
             return []
         rows = [each for request in requests for each in (request.labels, request.weights)]
-        sinks = [(request.scores, np.ones(len(request.scores), bool)) for request in requests]
-        return self._ask("cut", [request.vector for request in requests], rows, sinks)
+        targets = [(request.scores, np.ones(len(request.scores), bool)) for request in requests]
+        return self._ask(tasks.cut, [request.vector for request in requests], rows, targets)
 
     def is_light(self, request: Product) -> bool:
         """See Answers."""
@@ -229,31 +254,44 @@ class ClusterAnswers:
         self._shards = []
         self._stored.close()
 
-    def _ask(self, kind: Kind, vectors: Sequence[Vector], rows: Sequence[Vector], sinks: Sequence[tuple[Vector, NDArray[np.bool_]]]) -> list[Vector]:
-        """One pass over all shards: scores are written to the ``sinks``, where they are chosen; the sums of each right-hand side are returned."""
+    def _ask(
+        self,
+        task: Callable[..., Any],
+        vectors: Sequence[Vector],
+        rows: Sequence[Vector],
+        targets: Sequence[tuple[Vector, NDArray[np.bool_]]],
+    ) -> list[Vector]:
+        """One pass over all shards: scores are written to the ``targets``, where they are chosen; the sums of each
+        right-hand side are returned.
+        """
         values = None
         while values is None:
-            with told(), self._lock:
+            with named_errors(), self._lock:
                 self._forget()
                 self._place_anew()
-                found = [self._submitted(kind, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
-                if kind == "scores":
+                found = [self._submitted(task, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
+                if task is tasks.scores:
                     scores, sums = found, []
                 else:
-                    scores, sums = self._scores_of(found) if sinks else [], [self._added(found)]
+                    scores, sums = self._scores_of(found) if targets else [], [self._added(found)]
             values = self._waiting.gathered([*scores, *sums], self._is_shorthanded)
-        for shard, of_shard in zip(self._shards if sinks else [], values[: len(scores)], strict=True):
-            for (out, chosen), own in zip(sinks, of_shard, strict=True):
+        for shard, of_shard in zip(self._shards if targets else [], values[: len(scores)], strict=True):
+            for (out, chosen), own in zip(targets, of_shard, strict=True):
                 out[shard.rows][chosen[shard.rows]] = own
         return list(values[-1]) if sums else []
 
-    def _submitted(self, kind: Kind, shard: _Placed, place: int, vectors: Sequence[Vector], rows: Sequence[Vector]) -> Future[Any]:
+    def _submitted(
+        self, task: Callable[..., Any], shard: _Placed, place: int, vectors: Sequence[Vector], rows: Sequence[Vector]
+    ) -> Future[Any]:
         own = [vector[shard.columns] for vector in vectors]
         self.bytes_sent += sum(vector.nbytes for vector in own)
-        # those of an adjoint are changes, which do not come twice
-        sent = [self._packed(each[shard.rows]) if kind == "adjoint" else self._kept_rows(place, each[shard.rows]) for each in rows]
-        task, chosen = (scored, ()) if kind == "scores" else (answer, (kind,))
-        return self._submit(shard.worker, task, shard.future, *chosen, own, *sent)
+        # the weights of an adjoint are changes, which do not come twice
+        if task is tasks.adjoint:
+            return self._submit(
+                shard.worker, task, shard.future, own, *[self._packed(each[shard.rows]) for each in rows]
+            )
+        kept = [self._kept_rows(place, each[shard.rows]) for each in rows]
+        return self._submit(shard.worker, task, shard.future, own, *kept)
 
     def _scores_of(self, found: Sequence[Future[Any]]) -> list[Future[Any]]:
         return [self._submit(shard.worker, scores_of, each) for shard, each in zip(self._shards, found, strict=True)]

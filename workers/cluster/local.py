@@ -16,7 +16,8 @@ from tornado.ioloop import PeriodicCallback
 from workers.cluster.address import NO_TLS, TlsFiles, security_of
 
 _SILENT_SECONDS = 8.0
-"""seconds after which a worker that does not answer is replaced; one that compiles on a busy machine was found silent for five"""
+"""seconds after which a worker that does not answer is replaced; one that compiles on a busy machine was found silent
+for five"""
 _LATE_SECONDS = 3.0
 """seconds between two looks, of which more mean that this process had no time itself"""
 _LAST_SECONDS = 1.0
@@ -26,7 +27,8 @@ _NANNY_SECONDS = 3.0
 CONFIG: dict[str, Any] = {
     # the watch of this module does the same, and blames nobody for what this process has not heard for want of time
     "distributed.scheduler.worker-ttl": None,
-    # the process that watches a worker begins another, however long that takes: Dask gives both up when there is none after a quarter of a minute
+    # the process that watches a worker begins another, however long that takes: Dask gives both up when there is none
+    # after a quarter of a minute
     "distributed.deploy.lost-worker-timeout": "52 weeks",
     # a worker that asks a dead one for what it had asks elsewhere after so long
     "distributed.comm.timeouts.connect": "10 s",
@@ -54,8 +56,13 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def local_cluster(host: str, port: int, workers: int, files: TlsFiles = NO_TLS, *, processes: bool = True) -> LocalCluster:
-    """A cluster that listens on an address; raises CannotStart for one that others reach without certificates. Made under ``CONFIG``."""
+def local_cluster(
+    host: str, port: int, workers: int, files: TlsFiles = NO_TLS, *, processes: bool = True
+) -> LocalCluster:
+    """A cluster that listens on an address; raises CannotStart for one that others reach without certificates.
+
+    Made under ``CONFIG``.
+    """
     protocol = "tcp://" if files == NO_TLS else "tls://"
     cluster = LocalCluster(
         n_workers=workers,
@@ -87,9 +94,15 @@ class _SilenceWatch:
 
     async def _look(self) -> None:
         now = time()
-        if now - self._looked > _LATE_SECONDS:  # it was the scheduler that was stopped, and has not yet heard what the workers say
+        if (
+            now - self._looked > _LATE_SECONDS
+        ):  # it was the scheduler that was stopped, and has not yet heard what the workers say
             self._heard = now
-        silent = [worker for worker in self._scheduler.workers.values() if now - max(worker.last_seen, self._heard) > _SILENT_SECONDS]
+        silent = [
+            worker
+            for worker in self._scheduler.workers.values()
+            if now - max(worker.last_seen, self._heard) > _SILENT_SECONDS
+        ]
         await asyncio.gather(*map(self._replace, silent))
         self._looked = time()
 

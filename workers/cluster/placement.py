@@ -1,11 +1,14 @@
-"""Which worker of a cluster reads which shard: about as many each, for each of its threads, and none moves without need."""
+"""Which worker of a cluster reads which shard: about as many each, for each of its threads, and none moves without
+need.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 
 def placement(held: Sequence[str], threads: Mapping[str, int]) -> list[str]:
-    """The worker of each shard. ``held`` names the one that has it now, or none (""); ``threads`` counts those of each worker, of which there is one.
+    """The worker of each shard; ``held`` names the one that has it now, or none (""), ``threads`` counts the threads of
+    each.
 
     A shard moves where its worker has gone, or has more shards than its threads' part of them, rounded up.
     """

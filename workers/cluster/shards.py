@@ -1,7 +1,7 @@
 """Shards: some parts of the rows of a training in one file of the store, which a worker of the cluster keeps mapped.
 
-A shard has only the columns that occur in it, numbered anew. Its file holds, one after the other: where rows begin (int64), values (float32), the
-columns (uint32), and of sparse rows the column of each value (uint32).
+A shard has only the columns that occur in it, numbered anew. Its file holds, one after the other: where rows begin
+(int64), values (float32), the columns (uint32), and of sparse rows the column of each value (uint32).
 """
 
 import mmap
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from core.documents.full_rows import FullRows
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
-from workers.contract import File
-from workers.errors import StoreUnavailable
-from workers.settings import Settings
-from workers.store import Store, open_store
-from workers.store.keys import KeyMissing
-from workers.store.os_errors import translate_os_errors
+from storage.errors import StoreUnavailable
+from storage.process.settings import Settings
+from storage.records import File
+from storage.store import Store, open_store
+from storage.store.keys import KeyMissing
+from storage.store.local_files import translate_os_errors
 
 _SLICE = 1 << 22
 
@@ -63,8 +63,11 @@ def write_shard(path: Path, rows: SparseRows) -> NDArray[np.uint32]:
 
 
 class _Mapped:
-    """A file that is mapped to be read, and is said to be writable: read-only arrays are another type to Numba, whose loops would be compiled once
-    more for them. Nothing writes; what did would end the process. A map that can be written to would count as memory that this process allocates."""
+    """A file mapped to be read, that claims to be writable: read-only arrays are another type to Numba.
+
+    Numba would compile the loops once more for it. Nothing writes; a write would end the process. A map that can be
+    written to would count as memory that this process allocates.
+    """
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -76,10 +79,20 @@ class OpenShard:
     """A shard that is mapped into this process. To another one it goes as where it is stored, and is opened there."""
 
     def __init__(self, shard: Shard) -> None:
-        """Raises StoreDamaged where the file is not what was stored, and StoreUnavailable where this process reads another store."""
+        """Raises StoreDamaged where the file is not what was stored, and StoreUnavailable where this process reads
+        another store.
+        """
         self.shard = shard
         held = np.asarray(_Mapped(local_file(shard.store_url, shard.file)))
-        ends = np.cumsum([0, 8 * (shard.n_rows + 1), 4 * shard.n_nonzeros, 4 * shard.n_columns, 0 if shard.full else 4 * shard.n_nonzeros])
+        ends = np.cumsum(
+            [
+                0,
+                8 * (shard.n_rows + 1),
+                4 * shard.n_nonzeros,
+                4 * shard.n_columns,
+                0 if shard.full else 4 * shard.n_nonzeros,
+            ]
+        )
 
         def array(place: int, dtype: Any) -> NDArray[Any]:
             return held[int(ends[place]) : int(ends[place + 1])].view(dtype)
@@ -90,7 +103,9 @@ class OpenShard:
             rows: SparseRows = FullRows.of(values.reshape(shard.n_rows, shard.n_columns))
         else:
             rows = SparseRows(array(0, np.int64), array(3, np.uint32), values, shard.n_columns)
-        self.passes: Sequence[Passes] = [Passes(rows.between(*part), 1, lambda: None, n_parts=1) for part in shard.parts]
+        self.passes: Sequence[Passes] = [
+            Passes(rows.between(*part), 1, lambda: None, n_parts=1) for part in shard.parts
+        ]
         self.lock = Lock()
         """held by who reads it: its passes keep sums"""
 
@@ -98,18 +113,21 @@ class OpenShard:
         return OpenShard, (self.shard,)
 
     def __sizeof__(self) -> int:
-        """What it would cost to have it elsewhere, by which the scheduler decides where to read it."""
+        """The cost of having it elsewhere, by which the scheduler decides where to read it."""
         return self.shard.file.bytes
 
 
 def local_file(store_url: str, file: File) -> Path:
-    """A file of the job at this worker; raises StoreDamaged where it is not what was stored, and StoreUnavailable where this process reads another
-    store."""
+    """A file of the job at this worker; raises StoreDamaged where it is not what was stored, and StoreUnavailable where
+    this process reads another store."""
     try:
         return opened_store(store_url).local(file)
     except KeyMissing:
-        told = f"{store_url} has no {file.key} for a worker of the cluster: it must reach the store of the service by this address"
-        raise StoreUnavailable(told) from None
+        detail = (
+            f"{store_url} has no {file.key} for a worker of the cluster: it must reach the store of the service "
+            "by this address"
+        )
+        raise StoreUnavailable(detail) from None
 
 
 @lru_cache(maxsize=4)

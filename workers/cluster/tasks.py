@@ -1,28 +1,30 @@
-"""What the workers of a cluster do: pure functions of shards and vectors, so that what a dead worker had is computed again elsewhere."""
+"""The tasks of the workers of a cluster: pure functions of shards and vectors.
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+So a task of a dead worker is done again elsewhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from workers.cluster.shards import OpenShard
 
-Kind = Literal["product", "scores", "adjoint", "cut"]
-
 
 class Answer(NamedTuple):
-    """What a pass over a shard gives."""
+    """The answer of a pass over a shard."""
 
     scores: list[Vector]
-    """for each right-hand side those of the rows that were read, in order"""
+    """for each right-hand side the scores of the rows that were read, in order"""
     sums: NDArray[np.float64]
     """shape (n_parts, n_right_hand_sides, n_columns + 1)"""
 
 
 class FewRows(NamedTuple):
-    """A vector of rows of which most are 0, as it is sent."""
+    """A vector of rows, mostly 0, as it is sent."""
 
     positions: NDArray[np.uint32]
     values: Vector
@@ -48,45 +50,74 @@ def received(rows: Sent) -> Vector:
     return found
 
 
-def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *sent: Sent) -> Answer:
-    """One pass over a shard. ``vectors`` are of its columns and the bias; ``sent`` the vectors of rows of each right-hand side, one after the other.
+def product(shard: OpenShard, vectors: Sequence[Vector], *sent: Sent) -> Answer:
+    """Products of several right-hand sides; ``sent`` has the weights of the rows.
 
-    The sums of each part are the ones of core.engine.passes, to the bit.
+    ``vectors`` are of the columns of the shard and the bias, here and in the others. The sums of each part have the
+    bits of core.engine.passes.
     """
-    rows = [received(each) for each in sent]
-    scores = [np.zeros(shard.shard.n_rows) for _ in vectors]
-    sums = np.zeros((0 if kind == "scores" else len(shard.passes), len(vectors) or len(sent), shard.shard.n_columns + 1))
+    weights, found = [received(each) for each in sent], _empty(shard, len(vectors))
     with shard.lock:
-        for number, (passes, (start, stop)) in enumerate(zip(shard.passes, shard.shard.parts, strict=True)):
-            own, part = [each[start:stop] for each in rows], [each[start:stop] for each in scores]
-            match kind:
-                case "product":
-                    sums[number] = passes.products([Product(*given) for given in zip(vectors, own, part, strict=True)])
-                case "cut":
-                    sums[number] = passes.cuts([Cut(*given) for given in zip(vectors, own[::2], own[1::2], part, strict=True)])
-                case "scores":
-                    passes.scores(Scores(vectors[0], own[0], part[0]))
-                case "adjoint":
-                    passes.adjoints([Adjoint(*given) for given in zip(own, sums[number], strict=True)])
-    return Answer(_read(kind, rows, scores), sums)
+        for number, passes, rows in _parts(shard):
+            columns = zip(vectors, _within(weights, rows), _within(found.scores, rows), strict=True)
+            found.sums[number] = passes.products([Product(*each) for each in columns])
+    scores = [_chosen(each, own != 0) for each, own in zip(found.scores, weights, strict=True)]
+    return found._replace(scores=scores)
 
 
-def _read(kind: Kind, rows: Sequence[Vector], scores: list[Vector]) -> list[Vector]:
-    """The scores of those rows that a pass reads."""
-    if kind in ("cut", "adjoint"):
-        return scores
-    chosen = [weights != 0 for weights in rows] if kind == "product" else [skipped == 0 for skipped in rows]
-    return [each if mask.all() else each[mask] for each, mask in zip(scores, chosen, strict=True)]
+def cut(shard: OpenShard, vectors: Sequence[Vector], *sent: Sent) -> Answer:
+    """Cuts of several right-hand sides; ``sent`` has the labels and the weights of each in turn."""
+    rows_of, found = [received(each) for each in sent], _empty(shard, len(vectors))
+    with shard.lock:
+        for number, passes, rows in _parts(shard):
+            labels, weights = _within(rows_of[::2], rows), _within(rows_of[1::2], rows)
+            columns = zip(vectors, labels, weights, _within(found.scores, rows), strict=True)
+            found.sums[number] = passes.cuts([Cut(*each) for each in columns])
+    return found
+
+
+def adjoint(shard: OpenShard, vectors: Sequence[Vector], *sent: Sent) -> Answer:
+    """Adjoints of several weights of the rows; there are no ``vectors``."""
+    weights, found = [received(each) for each in sent], _empty(shard, len(sent))
+    with shard.lock:
+        for number, passes, rows in _parts(shard):
+            own = zip(_within(weights, rows), found.sums[number], strict=True)
+            passes.adjoints([Adjoint(*each) for each in own])
+    return found._replace(scores=[])
+
+
+def scores(shard: OpenShard, vectors: Sequence[Vector], sent: Sent) -> list[Vector]:
+    """Scores by one vector alone, on the rows that ``sent`` does not skip."""
+    skipped, found = received(sent), np.zeros(shard.shard.n_rows)
+    with shard.lock:
+        for _, passes, rows in _parts(shard):
+            passes.scores(Scores(vectors[0], skipped[rows], found[rows]))
+    return [_chosen(found, skipped == 0)]
+
+
+def _parts(shard: OpenShard) -> Iterator[tuple[int, Passes, slice]]:
+    """The parts of a shard, with their rows."""
+    for number, (passes, part) in enumerate(zip(shard.passes, shard.shard.parts, strict=True)):
+        yield number, passes, slice(*part)
+
+
+def _empty(shard: OpenShard, n_right_hand_sides: int) -> Answer:
+    sums = np.zeros((len(shard.passes), n_right_hand_sides, shard.shard.n_columns + 1))
+    return Answer([np.zeros(shard.shard.n_rows) for _ in range(n_right_hand_sides)], sums)
+
+
+def _within(vectors: Sequence[Vector], rows: slice) -> list[Vector]:
+    return [each[rows] for each in vectors]
+
+
+def _chosen(found: Vector, mask: NDArray[np.bool_]) -> Vector:
+    """The scores of the rows that a pass reads."""
+    return found if mask.all() else found[mask]
 
 
 def scores_of(found: Answer) -> list[Vector]:
-    """The scores alone: what the job reads of an answer."""
+    """The scores alone: the job reads nothing else of an answer."""
     return found.scores
-
-
-def scored(shard: OpenShard, vectors: Sequence[Vector], skipped: Sent) -> list[Vector]:
-    """A pass that has scores alone, in one task."""
-    return answer(shard, "scores", vectors, skipped).scores
 
 
 def added(total: NDArray[np.float64] | None, found: Answer, shard: OpenShard, length: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""How a job waits for the cluster: its observer is asked now and then, what is lost on the way is waited for again, and failures get a name."""
+"""Waits for the cluster: asks the observer now and then, waits again for lost values, and names failures."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -9,26 +9,33 @@ from typing import Any
 from distributed import Client, Future, wait
 
 from core.progress import Checkpoint
-from workers.errors import ClusterUnavailable
+from storage.errors import ClusterUnavailable
 
 _PATIENCE = 0.1
 """seconds between two looks at the observer while others work"""
 
 
 class Waiting:
-    """Waits for what the workers of a cluster compute."""
+    """Waits for the results of the workers of a cluster."""
 
     def __init__(self, client: Client, checkpoint: Checkpoint) -> None:
-        """``checkpoint`` is called now and then; what it raises ends the waiting."""
+        """``checkpoint`` is called now and then; its errors end the waiting."""
         self._client, self._checkpoint = client, checkpoint
 
     def gathered(self, futures: list[Future[Any]], given_up: Callable[[], bool] = lambda: False) -> list[Any] | None:
-        """What these compute; None if ``given_up`` says that others must. Raises ClusterUnavailable, and what the checkpoint does."""
+        """The results of these futures.
+
+        None if ``given_up`` says that others must. Raises ClusterUnavailable, and what the checkpoint does.
+        """
         while True:
             # if only for a moment: a worker that dies takes with it what nobody has fetched
             if self._awaited(self._computed(futures), futures, given_up) is None:
                 return None
-            values = self._awaited(self._client.gather(futures, asynchronous=True), futures, lambda: not all(future.done() for future in futures))
+            values = self._awaited(
+                self._client.gather(futures, asynchronous=True),
+                futures,
+                lambda: not all(future.done() for future in futures),
+            )
             if values is not None:
                 return list(values)
 
@@ -38,10 +45,13 @@ class Waiting:
         if any(future.cancelled() for future in futures) or self._client.status != "running":
             raise ClusterUnavailable("the scheduler of the cluster has ended, or has lost this job")
 
-    def _awaited(self, steps: Coroutine[Any, Any, Any], futures: list[Future[Any]], given_up: Callable[[], bool]) -> Any | None:
-        """What the loop of the client comes to; None if it is given up.
+    def _awaited(
+        self, steps: Coroutine[Any, Any, Any], futures: list[Future[Any]], given_up: Callable[[], bool]
+    ) -> Any | None:
+        """The result of the loop of the client; None if it is given up.
 
-        No time-out is raised on the way: by its traceback and those who pass it on it would hold, in a circle, what all callers have in hand.
+        No time-out is raised on the way: by its traceback and those who pass it on it would hold, in a circle, what all
+        callers have in hand.
         """
         loop: Any = self._client.loop
         begun = asyncio.run_coroutine_threadsafe(steps, loop.asyncio_loop)
@@ -52,7 +62,7 @@ class Waiting:
                     return None
                 wait_for_threads([begun], _PATIENCE)
                 if begun.done():
-                    with told():
+                    with named_errors():
                         return begun.result()
         finally:
             begun.cancel()
@@ -65,11 +75,19 @@ class Waiting:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """What Dask raises becomes ClusterUnavailable, and so does what a worker's system refuses it. What else tasks raise stays as it is."""
+def named_errors() -> Iterator[None]:
+    """Turns the errors of Dask, and of the system of a worker, into ClusterUnavailable.
+
+    Other errors of tasks stay as they are.
+    """
     try:
         yield
     except Exception as error:
-        if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("distributed", "tornado", "concurrent", "asyncio"):
+        if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in (
+            "distributed",
+            "tornado",
+            "concurrent",
+            "asyncio",
+        ):
             raise ClusterUnavailable(f"the cluster failed: {type(error).__name__}: {error}") from error
         raise

@@ -1,4 +1,7 @@
-"""Who works in a cluster, asked anew every few seconds. Nobody waits for the answer: a scheduler that hangs must not keep a job from its observer."""
+"""The workers of a cluster, asked for anew every few seconds.
+
+Nobody waits for the answer: a scheduler that hangs must not keep a job from its observer.
+"""
 
 import asyncio
 import time
@@ -23,7 +26,10 @@ class Workforce:
         self._answer: Future[dict[str, int]] | None = None
 
     def look(self) -> bool:
-        """Whether an answer has come since the last look that is another than before. One that names no worker says nothing."""
+        """Whether an answer has come since the last look that is another than before.
+
+        One that names no worker says nothing.
+        """
         if self._answer is None:
             if time.monotonic() - self._asked > _SECONDS:
                 loop: Any = self._client.loop

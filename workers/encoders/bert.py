@@ -1,8 +1,10 @@
-"""BERT as an ONNX graph, made of the weights that transformers stores as safetensors: so onnxruntime runs it, without torch.
+"""BERT as an ONNX graph, made of the weights that transformers stores as safetensors: so onnxruntime runs it, without
+torch.
 
-The graph takes ``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 of shape (n, length), and gives the states of the last layer,
-float32 of shape (n, length, width). Layers are normalized after each sum, GELU is that of the error function, positions are learned.
-Source: Devlin et al. 2019, BERT; the names of the weights are those of ``BertModel`` of transformers.
+The graph takes ``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 of shape (n, length), and gives the
+states of the last layer, float32 of shape (n, length, width). Layers are normalized after each sum, GELU is that of the
+error function, positions are learned. Source: Devlin et al. 2019, BERT; the names of the weights are those of
+``BertModel`` of transformers.
 """
 
 import math
@@ -45,13 +47,20 @@ class _Bert:
 
 def bert_graph(file: Path, config: Mapping[str, Any]) -> bytes:
     """The graph of the weights of a file, as ``config``, that of its folder, says. Raises EncoderUnavailable."""
-    other = next((f"{name} {config[name]!r}" for name, known in _KNOWN.items() if config.get(name, known) != known), None)
+    other = next(
+        (f"{name} {config[name]!r}" for name, known in _KNOWN.items() if config.get(name, known) != known), None
+    )
     if other:
         raise EncoderUnavailable(f"is a transformer of {other}, of which safetensors alone cannot be run; {_REMEDY}")
     if (file.parent / "2_Dense").is_dir():
         raise EncoderUnavailable(f"has a layer after its transformer, in 2_Dense; {_REMEDY} together with that")
     weights = {name.removeprefix(_PREFIX): each for name, each in tensors_in(file).items()}
-    bert = _Bert(weights, int(config["num_hidden_layers"]), int(config["num_attention_heads"]), float(config.get("layer_norm_eps", 1e-12)))
+    bert = _Bert(
+        weights,
+        int(config["num_hidden_layers"]),
+        int(config["num_attention_heads"]),
+        float(config.get("layer_norm_eps", 1e-12)),
+    )
     width = bert["embeddings.word_embeddings.weight"].shape[1]
     if width % bert.n_heads:
         raise EncoderUnavailable(f"has {width} numbers a token, which its {bert.n_heads} heads cannot share")
@@ -59,9 +68,13 @@ def bert_graph(file: Path, config: Mapping[str, Any]) -> bytes:
     output = graph_output(f"state{bert.n_layers}", FLOAT, ["n", "length", width])
     layers = [part for number in range(bert.n_layers) for part in _layer(bert, number)]
     try:
-        return b"".join(onnx_file("bert", [*_constants(width, bert.n_heads), *_embeddings(bert), *layers, *values, output]))
+        return b"".join(
+            onnx_file("bert", [*_constants(width, bert.n_heads), *_embeddings(bert), *layers, *values, output])
+        )
     except GraphTooLarge:
-        raise EncoderUnavailable(f"takes more than 2 GiB; {_REMEDY}, with weights of 16 bits or in files of their own") from None
+        raise EncoderUnavailable(
+            f"takes more than 2 GiB; {_REMEDY}, with weights of 16 bits or in files of their own"
+        ) from None
 
 
 def _constants(width: int, n_heads: int) -> Iterator[Message]:
@@ -70,7 +83,13 @@ def _constants(width: int, n_heads: int) -> Iterator[Message]:
     yield tensor("beside_heads", np.array([1, 2], np.int64))
     yield tensor("heads", np.array([0, 0, n_heads, per_head], np.int64))
     yield tensor("together", np.array([0, 0, width], np.int64))
-    for name, number in (("one", 1.0), ("half", 0.5), ("root_of_two", math.sqrt(2)), ("scale", 1 / math.sqrt(per_head)), ("never", _NEVER)):
+    for name, number in (
+        ("one", 1.0),
+        ("half", 0.5),
+        ("root_of_two", math.sqrt(2)),
+        ("scale", 1 / math.sqrt(per_head)),
+        ("never", _NEVER),
+    ):
         yield tensor(name, np.array([number], np.float32))
 
 
@@ -125,7 +144,12 @@ def _linear(bert: _Bert, name: str, source: str, target: str) -> Iterator[Messag
 def _normalized(bert: _Bert, name: str, source: str, target: str) -> Iterator[Message]:
     for part in ("weight", "bias"):
         yield tensor(f"{name}.LayerNorm.{part}", bert[f"{name}.LayerNorm.{part}"])
-    yield node("LayerNormalization", [source, f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias"], target, epsilon=bert.epsilon)
+    yield node(
+        "LayerNormalization",
+        [source, f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias"],
+        target,
+        epsilon=bert.epsilon,
+    )
 
 
 def _gelu(source: str, target: str) -> Iterator[Message]:

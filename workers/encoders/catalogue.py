@@ -35,20 +35,29 @@ class Encoders:
             if name not in self._ids:
                 folder = self._folder(name)
                 weights = _weights_in(folder)
-                files = [weights, folder / "tokenizer.json", *([folder / CONFIG] if _is_bare_transformer(folder, weights) else [])]
+                files = [
+                    weights,
+                    folder / "tokenizer.json",
+                    *([folder / CONFIG] if _is_bare_transformer(folder, weights) else []),
+                ]
                 self._ids[name] = EncoderId(name, hashlib.sha256(b"".join(map(_digest, files))).hexdigest())
             return self._ids[name]
 
     def load(self, wanted: EncoderId) -> Encoder:
         """The encoder of this name; raises EncoderUnavailable if it is another one than wanted."""
         if self.id(wanted.name).digest != wanted.digest:
-            raise EncoderUnavailable(f"is another one here ({self.id(wanted.name).digest[:12]}) than that of the model ({wanted.digest[:12]})")
+            raise EncoderUnavailable(
+                f"is another one here ({self.id(wanted.name).digest[:12]}) than that of the model "
+                f"({wanted.digest[:12]})"
+            )
         with self._lock:
             if wanted.name not in self._loaded:
                 folder = self._folder(wanted.name)
                 weights = _weights_in(folder)
                 static = weights.name == _TABLE and not _is_bare_transformer(folder, weights)
-                self._loaded[wanted.name] = StaticTable.load(folder, weights) if static else OnnxModel.load(folder, weights)
+                self._loaded[wanted.name] = (
+                    StaticTable.load(folder, weights) if static else OnnxModel.load(folder, weights)
+                )
             return self._loaded[wanted.name]
 
     def _folder(self, name: str) -> Path:

@@ -68,12 +68,20 @@ class OnnxModel:
             return states
         if self._first:
             return states[:, 0]
-        return np.asarray((states * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1, keepdims=True), 1), np.float32)
+        return np.asarray(
+            (states * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1, keepdims=True), 1), np.float32
+        )
 
 
 def _takes_first(pooling: Mapping[str, Any]) -> bool:
-    """Whether the first token stands for a text, and not the average; raises EncoderUnavailable where it is something else."""
-    modes = {name.removeprefix("pooling_mode_") for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
+    """Whether the first token stands for a text, and not the average; raises EncoderUnavailable where it is something
+    else.
+    """
+    modes = {
+        name.removeprefix("pooling_mode_")
+        for name, chosen in pooling.items()
+        if name.startswith("pooling_mode_") and chosen is True
+    }
     if not modes <= {"cls_token"} and not modes <= {"mean_tokens"}:
         raise EncoderUnavailable(f"pools its tokens by {', '.join(sorted(modes))}; known are mean_tokens or cls_token")
     return bool(modes & {"cls_token"})

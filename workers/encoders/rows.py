@@ -9,9 +9,9 @@ from core.documents.kinds import TextRows
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
 from core.models.model import Model
+from storage.errors import Conflict
 from workers.encoders.catalogue import Encoders
 from workers.encoders.encoder import EncoderUnavailable, Vectors
-from workers.errors import Conflict
 
 
 def dense_rows(vectors: Vectors) -> SparseRows:
@@ -22,7 +22,9 @@ def dense_rows(vectors: Vectors) -> SparseRows:
 
 
 def with_encoder(model: Model, encoders: Encoders) -> Model:
-    """The model, able to read texts if it learned from vectors of an encoder; reading raises Conflict where that is not at hand."""
+    """The model, able to read texts if it learned from vectors of an encoder; reading raises Conflict where that is not
+    at hand.
+    """
     columns = model.vocabulary
     if not isinstance(columns, PartColumns) or columns.encoder is None:
         return model

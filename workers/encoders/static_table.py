@@ -1,4 +1,6 @@
-"""Static encoders, as of model2vec and WordLlama: a table with a vector of each token; a text is the mean of its tokens'."""
+"""Static encoders, as of model2vec and WordLlama: a table with a vector of each token; a text is the mean of its
+tokens'.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +27,9 @@ class StaticTable:
         tables = [tensor for tensor in tensors.values() if tensor.ndim == 2]
         if len(tensors) != 1 or len(tables) != 1:
             found = f"has {len(tensors)} tensors in {file.name}, where a static encoder has one table"
-            raise EncoderUnavailable(f"{found}; a transformer needs its config.json beside it, or an export to model.onnx")
+            raise EncoderUnavailable(
+                f"{found}; a transformer needs its config.json beside it, or an export to model.onnx"
+            )
         return cls(tables[0].astype(np.float32), tokenizer_in(folder, MOST_TOKENS))
 
     @property
@@ -37,7 +41,10 @@ class StaticTable:
         """See Encoder; a text without tokens is zeros."""
         found = np.zeros((len(texts), self.width), np.float32)
         for start in range(0, len(texts), _AT_ONCE):
-            for place, tokens in enumerate(self._tokenizer.encode_batch_fast(list(texts[start : start + _AT_ONCE]), add_special_tokens=False), start):
+            for place, tokens in enumerate(
+                self._tokenizer.encode_batch_fast(list(texts[start : start + _AT_ONCE]), add_special_tokens=False),
+                start,
+            ):
                 ids = np.array(tokens.ids, np.int64)
                 known = ids[ids < len(self._table)]
                 if len(known):

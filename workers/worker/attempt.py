@@ -2,57 +2,42 @@
 
 Messages come at-least-once, so several workers may be asked to run a job. What makes its result unique:
 
-1. A worker takes the lease of the next attempt in Redis, then claims the attempt in the store: of many, one gets its number.
+1. A worker takes the lease of the next attempt in Redis, then claims the attempt in the store: of many, one gets its
+   number.
 2. It trains, and stores its files below ``jobs/{id}/attempts/{number}/``, where no other attempt writes.
 3. It creates the outcome: of many, the first counts. An attempt that comes too late removes its files.
 4. It publishes the outcome as a version of the model: a job has at most one, however often it is published.
 """
 
-import time
 import traceback
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
-import numpy as np
 import structlog
 
-from core.documents.kinds import parts_of
-from core.documents.part_columns import EncoderId
-from core.documents.vocabulary import Vocabulary
-from core.errors import HalfmoonError, InvalidOption, MessageNames
-from core.problem.result import Status
-from core.progress import WHOLE, Part
-from core.watch import Stopped, Watch
-from workers.contract import Attempt, File, JobRequest, JobState, Outcome, Problem
-from workers.encoders.encoder import EncoderUnavailable
-from workers.errors import NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
-from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
-from workers.queue.order import Place
-from workers.repositories.datasets import Datasets, Documents
-from workers.repositories.datasets.files.ids import Ids
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store.fetch_progress import reported_to
-from workers.tracing import Attributes, tracing
-from workers.worker.comparison import compare, held_out_of
+from core.errors import HalfmoonError
+from core.watch import Stopped
+from storage.errors import (
+    NotFound,
+    QueueUnavailable,
+    RedisStateUnavailable,
+    StoreDamaged,
+    StoreFull,
+    StoreUnavailable,
+    Unavailable,
+)
+from storage.problems import TIMED_OUT, problem, problem_of
+from storage.process.tracing import Attributes, tracing
+from storage.records import Attempt, JobRequest, JobState, Outcome, Place, Problem
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from workers.worker.comparison import held_out_of
 from workers.worker.context import WorkerContext
-from workers.worker.encoding import with_vectors
-from workers.worker.engines import EngineChoice
 from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
-from workers.worker.inputs import size_of, training_inputs
-from workers.worker.results import store_results, usable
-from workers.worker.store_retry import StoreRetry
-from workers.worker.store_watch import StoreWatch
+from workers.worker.store_calls import StoreRetry, StoreWatch
+from workers.worker.training import Work
 
-if TYPE_CHECKING:
-    from core.train import Training
-
-_ENCODED = 0.5
-"""share of the work of a job that an encoder's vectors are"""
-_OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -69,7 +54,8 @@ class Attempts:
     def run(self, job_id: str) -> None:
         """Run a job to its end. If it is over, or another worker runs it, nothing happens, and the message is dropped.
 
-        Raises Unavailable when the store fails for too long, or Redis at the beginning: then the attempt is lost, and the job is run again.
+        Raises Unavailable when the store fails for too long, or Redis at the beginning: then the attempt is lost, and
+        the job is run again.
         """
         number = self._take_lease(job_id)
         if number is None:
@@ -108,11 +94,14 @@ class Attempts:
             self._context.redis_state.note_change(job_id)
         with StoreWatch(self._jobs, job_id, attempt.number, heartbeat):
             try:
-                request = self._store_retry.call(lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None)
+                request = self._store_retry.call(
+                    lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None
+                )
                 self._place = Place(request.size, request.caller)
                 outcome = self._traced(request, attempt, heartbeat)
             except NotFound:
-                # another attempt had ended it; what is left here may be files of a version, which garbage collection knows
+                # another attempt had ended it; what is left here may be files of a version, which garbage collection
+                # knows
                 _log.info("the job was over and was deleted", job=job_id, attempt=attempt.number)
                 return True
             except StoreUnavailable:
@@ -123,8 +112,13 @@ class Attempts:
         return outcome is not None
 
     def _traced(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
-        """Reach the outcome, record and publish it, in spans that continue the trace of the request; None if the attempt was given up."""
-        about: Attributes = {f"halfmoon.{name}": getattr(request, name) for name in ("model", "algorithm", "dataset", "size")}
+        """Reach the outcome, record and publish it, in spans that continue the trace of the request;
+
+        None if the attempt was given up.
+        """
+        about: Attributes = {
+            f"halfmoon.{name}": getattr(request, name) for name in ("model", "algorithm", "dataset", "size")
+        }
         about = {**about, "halfmoon.job": request.id, "halfmoon.attempt": attempt.number}
         with tracing.span(f"train {request.algorithm}", about, parent=request.traceparent, kind="consumer") as span:
             if attempt.number == 1:
@@ -140,7 +134,10 @@ class Attempts:
         return outcome
 
     def hand_back(self) -> None:
-        """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
+        """Ask the running attempt, if there is one, to stop and give its job to another worker.
+
+        Safe in a signal handler.
+        """
         if self._heartbeat is not None:
             self._heartbeat.stop(StopReason.HANDED_BACK)
 
@@ -157,7 +154,11 @@ class Attempts:
             # the job was over, and was deleted while its message waited
             return None
         last = job.attempt
-        if self._jobs.withdraw_if_deleted(job.request) or self._jobs.has_outcome(job_id) or (last and leases.held(job_id, last)):
+        if (
+            self._jobs.withdraw_if_deleted(job.request)
+            or self._jobs.has_outcome(job_id)
+            or (last and leases.held(job_id, last))
+        ):
             return None
         return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
 
@@ -168,43 +169,16 @@ class Attempts:
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
         """Train, store the results and return the outcome; None if the attempt was handed back or superseded."""
-
-        def stopped() -> bool:
-            return heartbeat.reason is not None
-
+        work = Work(self._context, request, heartbeat, self._store_retry, _prefix_of(request.id, attempt.number))
         try:
-            if self._store_retry.call(lambda: self._jobs.cancel_requested(request.id), stopped):
+            cancelled = self._store_retry.call(
+                lambda: self._jobs.cancel_requested(request.id), lambda: heartbeat.reason is not None
+            )
+            if cancelled:
                 return _ended(attempt, JobState.CANCELLED)
-            with tracing.span("read documents"), reported_to(partial(_report_fetched, heartbeat)):
-                documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
-            began = time.monotonic()
-            with tracing.span("train"):
-                encoded = self._store_retry.call(lambda: self._encoded(request, documents, heartbeat, began), stopped)
-                training = self._train(request, encoded, _prefix_of(request.id, attempt.number), heartbeat, began)
-            if training.status is Status.CANCELLED:
-                return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
-            if not usable(training):
-                largest = [] if training.largest is None else [training.largest._asdict()]
-                return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE + training.range_remedy, largest))
-            with tracing.span("compare"):
-                comparison = self._store_retry.call(lambda: compare(self._context.store, request, documents, training, encoded), stopped)
-            prefix = _prefix_of(request.id, attempt.number)
-            with tracing.span("store results"):
-                files = self._store_retry.call(lambda: store_results(self._context.store, training, documents, prefix), stopped)
-        except StoreFull as error:
-            # asked to stop while it waited
-            stop = _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
-            return stop if stopped() else _ended(attempt, JobState.FAILED, error=problem_of(error))
-        except StoreDamaged as error:
-            return _ended(attempt, JobState.FAILED, error=problem_of(error))
-        except Unavailable:
-            raise
-        except Stopped:
-            return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
+            training, comparison, files = work.done()
         except Exception as error:
-            if not isinstance(error, HalfmoonError):
-                _log.error("training failed", job=request.id, attempt=attempt.number, traceback=traceback.format_exc())
-            return _ended(attempt, JobState.FAILED, error=problem_of(error))
+            return self._outcome_of(error, attempt, heartbeat)
         return _ended(attempt, JobState.SUCCEEDED).model_copy(
             update={
                 "status": training.status,
@@ -217,59 +191,27 @@ class Attempts:
             }
         )
 
-    def _encoded(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat, began: float) -> Documents:
-        """The documents, with the vectors of their texts if the request names an encoder; raises Stopped."""
-        if request.encoder is None:
-            return documents
-        context, id = self._context, EncoderId(request.encoder.name, request.encoder.digest)
-        try:
-            encoder = context.encoders.load(id)
-        except EncoderUnavailable as error:
-            raise InvalidOption("encoder", f"{id.name!r} {error}") from None
-        stored = Datasets(context.store).get(request.dataset).documents
-        watch = Watch(heartbeat.observe, began=began)
-        return documents._replace(rows=with_vectors(context.store, stored, documents.rows, id, encoder, watch, Part(0.0, _ENCODED)))
+    def _outcome_of(self, error: Exception, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
+        """The outcome of an attempt that ended with an error; None if another worker gets the job, or has it.
 
-    def _train(self, request: JobRequest, documents: Documents, prefix: str, heartbeat: Heartbeat, began: float) -> "Training":
-        # imported here, since Numba takes a second to load, and only a training needs it
-        from core.train import TrainingContext, TrainingTask, train
-
-        context, class_indices, part = self._context, documents.class_indices, WHOLE if request.encoder is None else Part(_ENCODED, 1.0)
-        with ExitStack() as stack:
-            watch = Watch(heartbeat.observe, part, began)
-            most, threads = context.max_job_bytes, context.threads
-            n_labeled = int(np.count_nonzero(class_indices >= 0))
-            choice = EngineChoice(request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster)
-            expected = size_of(documents.rows, request.text)
-            text_engine = choice.of_text(expected)
-            open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, text_engine, prefix, threads)
-            choice.of(expected)
-            inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
-            chosen = choice.of(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
-            engine = self._store_retry.call(lambda: stack.enter_context(chosen.opened(context.store, prefix)), lambda: heartbeat.reason is not None)
-            start = None
-            if request.start is not None:
-                models = Models(context.store)
-                start = inputs.renumbered(models.load(models.version(request.start.name, request.start.version)))
-            training = train(
-                TrainingTask(
-                    inputs.rows,
-                    class_indices,
-                    documents.classes,
-                    request.algorithm,
-                    request.options,
-                    seed=request.seed,
-                    start=start,
-                    parts=inputs.parts,
-                    drawn=documents.drawn,
-                    names=_names(documents.ids, inputs.vocabulary),
-                ),
-                TrainingContext(heartbeat.observe, part.part(*inputs.rest), began, threads, context.max_model_bytes, engine),
-            )
-        model = replace(training.model, vocabulary=inputs.columns_by(request.encoder))
-        report = {**(training.report or {}), "engine": chosen.name}
-        report |= {} if inputs.terms_engine is None else {"terms_engine": inputs.terms_engine}
-        return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
+        An error that a later attempt may not meet is raised again.
+        """
+        match error:
+            case Stopped():
+                return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
+            case StoreFull() if heartbeat.reason is not None:  # asked to stop while it waited
+                return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
+            case StoreFull() | StoreDamaged():
+                pass
+            case Unavailable():
+                raise error
+            case HalfmoonError():
+                pass
+            case _:
+                _log.error(
+                    "training failed", job=heartbeat.job_id, attempt=attempt.number, traceback=traceback.format_exc()
+                )
+        return _ended(attempt, JobState.FAILED, error=problem_of(error))
 
     def _record_outcome(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heartbeat: Heartbeat) -> None:
         """Store the trace, then the outcome, and publish it; retried while the store does not answer."""
@@ -281,7 +223,10 @@ class Attempts:
         self._store_retry.call(lambda: self._record(request, attempt, complete), stop)
 
     def _record(self, request: JobRequest, attempt: Attempt, outcome: Outcome) -> None:
-        """Create the outcome and publish it; if there is another already, remove the files of this attempt. Idempotent."""
+        """Create the outcome and publish it; if there is another already, remove the files of this attempt.
+
+        Idempotent.
+        """
         job_id = request.id
         won = self._jobs.record_outcome(job_id, outcome)
         if not won:
@@ -298,10 +243,14 @@ class Attempts:
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _completed(self, outcome: Outcome, request: JobRequest, heartbeat: Heartbeat) -> Outcome:
-        """The outcome with the progress and the trace of the attempt, which Redis forgets, and from which number on its version is looked for."""
+        """The outcome with the progress and the trace of the attempt, which Redis forgets, and from which number on its
+        version is looked for.
+        """
         files = dict(outcome.files)
         if "trace" not in files and heartbeat.trace:
-            files["trace"] = self._jobs.store_trace(f"{_prefix_of(request.id, outcome.attempt)}/trace.json", heartbeat.trace)
+            files["trace"] = self._jobs.store_trace(
+                f"{_prefix_of(request.id, outcome.attempt)}/trace.json", heartbeat.trace
+            )
         before = Models(self._context.store).last_number(request.model) if outcome.state is JobState.SUCCEEDED else 0
         return outcome.model_copy(update={"progress": heartbeat.progress, "files": files, "versions_before": before})
 
@@ -317,23 +266,6 @@ class Attempts:
             if self._place is not None:  # else the store was away, and the reconciler enqueues it as well
                 self._context.queue.enqueue(job_id, self._place, at_front=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
-
-
-def _report_fetched(heartbeat: Heartbeat, file: File, n_bytes: int) -> None:
-    """Publish how much of a file of the dataset is there; raises Stopped when the attempt is asked to stop."""
-    name = file.key.rpartition("/")[2]
-    if heartbeat.wait_for(f"fetching the documents: {n_bytes / 1e6:,.0f} of {file.bytes / 1e6:,.0f} MB of {name}"):
-        raise Stopped
-
-
-def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
-    """What the owner of a dataset calls its documents and features."""
-
-    def feature(column: int) -> str:
-        named = vocabulary.named(np.array([column]))
-        return str(column) if named is None else repr(named[0])
-
-    return MessageNames(lambda position: ids.at([position])[0], feature)
 
 
 def _outcome_of_stop(attempt: Attempt, reason: StopReason | None, job_timeout_seconds: float) -> Outcome | None:

@@ -1,10 +1,13 @@
-"""Comparison of a new version with the one that is served, on labels that neither was told: one that is clearly worse does not take over.
+"""Comparison of a new version with the one that is served, on labels that neither was told: one that is clearly worse
+does not take over.
 
-The new version predicts a label by cross-validation, without having been told it; the version that is served was trained without the label, which is
-found by the content of documents in its dataset. The two are paired on each document, and a sign test decides.
+The new version predicts a label by cross-validation, without having been told it; the version that is served was
+trained without the label, which is found by the content of documents in its dataset. The two are paired on each
+document, and a sign test decides.
 
-What is not fair about it does no harm. In cross-validation the new version has a third fewer labels than in the end: a version that loses by that
-alone is not clearly worse. Labels of documents that ``suggest`` chose are hard for the version that was unsure of them, which favours the new.
+What is not fair about it does no harm. In cross-validation the new version has a third fewer labels than in the end: a
+version that loses by that alone is not clearly worse. Labels of documents that ``suggest`` chose are hard for the
+version that was unsure of them, which favours the new.
 """
 
 from collections import Counter
@@ -17,13 +20,13 @@ from numpy.typing import NDArray
 from core.documents.digests import row_digests
 from core.documents.kinds import kind_of
 from core.errors import InvalidDocuments
-from core.evaluation.sign_test import is_worse, sign_test
+from core.evaluation.proportions import is_worse, sign_test
 from core.models.model import Model
-from workers.contract import Comparison, HeldOut, JobRequest, Version
-from workers.errors import NotFound, StoreDamaged
-from workers.repositories.datasets import Datasets, Documents
-from workers.repositories.models import Models
-from workers.store import Store
+from storage.errors import NotFound, StoreDamaged
+from storage.records import Comparison, HeldOut, JobRequest, Version
+from storage.repositories.datasets import Datasets, Documents
+from storage.repositories.models import Models
+from storage.store import Store
 
 if TYPE_CHECKING:
     from core.train import Training
@@ -35,16 +38,22 @@ _ROWS = 500
 Positions = NDArray[np.int64]
 
 
-def compare(store: Store, request: JobRequest, documents: Documents, training: "Training", encoded: Documents | None = None) -> Comparison:
-    """Whether the version of this training takes over from the one that is served now, and why. Raises StoreUnavailable.
+def compare(
+    store: Store, request: JobRequest, documents: Documents, training: "Training", encoded: Documents | None = None
+) -> Comparison:
+    """Whether the version of this training takes over from the one that is served now, and why. Raises
+    StoreUnavailable.
 
-    ``encoded`` are the documents with what an encoder has added, if one has: they are predicted with it, and recognised without it.
+    ``encoded`` are the documents with what an encoder has added, if one has: they are predicted with it, and recognised
+    without it.
     """
     encoded = encoded or documents
     if request.publish == "always":
         return _uncompared("the job requested that")
     if training.held_out is None:
-        return _uncompared("its training left no labels out, as auto does and other algorithms with the option probabilities")
+        return _uncompared(
+            "its training left no labels out, as auto does and other algorithms with the option probabilities"
+        )
     models = Models(store)
     try:
         served = models.resolve(request.model)
@@ -54,18 +63,28 @@ def compare(store: Store, request: JobRequest, documents: Documents, training: "
     if difference is not None:
         return _uncompared(f"version {served.number}, which was served, has other {difference}")
     try:
-        told = Datasets(store).open(served.dataset, served.annotations)
-        rows, positions = _untold(documents, told, training.held_out, request.seed)
+        known = Datasets(store).open(served.dataset, served.annotations)
+        rows, positions = _fresh_labels(documents, known, training.held_out, request.seed)
         predicted = training.model.labels_of(training.held_out[rows])
         return _compared(served, documents, positions, predicted, _predicted(models.load(served), encoded, positions))
     except (NotFound, StoreDamaged, InvalidDocuments):
-        return _uncompared(f"version {served.number}, which was served, or the dataset that it learned from was deleted or cannot be read")
+        return _uncompared(
+            f"version {served.number}, which was served, or the dataset that it learned from was deleted or "
+            "cannot be read"
+        )
 
 
 def held_out_of(training: "Training") -> HeldOut | None:
-    """How the labels left out were predicted; None of a training without cross-validation, or that could leave out none."""
+    """How the labels left out were predicted;
+
+    None of a training without cross-validation, or that could leave out none.
+    """
     known = training.confidence
-    return None if known is None or not known.total else HeldOut(labels=known.total, right=known.right, by_chance=known.by_chance)
+    return (
+        None
+        if known is None or not known.total
+        else HeldOut(labels=known.total, right=known.right, by_chance=known.by_chance)
+    )
 
 
 def _difference(served: Version, documents: Documents, model: Model) -> str | None:
@@ -78,12 +97,18 @@ def _difference(served: Version, documents: Documents, model: Model) -> str | No
     return "features" if served.kind != kind_of(documents.rows) or other_numbers or other_parts else None
 
 
-def _untold(documents: Documents, told: Documents, held_out: NDArray[np.float64], seed: int) -> tuple[Positions, Positions]:
-    """The labels that neither version was told: rows of ``held_out``, and positions of their documents; of too many some at random."""
+def _fresh_labels(
+    documents: Documents, known: Documents, held_out: NDArray[np.float64], seed: int
+) -> tuple[Positions, Positions]:
+    """The labels that neither version was told: rows of ``held_out``, and positions of their documents; of too many
+    some at random.
+    """
     labeled = np.flatnonzero(documents.class_indices >= 0)
     rows = np.flatnonzero(np.isfinite(held_out).all(axis=1))
-    known = set(row_digests(told.rows, np.flatnonzero(told.class_indices >= 0)))
-    fresh = np.fromiter((digest not in known for digest in row_digests(documents.rows, labeled[rows])), bool, len(rows))
+    digests = set(row_digests(known.rows, np.flatnonzero(known.class_indices >= 0)))
+    fresh = np.fromiter(
+        (digest not in digests for digest in row_digests(documents.rows, labeled[rows])), bool, len(rows)
+    )
     rows = rows[fresh]
     if len(rows) > _MOST_LABELS:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _MOST_LABELS, replace=False))
@@ -102,28 +127,52 @@ def _predicted(model: Model, documents: Documents, positions: Positions) -> NDAr
 
 
 def _compared(
-    served: Version, documents: Documents, positions: Positions, new: NDArray[np.integer[Any]], old: NDArray[np.integer[Any]]
+    served: Version,
+    documents: Documents,
+    positions: Positions,
+    new: NDArray[np.integer[Any]],
+    old: NDArray[np.integer[Any]],
 ) -> Comparison:
     """The verdict on predictions of the same documents by the new version and by the one that is served."""
     labels = documents.class_indices[positions]
     lost_of = labels[(old == labels) & (new != labels)]
     gained, lost = int(np.count_nonzero((new == labels) & (old != labels))), len(lost_of)
     worse, p_value = is_worse(gained, lost), sign_test(gained, lost)
-    counts = f"of {len(labels)} labels that neither was told, the new version alone is right on {gained}, version {served.number} alone on {lost}"
+    counts = (
+        f"of {len(labels)} labels that neither was told, the new version alone is right on {gained}, version "
+        f"{served.number} alone on {lost}"
+    )
     if worse:
-        why = f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = {p_value:.1g}). "
+        why = (
+            f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = "
+            f"{p_value:.1g}). "
+        )
         why += _remedy(served.name, [served.classes[label] for label in lost_of.tolist()])
     else:
-        why = f"the new version takes over: {counts}" if len(labels) else "the new version takes over: no label exists that neither was told"
-    return Comparison(takes_over=not worse, why=why, against=served.number, labels=len(labels), gained=gained, lost=lost, p_value=p_value)
+        why = (
+            f"the new version takes over: {counts}"
+            if len(labels)
+            else "the new version takes over: no label exists that neither was told"
+        )
+    return Comparison(
+        takes_over=not worse,
+        why=why,
+        against=served.number,
+        labels=len(labels),
+        gained=gained,
+        lost=lost,
+        p_value=p_value,
+    )
 
 
 def _remedy(name: str, lost: list[Any]) -> str:
     """What to do about a version that is worse: ``lost`` are the labels of the documents on which it alone is wrong."""
     label, count = Counter(lost).most_common(1)[0]
     return (
-        f"{count} of these {len(lost)} documents are labeled {label!r}: check that these labels are right; more labels of documents like these would "
-        f'help most, and POST /v1/models/{name}/suggest names some. A job with "publish": "always" takes over in any case'
+        f"{count} of these {len(lost)} documents are labeled {label!r}: check that these labels are right; "
+        "more labels of documents like these would "
+        f'help most, and POST /v1/models/{name}/suggest names some. A job with "publish": "always" takes over '
+        "in any case"
     )
 
 

@@ -2,14 +2,14 @@
 
 from typing import Literal, NamedTuple
 
-from core.engine.names import EngineName
+from core.engine import EngineName
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.repositories.jobs import Jobs
+from storage.store import Store
+from storage.upkeep.reconcile import Reconciler
 from workers.cluster.address import ClusterAddress
 from workers.encoders.catalogue import Encoders
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
-from workers.store import Store
-from workers.upkeep.reconcile import Reconciler
 
 
 class WorkerContext(NamedTuple):
@@ -41,4 +41,10 @@ class WorkerContext(NamedTuple):
 
     def reconciler(self) -> Reconciler:
         """A reconciler, for jobs of attempts that this worker knows to be dead."""
-        return Reconciler(Jobs(self.store), self.redis_state, self.queue, lease_seconds=self.lease_seconds, max_attempts=self.max_attempts)
+        return Reconciler(
+            Jobs(self.store),
+            self.redis_state,
+            self.queue,
+            lease_seconds=self.lease_seconds,
+            max_attempts=self.max_attempts,
+        )

@@ -1,20 +1,19 @@
 """The engine of a training: the cheapest that the memory of the worker allows."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from core.engine.names import EngineName
+from core.engine import EngineName
 from core.memory_estimate import RowsSize, cheapest_engine, table_bytes, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
 from core.registry import algorithm as find_algorithm
+from storage.errors import JobTooLarge
+from storage.records import JobRequest
+from storage.store import Store, staging_folder
 from workers.cluster.address import ClusterAddress
-from workers.contract import JobRequest
-from workers.errors import JobTooLarge
-from workers.store import Store
 from workers.worker.inputs import text_remedy
 from workers.worker.text_reader import TextEngine
 
@@ -35,8 +34,8 @@ class ChosenEngine(NamedTuple):
 
     @contextmanager
     def opened(self, store: Store, prefix: str) -> Iterator["Engine"]:
-        """The engine, for as long as the block is entered: the training's own copies of the rows lie in a staging folder of the store, what a cluster
-        reads below ``prefix`` in the store. Raises ClusterUnavailable."""
+        """The engine, for as long as the block is entered: the training's own copies of the rows lie in a staging
+        folder of the store, what a cluster reads below ``prefix`` in the store. Raises ClusterUnavailable."""
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.engine.engine import MappedEngine, MemoryEngine
         from workers.worker.scratch import ScratchFiles
@@ -45,9 +44,7 @@ class ChosenEngine(NamedTuple):
             yield MemoryEngine()
             return
         with ExitStack() as stack:
-            folder = store.staging()
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            space = ScratchFiles(folder)
+            space = ScratchFiles(stack.enter_context(staging_folder(store)))
             if self.cluster is None:
                 yield MappedEngine(space, self.resident_bytes)
                 return
@@ -73,28 +70,47 @@ class EngineChoice(NamedTuple):
     def of_text(self, size: RowsSize) -> TextEngine:
         """The engine that finds the terms of texts of this size, whatever the algorithm. Raises as ``of``."""
         bound: dict[EngineName, int] = {"memory": size.making_bytes, "mapped": size.least_making_bytes}
-        needed = {each: bound[each] for each in (_LOCAL if self.engine == "auto" else ("memory",) if self.engine == "memory" else ("mapped",))}
+        needed = {
+            each: bound[each]
+            for each in (_LOCAL if self.engine == "auto" else ("memory",) if self.engine == "memory" else ("mapped",))
+        }
         fit = [each for each, n_bytes in needed.items() if n_bytes <= self.most_bytes]
         if not fit:
             name, least = min(needed.items(), key=itemgetter(1))
             raise JobTooLarge(least, self.most_bytes, text_remedy(TextOptions.parse(self.request.text or {}), name))
         tables = table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0
-        if self._is_shared(fit[0], size, self.most_bytes - size.least_making_bytes):
-            return TextEngine("cluster", tables, self.cluster)
         return TextEngine(fit[0], tables)
 
     def _is_shared(self, name: EngineName, size: RowsSize, left: int) -> bool:
-        """Whether a cluster does what this engine could: mapped rows that the page cache does not hold are read from the disk in every pass."""
-        return self.cluster is not None and name == "mapped" and (self.engine == "cluster" or (self.engine == "auto" and 8 * size.n_nonzeros > left))
+        """Whether a cluster does what this engine could: mapped rows that the page cache does not hold are read from
+        the disk in every pass.
+        """
+        return (
+            self.cluster is not None
+            and name == "mapped"
+            and (self.engine == "cluster" or (self.engine == "auto" and 8 * size.n_nonzeros > left))
+        )
+
+    def check(self, size: RowsSize) -> None:
+        """Raises JobTooLarge for a training of this size that no engine can run."""
+        self.of(size)
 
     def of(self, size: RowsSize) -> ChosenEngine:
-        """The engine of a training of this size. Raises JobTooLarge for one that the system would kill halfway for want of memory."""
+        """The engine of a training of this size.
+
+        Raises JobTooLarge for one that the system would kill halfway for want of memory.
+        """
         options, most = find_algorithm(self.request.algorithm).options.parse(self.request.options), self.most_bytes
-        training = TrainingSize(size.n_rows, self.n_labeled, size.n_nonzeros, size.n_features, self.n_classes, size.n_parts, self.n_threads)
+        training = TrainingSize(
+            size.n_rows, self.n_labeled, size.n_nonzeros, size.n_features, self.n_classes, size.n_parts, self.n_threads
+        )
         offered = _LOCAL if self.engine == "auto" else ("memory",) if options.holds_rows else (self.engine,)
         name = cheapest_engine(options, training, most, offered)
         if name is None:
-            remedy, held = options.memory_remedy(training), _HELD.format(self.request.algorithm) if options.holds_rows else ""
+            remedy, held = (
+                options.memory_remedy(training),
+                _HELD.format(self.request.algorithm) if options.holds_rows else "",
+            )
             needed = min(training_bytes(options, training, each) for each in (("memory",) if held else offered))
             raise JobTooLarge(needed, most, f"{remedy}; {held}" if held else remedy)
         left = most - training_bytes(options, training, name)

@@ -5,8 +5,8 @@ progress   published in Redis when the trace has new points, else every 0.2 s
 cancel     read in Redis every 0.1 s
 worker     looked for every 0.1 s: when it has died this process ends, and another worker gets the job
 
-It depends on Redis alone: a store that hangs makes no healthy attempt lose its lease. What the store says is read by another thread
-(``workers.worker.store_watch``).
+It depends on Redis alone: a store that hangs makes no healthy attempt lose its lease. What the store says is read by
+another thread (``workers.worker.store_calls``).
 """
 
 import math
@@ -24,9 +24,9 @@ import structlog
 from core.errors import HalfmoonError
 from core.phases import phase_in_words
 from core.progress import TracePoint
-from workers.contract import Progress
-from workers.errors import RedisStateUnavailable
-from workers.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
+from storage.errors import RedisStateUnavailable
+from storage.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
+from storage.records import Progress
 
 _INTERVAL_SECONDS = 0.1
 _PROGRESS_SECONDS = 0.2
@@ -50,8 +50,8 @@ WITHOUT_OUTCOME = (StopReason.HANDED_BACK, StopReason.SUPERSEDED)
 class Heartbeat:
     """Context manager around the training of one attempt; ``observe`` is the observer of the training.
 
-    The solver never waits for Redis: it leaves points here and reads a flag, and a thread does the rest. While Redis does not answer, progress is
-    not published.
+    The solver never waits for Redis: it leaves points here and reads a flag, and a thread does the rest. While Redis
+    does not answer, progress is not published.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Heartbeat:
         self.without_redis = False
         """whether Redis did not answer when it was last needed"""
         self._redis_state = redis_state
-        self._job_id = job_id
+        self.job_id = job_id
         self._attempt = attempt
         self._holder = holder
         self._lease_seconds = lease_seconds
@@ -91,7 +91,9 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._done.set()
         self._thread.join()
 
@@ -145,7 +147,7 @@ class Heartbeat:
                 self.without_redis = True
             except Exception:  # whatever it is, the lease must go on
                 if not self._failed:
-                    _log.exception("the heartbeat of a job fails", job=self._job_id)
+                    _log.exception("the heartbeat of a job fails", job=self.job_id)
                 self._failed = True
 
     def _beat(self, now: float) -> None:
@@ -155,7 +157,7 @@ class Heartbeat:
 
     def _renew_lease(self, now: float) -> None:
         if now >= self._due["lease"]:
-            self._redis_state.leases.renew(self._job_id, self._attempt, self._holder, self._lease_seconds)
+            self._redis_state.leases.renew(self.job_id, self._attempt, self._holder, self._lease_seconds)
             self._due["lease"] = now + self._lease_seconds / 4
 
     def _publish_progress(self, now: float) -> None:
@@ -165,7 +167,7 @@ class Heartbeat:
         if not progress.phase or (not points and now < self._due["progress"]):
             return
         try:
-            self._redis_state.publish_progress(self._job_id, progress, points)
+            self._redis_state.publish_progress(self.job_id, progress, points)
         except RedisStateUnavailable:
             with self._guard:
                 self._points = (points + self._points)[-_MAX_UNPUBLISHED_POINTS:]
@@ -173,16 +175,21 @@ class Heartbeat:
         self._due["progress"] = now + _PROGRESS_SECONDS
 
     def _check_cancel_flag(self) -> None:
-        if self.reason is None and self._redis_state.cancel_requested(self._job_id):
+        if self.reason is None and self._redis_state.cancel_requested(self.job_id):
             self.stop(StopReason.CANCELLED)
 
     def _exit_as_orphan(self) -> None:
         """End this process, whose worker has died, so that no stray process computes; another worker gets the job."""
-        _log.error("the worker has died; another gets the job", job=self._job_id, attempt=self._attempt)
+        _log.error("the worker has died; another gets the job", job=self.job_id, attempt=self._attempt)
         try:
             self._on_orphaned()
         except HalfmoonError as error:
-            _log.warning("a gateway enqueues the job again when its lease has run out", job=self._job_id, attempt=self._attempt, error=str(error))
+            _log.warning(
+                "a gateway enqueues the job again when its lease has run out",
+                job=self.job_id,
+                attempt=self._attempt,
+                error=str(error),
+            )
         os._exit(1)
 
 
@@ -198,8 +205,10 @@ def progress_of(point: TracePoint) -> Progress:
 
 def trace_row(point: TracePoint) -> TraceRow:
     """A point of a trace as JSON; NaN and infinity, which JSON has not, become null."""
-    row: dict[str, Any] = point._asdict()
-    return {name: _finite(value) if isinstance(value, float) else value for name, value in row.items() if name != "stages"}
+    row: dict[str, Any] = point._asdict() | {"phase": str(point.phase)}
+    return {
+        name: _finite(value) if isinstance(value, float) else value for name, value in row.items() if name != "stages"
+    }
 
 
 def _finite(value: float) -> float | None:

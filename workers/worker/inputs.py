@@ -1,6 +1,5 @@
 """Inputs of a training: the rows of a dataset of any kind of documents, and what their columns are."""
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -16,22 +15,22 @@ from core.documents.text.batches import TextCheckpoint
 from core.documents.text.tfidf import TextTerms, unspaced
 from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
-from core.engine.names import EngineName
+from core.engine import EngineName
 from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
 from core.options.text import TextOptions
-from core.progress import WHOLE, Part
+from core.progress import WHOLE, Phase, Span
 from core.watch import Watch
-from workers.contract import EncoderRef
-from workers.errors import JobTooLarge
-from workers.repositories.datasets.files.npy import NpyWriter, open_array
-from workers.store import Store
-from workers.store.os_errors import translate_os_errors
+from storage.errors import JobTooLarge
+from storage.records import EncoderRef
+from storage.repositories.datasets.files.npy import NpyWriter, open_array
+from storage.store import Store, staging_folder
+from storage.store.local_files import translate_os_errors
 from workers.worker.scratch import ScratchFiles
 from workers.worker.text_reader import TextEngine, TextReader
 
-_TEXT = Part(0.0, 0.25)
-"""Part of a job that its text takes: to find the terms, and to write the rows."""
+_TEXT = Span(0.0, 0.25)
+"""Span of a job that its text takes: to find the terms, and to write the rows."""
 _SPAN_ROWS, _SPAN_NONZEROS = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
 
@@ -44,7 +43,9 @@ def size_of(rows: Rows, options: Mapping[str, int] | None) -> RowsSize:
         case NamedRows():
             return size_of(rows.rows, None)
         case TextRows():
-            return expected_text_size(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
+            return expected_text_size(
+                rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {})
+            )
         case PartRows():
             return RowsSize.of_parts(rows.n_rows, [size_of(part, options) for part in rows.parts.values()])
 
@@ -53,7 +54,9 @@ def text_remedy(options: TextOptions, engine: EngineName = "memory") -> str:
     """What makes text need less memory where an engine finds the terms, as the end of a sentence."""
     if engine != "memory":
         return "lower text.max_terms, or train on fewer documents"
-    return f"{'set text.ngrams to 1, which takes a fraction, or ' if options.ngrams > 1 else ''}train on fewer documents"
+    return (
+        f"{'set text.ngrams to 1, which takes a fraction, or ' if options.ngrams > 1 else ''}train on fewer documents"
+    )
 
 
 class TrainingInputs(NamedTuple):
@@ -62,7 +65,7 @@ class TrainingInputs(NamedTuple):
     rows: SparseRows
     vocabulary: Vocabulary
     """meaning of the columns: numbers, names or terms"""
-    rest: Part
+    rest: Span
     """part of the job that is left for the training"""
     warnings: Sequence[str] = ()
     """warnings about the text"""
@@ -97,15 +100,15 @@ def training_inputs(
     watch: Watch,
     most_bytes: int,
     engine: TextEngine,
-    prefix: str,
     threads: int | None = None,
 ) -> Iterator[TrainingInputs]:
-    """The inputs, for as long as the block is entered: the rows of text lie in temporary files. ``threads`` read text; None: one a core.
+    """The inputs, for as long as the block is entered: the rows of text lie in temporary files. ``threads`` read text;
+    None: one a core.
 
-    The ``engine`` finds the terms; what a cluster reads lies below ``prefix`` in the store.
+    The ``engine`` finds the terms.
 
-    Raises core.watch.Stopped when the observer of the job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
-    finding the terms takes more than ``most_bytes``.
+    Raises core.watch.Stopped when the observer of the job asks to stop, InvalidDocuments for text without terms, and
+    JobTooLarge as soon as finding the terms takes more than ``most_bytes``.
     """
     match rows:
         case SparseRows():
@@ -113,29 +116,33 @@ def training_inputs(
         case NamedRows():
             yield TrainingInputs(rows.rows, Names(list(rows.names)), WHOLE)
         case TextRows() | PartRows():
-            folder = store.staging()
-            try:
-                reader = TextReader(engine, store, prefix, ScratchFiles(folder), threads)
+            with staging_folder(store) as folder:
+                reader = TextReader(engine, ScratchFiles(folder), threads)
                 yield _read(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, reader)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(folder: Path, documents: TextRows | PartRows, options: TextOptions, watch: Watch, most_bytes: int, reader: TextReader) -> TrainingInputs:
+def _read(
+    folder: Path,
+    documents: TextRows | PartRows,
+    options: TextOptions,
+    watch: Watch,
+    most_bytes: int,
+    reader: TextReader,
+) -> TrainingInputs:
     """The inputs of documents that are read once to know their columns, and again to write their rows."""
 
-    def report(part: Part, done: float, held: int) -> None:
+    def report(part: Span, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options, reader.engine))
-        watch.latest = watch.latest._replace(phase="terms", fraction=part.at(done))
+        watch.latest = watch.latest._replace(phase=Phase("terms"), fraction=part.position(done))
         watch()
 
-    finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
+    finding, writing = _TEXT.between(0.0, 0.5), _TEXT.between(0.5, 1.0)
     columns = _columns_of(documents, options, lambda done, held: report(finding, done, held), reader)
     rows = _written(folder, _rows_of(documents, columns, lambda done, held: report(writing, done, held), reader))
     warnings = _warnings(rows, documents, options) if isinstance(documents, TextRows) else []
     has_text = any(isinstance(part, TextRows) for part in parts_of(documents).values())
-    return TrainingInputs(rows, columns, Part(_TEXT.stop, 1.0), warnings, reader.engine if has_text else None)
+    return TrainingInputs(rows, columns, Span(_TEXT.stop, 1.0), warnings, reader.engine if has_text else None)
 
 
 def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, reader: TextReader) -> Vocabulary:
@@ -149,7 +156,9 @@ def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, r
             return reader.fit(documents, options, report)
         case PartRows():
             found = {name: _columns_of(part, options, report, reader) for name, part in documents.parts.items()}
-            return PartColumns.of({name: (columns, _width(documents.parts[name], columns)) for name, columns in found.items()})
+            return PartColumns.of(
+                {name: (columns, _width(documents.parts[name], columns)) for name, columns in found.items()}
+            )
 
 
 def _width(part: RowsOfKind, columns: Vocabulary) -> int:
@@ -164,7 +173,9 @@ def _width(part: RowsOfKind, columns: Vocabulary) -> int:
             return len(columns.keys)
 
 
-def _rows_of(documents: TextRows | PartRows, columns: Vocabulary, report: TextCheckpoint, reader: TextReader) -> Iterator[SparseRows]:
+def _rows_of(
+    documents: TextRows | PartRows, columns: Vocabulary, report: TextCheckpoint, reader: TextReader
+) -> Iterator[SparseRows]:
     """The rows of the documents, a span after the other."""
     if isinstance(documents, TextRows):
         assert isinstance(columns, TextTerms)
@@ -188,8 +199,15 @@ def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[s
     clauses = [f"the texts have few spaces: {SPACES}"] if unspaced(texts) else []
     if not n_empty:
         return clauses
-    rule = f"a term must occur in {options.min_documents} documents (text.min_documents)" if options.min_documents > 1 else "they have no word"
-    return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}", *clauses]
+    rule = (
+        f"a term must occur in {options.min_documents} documents (text.min_documents)"
+        if options.min_documents > 1
+        else "they have no word"
+    )
+    return [
+        f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}",
+        *clauses,
+    ]
 
 
 @translate_os_errors("write", "the rows of a training")

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,11 @@ from safetensors.numpy import save_file
 
 from core.one_vs_rest import own_scores
 from core.problem.result import Status
-from workers.contract import File
-from workers.errors import StoreUnavailable
-from workers.repositories.datasets import Documents
-from workers.store import Store
-from workers.store.os_errors import translate_os_errors
+from storage.errors import StoreUnavailable
+from storage.records import File
+from storage.repositories.datasets import Documents
+from storage.store import Store, staging_folder
+from storage.store.local_files import translate_os_errors
 from workers.worker.heartbeat import trace_row
 
 if TYPE_CHECKING:
@@ -36,33 +35,41 @@ def usable(training: "Training") -> bool:
 
 @translate_os_errors("write", "the results of a training")
 def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:
-    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``, and ``held_out`` of a calibrated training
-    that left labels out. Raises StoreUnavailable."""
-    folder = store.staging()
-    try:
+    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``, and
+    ``held_out`` of a calibrated training that left labels out. Raises StoreUnavailable."""
+    with staging_folder(store) as folder:
         arrays, meta = training.model.to_arrays()
         _write_model(folder / "model.safetensors", arrays)
         (folder / "model.json").write_text(json.dumps(meta | {"facts": training.model.facts()}))
         (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
         _write_labels(folder / "labels.ndjson", training, documents)
-        names = {"model": "model.safetensors", "model_meta": "model.json", "trace": "trace.json", "labels": "labels.ndjson"}
+        names = {
+            "model": "model.safetensors",
+            "model_meta": "model.json",
+            "trace": "trace.json",
+            "labels": "labels.ndjson",
+        }
         left_out = _left_out(training, documents)
         if left_out is not None:
             _write_model(folder / "held_out.safetensors", left_out)
             names["held_out"] = "held_out.safetensors"
         return {kind: store.upload(f"{prefix}/{name}", folder / name) for kind, name in names.items()}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _left_out(training: "Training", documents: Documents) -> dict[str, NDArray[Any]] | None:
-    """Positions of the labels that cross-validation left out, and the probabilities of the classes without them; None if there are none."""
+    """Positions of the labels that cross-validation left out, and the probabilities of the classes without them;
+
+    None if there are none.
+    """
     if training.held_out is None or training.model.calibration is None:
         return None
     known = np.isfinite(training.held_out).all(axis=1)
     probabilities = training.model.probabilities(training.held_out[known])
     assert probabilities is not None
-    return {"positions": np.flatnonzero(documents.class_indices >= 0)[known], "probabilities": probabilities.astype(np.float32)}
+    return {
+        "positions": np.flatnonzero(documents.class_indices >= 0)[known],
+        "probabilities": probabilities.astype(np.float32),
+    }
 
 
 def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -75,7 +82,8 @@ def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 def _write_labels(path: Path, training: "Training", documents: Documents) -> None:
     """Write a line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``.
 
-    ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given label, or null.
+    ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given
+    label, or null.
     """
     positions, scores = training.unlabeled, training.scores
     places = training.model.labels_of(scores, training.probabilities)
@@ -87,11 +95,20 @@ def _write_labels(path: Path, training: "Training", documents: Documents) -> Non
             part = slice(start, start + _ROWS)
             chosen = places[part]
             best = own_scores(scores[part], chosen)
-            sure = None if training.probabilities is None else training.probabilities[part][range(len(chosen)), chosen].tolist()
+            sure = (
+                None
+                if training.probabilities is None
+                else training.probabilities[part][range(len(chosen)), chosen].tolist()
+            )
             for row, (position, place) in enumerate(zip(positions[part].tolist(), chosen.tolist(), strict=True)):
                 for _ in range(position - passed):
                     next(ids)
                 passed = position + 1
                 label = documents.classes[place]
-                line = {"id": next(ids), "label": label, "score": float(best[row]), "probability": sure[row] if sure else None}
+                line = {
+                    "id": next(ids),
+                    "label": label,
+                    "score": float(best[row]),
+                    "probability": sure[row] if sure else None,
+                }
                 file.write(encode(line) + b"\n")

@@ -1,4 +1,6 @@
-"""The worker of RQ, changed so that it outlasts its Redis, hands its job back when it is told to stop, and runs one function alone."""
+"""The worker of RQ, changed so that it outlasts its Redis, hands its job back when it is told to stop, and runs one
+function alone.
+"""
 
 import logging
 import os
@@ -19,12 +21,12 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 from rq.utils import import_attribute
 
-from workers.contract import Death
-from workers.names import is_id
-from workers.process import die_with_parent, set_process_name
-from workers.queue.ordered_queue import OrderedQueue
-from workers.queue.queue import TASK
-from workers.store.forks import check_fork
+from storage.names import is_id
+from storage.process.system import die_with_parent, set_process_name
+from storage.queue.ordered_queue import OrderedQueue
+from storage.queue.queue import TASK
+from storage.records import Death
+from storage.store.forks import check_fork
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
@@ -42,7 +44,8 @@ class ForeignMessage(Exception):
 class Message(Job):
     """A message of the queue, which names the task to run. RQ would import and call whatever function a message names.
 
-    So who can write to Redis could run any function here. A message may name one task alone, and neither callbacks nor webhooks.
+    So who can write to Redis could run any function here. A message may name one task alone, and neither callbacks nor
+    webhooks.
     """
 
     success_callback = failure_callback = stopped_callback = None
@@ -51,7 +54,9 @@ class Message(Job):
     def func(self) -> Callable[[str], str]:
         """The task; raises ForeignMessage if the message names another function, or an object that has it."""
         if self.func_name != TASK or self.instance is not None or self.kwargs or not _is_job_id(self.args):
-            raise ForeignMessage(f"the message {self.id!r} does not name the task {TASK} with the id of a job, so it is not run")
+            raise ForeignMessage(
+                f"the message {self.id!r} does not name the task {TASK} with the id of a job, so it is not run"
+            )
         task: Callable[[str], str] = import_attribute(TASK)
         return task
 
@@ -66,7 +71,15 @@ class RQWorker(rq.Worker):
     stopping = False
     """whether the worker was told to stop"""
 
-    def __init__(self, queue: OrderedQueue, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str, Death], None]) -> None:
+    def __init__(
+        self,
+        queue: OrderedQueue,
+        name: str,
+        redis: Redis,
+        *,
+        drain_seconds: float,
+        killed: Callable[[str, Death], None],
+    ) -> None:
         super().__init__(
             [queue],
             name=name,
@@ -77,20 +90,23 @@ class RQWorker(rq.Worker):
             worker_ttl=_TTL_SECONDS,
             job_monitoring_interval=_MONITORING_SECONDS,
             maintenance_interval=_MAINTENANCE_SECONDS,
-            work_horse_killed_handler=lambda job, pid, status, usage: killed(job.args[0], _death(status, usage)) if _is_job_id(job.args) else None,
+            work_horse_killed_handler=lambda job, pid, status, usage: (
+                killed(job.args[0], _death(status, usage)) if _is_job_id(job.args) else None
+            ),
         )
         self._drain_seconds = drain_seconds
         self._own_pid = os.getpid()
 
-    def run(self, told: threading.Event) -> bool:
-        """Work until told to stop, then true; false if Redis was lost. Then this worker cannot be used again, and a new one is needed.
+    def run(self, stop: threading.Event) -> bool:
+        """Work until told to stop, then true; false if Redis was lost. Then this worker cannot be used again, and a new
+        one is needed.
 
-        ``told``: whether a signal that came before has told it to stop.
+        ``stop`` is set by a signal that came before.
 
         Raises UsedBeforeFork where the children could not use the store.
         """
         check_fork()
-        self._told = told
+        self._stop_requested_before = stop
         try:
             self.work(logging_level=logging.getLevelName(logging.getLogger("rq.worker").level))
         except (RedisError, OSError, ValueError) as error:
@@ -100,7 +116,7 @@ class RQWorker(rq.Worker):
     def _install_signal_handlers(self) -> None:
         super()._install_signal_handlers()  # type: ignore[no-untyped-call]
         # what came until this moment was heard by others
-        if self._told.is_set():
+        if self._stop_requested_before.is_set():
             self.stopping = self._stop_requested = True
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
@@ -122,13 +138,19 @@ class RQWorker(rq.Worker):
     def handle_warm_shutdown_request(self) -> None:
         """Give the running job its drain time, then ask it to be handed back, then kill it."""
         _log.info("told to stop", worker=self.name, drain_seconds=self._drain_seconds)
-        for seconds, what in ((self._drain_seconds, signal.SIGTERM), (self._drain_seconds + KILL_AFTER_SECONDS, signal.SIGKILL)):
+        for seconds, what in (
+            (self._drain_seconds, signal.SIGTERM),
+            (self._drain_seconds + KILL_AFTER_SECONDS, signal.SIGKILL),
+        ):
             timer = threading.Timer(seconds, self._signal_child, (what,))
             timer.daemon = True
             timer.start()
 
     def set_shutdown_requested_date(self) -> None:
-        """Do nothing: RQ would write to Redis here, in a signal handler, which must not fail when Redis does not answer."""
+        """Do nothing:
+
+        RQ would write to Redis here, in a signal handler, which must not fail when Redis does not answer.
+        """
 
     def maintain_heartbeats(self, job: Job) -> None:
         """Renew the records of RQ about a running job; nothing depends on them, so without Redis go on."""
@@ -149,7 +171,12 @@ class RQWorker(rq.Worker):
 
 
 def _is_job_id(arguments: object) -> bool:
-    return isinstance(arguments, list | tuple) and len(arguments) == 1 and isinstance(arguments[0], str) and is_id("job", arguments[0])
+    return (
+        isinstance(arguments, list | tuple)
+        and len(arguments) == 1
+        and isinstance(arguments[0], str)
+        and is_id("job", arguments[0])
+    )
 
 
 def _death(status: int, usage: resource.struct_rusage | None) -> Death:

@@ -11,24 +11,23 @@ from functools import partial
 import structlog
 
 from core.errors import HalfmoonError
+from storage.errors import RedisStateUnavailable, Unavailable
+from storage.process.logs import configure_logging
+from storage.process.settings import Settings
+from storage.process.tracing import load, wanted
+from storage.queue.connect import connect, redis_error_text
+from storage.queue.ordered_queue import OrderedQueue
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import Death
+from storage.repositories.jobs import Jobs
+from storage.store import Store, open_store
+from storage.store.admission import admit
+from storage.upkeep.binding import Binding
 from workers.cluster.address import ClusterAddress
-from workers.contract import Death
 from workers.encoders.catalogue import Encoders
-from workers.errors import RedisStateUnavailable, Unavailable
-from workers.logs import configure_logging
-from workers.queue.connect import connect, redis_error_text
-from workers.queue.ordered_queue import OrderedQueue
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
-from workers.settings import Settings
-from workers.store import Store, open_store
-from workers.store.admission import admit
-from workers.tracing import load, wanted
-from workers.upkeep.binding import Binding
+from workers.worker.container import memory_limit, usable_processors
 from workers.worker.context import WorkerContext
-from workers.worker.memory_limit import memory_limit
-from workers.worker.processors import usable_processors
 from workers.worker.rq_worker import RQWorker
 from workers.worker.store_process import run_in_store_process
 from workers.worker.tasks import worker_context
@@ -41,8 +40,8 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None = None) -> int:
     """Work until SIGTERM or SIGINT, and return the exit code. Redis may be away at the start and later.
 
-    ``warmed``: the kernels are loaded already. ``replaces``: process id of a worker of this machine that has died; its job is enqueued again.
-    Raises CannotStart when the kernels cannot be compiled, or the store must not be used.
+    ``warmed``: the kernels are loaded already. ``replaces``: process id of a worker of this machine that has died; its
+    job is enqueued again. Raises CannotStart when the kernels cannot be compiled, or the store must not be used.
     """
     configure_logging(settings.log_format, settings.log_level)
     name = worker_name(os.getpid(), secrets.token_hex(4))
@@ -56,7 +55,10 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
         return 0
     if not warmed:
         with _WorkerHeartbeat(settings, name, starting=True):
-            _warm_up()
+            # Numba takes a second to load; the children, which are forked, share the kernels
+            from workers.worker.warm_up import warm_up
+
+            warm_up()
     with _WorkerHeartbeat(settings, name):
         if replaces is not None:
             with suppress(Unavailable):  # a gateway enqueues the jobs when their leases have run out
@@ -73,7 +75,10 @@ def worker_name(process: int, suffix: str) -> str:
 
 
 def _work(settings: Settings, context: WorkerContext, stop: threading.Event) -> None:
-    """Run one worker of RQ after the other: one that has lost Redis cannot be used again. The delay between two doubles (back-off)."""
+    """Run one worker of RQ after the other: one that has lost Redis cannot be used again.
+
+    The delay between two doubles (back-off).
+    """
     backoff = _FIRST_BACKOFF_SECONDS
     while not stop.is_set():
         _stop_on_signals(stop)
@@ -83,7 +88,13 @@ def _work(settings: Settings, context: WorkerContext, stop: threading.Event) -> 
             # RQ refuses the name of a worker that it has not seen exit
             name = f"{context.worker}.{secrets.token_hex(2)}"
             queue = OrderedQueue(settings.queue, redis, settings.job_sizes)
-            rq_worker = RQWorker(queue, name, redis, drain_seconds=settings.drain_seconds, killed=partial(_recover_in_store_process, context))
+            rq_worker = RQWorker(
+                queue,
+                name,
+                redis,
+                drain_seconds=settings.drain_seconds,
+                killed=partial(_recover_in_store_process, context),
+            )
         except Exception as error:
             _log.warning("Redis does not answer", error=redis_error_text(error), retry_in=backoff)
         else:
@@ -177,17 +188,11 @@ def _context(settings: Settings, name: str) -> WorkerContext:
     )
 
 
-def _warm_up() -> None:
-    """Load and compile the kernels once; the children, which are forked, share them."""
-    from workers.worker.warm_up import warm_up
-
-    warm_up()
-
-
 class _WorkerHeartbeat:
     """Heartbeat of this worker in Redis; a context manager.
 
-    Its connection is its own: at a fork the thread may hold the lock of its connections, for which the child would wait for ever.
+    Its connection is its own: at a fork the thread may hold the lock of its connections, for which the child would wait
+    for ever.
     """
 
     def __init__(self, settings: Settings, name: str, *, starting: bool = False) -> None:
@@ -212,5 +217,7 @@ class _WorkerHeartbeat:
     def _run(self) -> None:
         while not self._done.is_set():
             with suppress(RedisStateUnavailable):
-                self._redis_state.record_heartbeat(self._name, self._seconds, starting=self._starting, sizes=self._sizes)
+                self._redis_state.record_heartbeat(
+                    self._name, self._seconds, starting=self._starting, sizes=self._sizes
+                )
             self._done.wait(self._seconds / 4)

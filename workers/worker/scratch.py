@@ -9,18 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from workers.store.os_errors import translate_os_errors
+from storage.store.local_files import translate_os_errors
 
 
 class ScratchFiles:
-    """A core.documents.space.Space whose arrays lie in files of a folder. The files have no names: they end with their arrays, or their process."""
+    """A core.documents.space.Space whose arrays lie in files of a folder.
+
+    The files have no names: they end with their arrays, or their process.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @translate_os_errors("write", "the rows of a training")
     def zeros(self, count: int, dtype: DTypeLike) -> NDArray[Any]:
-        """See Space; raises StoreFull where the disk has no room, before anything is written: a page without a block would kill the process."""
+        """See Space; raises StoreFull where the disk has no room, before anything is written: a page without a block
+        would kill the process.
+        """
         size = count * np.dtype(dtype).itemsize
         if not size:
             return np.zeros(count, dtype)

@@ -1,8 +1,9 @@
 """The store process of a worker: a process of its own that uses the store for it, since the worker itself never may.
 
-The client of a bucket has threads. A process that was forked after them is without, and its first call of the store would wait for ever
-(``workers.store.forks``). What a thread of the worker uses, such as the heartbeat's connection to Redis, must not be used by the work either:
-the thread may hold a lock of it at the fork, which nobody opens in the child.
+The client of a bucket has threads. A process that was forked after them is without, and its first call of the store
+would wait for ever (``storage.store.forks``). What a thread of the worker uses, such as the heartbeat's connection to
+Redis, must not be used by the work either: the thread may hold a lock of it at the fork, which nobody opens in the
+child.
 """
 
 import multiprocessing
@@ -10,13 +11,14 @@ import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from workers.errors import CannotStart, Unavailable
-from workers.process import die_with_parent
-from workers.store.forks import check_fork
+from storage.errors import CannotStart, Unavailable
+from storage.process.system import die_with_parent
+from storage.store.forks import check_fork
 
 
 def run_in_store_process(work: Callable[[], None]) -> None:
-    """Do the work in a child process; raises CannotStart and Unavailable as the work does, and Unavailable if the child ends without a word.
+    """Do the work in a child process; raises CannotStart and Unavailable as the work does, and Unavailable if the child
+    ends without a word.
 
     Raises UsedBeforeFork where the child could not use the store.
     """

@@ -1,15 +1,19 @@
-"""The tasks that a message of the queue may name. A task takes the id of a job and returns it; everything else is in the store."""
+"""The tasks that a message of the queue may name.
+
+A task takes the id of a job and returns it; everything else is in the store.
+"""
 
 import signal
 import threading
 from contextvars import ContextVar
 
-from workers.tracing import tracing
+from storage.process.tracing import tracing
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
 worker_context: ContextVar[WorkerContext] = ContextVar("working")
-"""Context of this process, set by ``workers.worker.run`` before the first job: RQ calls tasks by name, and passes ids only."""
+"""Context of this process, set by ``workers.worker.run`` before the first job: RQ calls tasks by name, and passes ids
+only."""
 
 
 def train(job_id: str) -> str:

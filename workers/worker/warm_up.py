@@ -1,7 +1,9 @@
-"""Warm-up: compiles all kernels that training runs into Numba's cache, or loads them from it, so that no job waits for the compiler.
+"""Warm-up: compiles all kernels that training runs into Numba's cache, or loads them from it, so that no job waits for
+the compiler.
 
-Numba compiles one function at a time in a process. So two processes share the algorithms: this one takes them from the beginning of the list, a
-helper from its end, until they meet. Then this process loads from the cache what the helper has compiled.
+Numba compiles one function at a time in a process. So two processes share the algorithms: this one takes them from the
+beginning of the list, a helper from its end, until they meet. Then this process loads from the cache what the helper
+has compiled.
 """
 
 import multiprocessing
@@ -12,21 +14,26 @@ from collections.abc import Generator, Iterator
 
 from core.warm_up import WARMED
 from core.warm_up import warming as warming_of
-from workers.errors import CannotStart
-from workers.process import die_with_parent
+from storage.errors import CannotStart
+from storage.process.system import die_with_parent
 
 _POLL_SECONDS = 0.05
 
 
 def warming() -> Iterator[None]:
-    """The warm-up in steps, between which the caller may do something else. Raises CannotStart when the kernels cannot be compiled."""
+    """The warm-up in steps, between which the caller may do something else.
+
+    Raises CannotStart when the kernels cannot be compiled.
+    """
     names = list(WARMED)
     try:
         if len(os.sched_getaffinity(0)) > 1:
             names = yield from _share(names)
         yield from warming_of(names)
     except Exception as error:  # whatever Numba finds wrong with its cache or the processor
-        raise CannotStart(f"the kernels cannot be compiled: {error}; NUMBA_CACHE_DIR must be a folder that can be written") from error
+        raise CannotStart(
+            f"the kernels cannot be compiled: {error}; NUMBA_CACHE_DIR must be a folder that can be written"
+        ) from error
 
 
 def warm_up() -> None:
@@ -36,12 +43,15 @@ def warm_up() -> None:
 
 
 def _share(names: list[str]) -> Generator[None, None, list[str]]:
-    """Warm up for these algorithms beside a helper; returns those that the helper has taken, which are in the cache now.
+    """Warm up for these algorithms beside a helper; returns those that the helper has taken, which are in the cache
+    now.
 
     The helper reports no failure: this process meets the same one when it loads what the helper should have compiled.
     """
     claims, own = _Claims(len(names)), 0
-    helper = multiprocessing.get_context("fork").Process(target=_help, args=(names[::-1], claims, os.getpid()), name="warm-up")
+    helper = multiprocessing.get_context("fork").Process(
+        target=_help, args=(names[::-1], claims, os.getpid()), name="warm-up"
+    )
     helper.start()
     try:
         while claims.take():

@@ -16,12 +16,12 @@ from cryptography.x509.oid import NameOID
 from distributed import LocalCluster
 
 from app.cli.commands import main
+from storage.errors import CannotStart, ClusterUnavailable
+from storage.process.settings import Settings
 from tests.waiting import SOON
 from workers.cluster.address import NO_TLS, ClusterAddress, TlsFiles, check_address
 from workers.cluster.engine import connected
 from workers.cluster.local import CONFIG, local_cluster
-from workers.errors import CannotStart, ClusterUnavailable
-from workers.settings import Settings
 
 
 def certificates(folder: Path) -> TlsFiles:
@@ -86,7 +86,13 @@ def test_addresses_of_this_machine_and_those_with_certificates_are_accepted(file
 def test_settings_name_the_cluster(files: TlsFiles) -> None:
     assert ClusterAddress.of(Settings()) is None
     named = ClusterAddress.of(
-        Settings(cluster="tls://a:1", cluster_ca=files.ca, cluster_cert=files.cert, cluster_key=files.key, store_url="s3://b/c")
+        Settings(
+            cluster="tls://a:1",
+            cluster_ca=files.ca,
+            cluster_cert=files.cert,
+            cluster_key=files.key,
+            store_url="s3://b/c",
+        )
     )
     assert named == ClusterAddress("tls://a:1", files, "s3://b/c")
     with pytest.raises(CannotStart, match="HALFMOON_CLUSTER names none"):
@@ -99,12 +105,18 @@ def test_a_cluster_does_not_listen_to_others_without_certificates(capsys: pytest
 
 
 def test_nobody_gets_anything_without_the_certificate(guarded: LocalCluster, files: TlsFiles, tmp_path: Path) -> None:
-    """Frames at random, real ones of the protocol, TLS without and with another certificate: at the scheduler's port and at the worker's."""
+    """Frames at random, real ones of the protocol, TLS without and with another certificate: at the scheduler's port
+    and at the worker's.
+    """
     rng, stranger = random.Random(7), certificates(tmp_path / "stranger")
     scheduler, worker = guarded.scheduler_address, next(iter(guarded.workers.values())).address
     frames = [rng.randbytes(rng.randrange(1, 4000)) for _ in range(20)]
     # the lengths of two frames, and a message of the handshake, as a client begins
-    frames += [(2).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little") * 2, b"\x01\x00\x00\x00\x00\x00\x00\x00" * 3, b"GET / HTTP/1.1\r\n\r\n"]
+    frames += [
+        (2).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little") * 2,
+        b"\x01\x00\x00\x00\x00\x00\x00\x00" * 3,
+        b"GET / HTTP/1.1\r\n\r\n",
+    ]
     for address in (scheduler, worker):
         host, port = address.removeprefix("tls://").rsplit(":", 1)
         for frame in frames:

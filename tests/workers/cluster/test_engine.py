@@ -20,6 +20,8 @@ from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.problem.result import Status
 from core.train import TrainingContext, TrainingTask, train
+from storage.errors import ClusterUnavailable, StoreUnavailable
+from storage.store import open_store
 from tests.core.digests import dense, digest
 from tests.core.problems import normal, random_rows
 from tests.waiting import SOON, until
@@ -29,8 +31,6 @@ from workers.cluster.address import NO_TLS
 from workers.cluster.engine import _KEPT_PASSES, ClusterAnswers, ClusterEngine, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.cluster.tasks import FewRows, packed, received
-from workers.errors import ClusterUnavailable, StoreUnavailable
-from workers.store import open_store
 from workers.worker.scratch import ScratchFiles
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -63,11 +63,19 @@ def n_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, c
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("make", [sparse, lambda: dense(2, 60)], ids=["sparse", "dense"])
-def test_answers_have_the_bits_of_memory(client: Client, tmp_path: Path, n_workers: int, make: Callable[[], SparseRows]) -> None:
+def test_answers_have_the_bits_of_memory(
+    client: Client, tmp_path: Path, n_workers: int, make: Callable[[], SparseRows]
+) -> None:
     rows = compact(make(), np.arange(make().n_rows)[::-1], lambda: None).rows
     rng, n_rows, length = np.random.default_rng(0), rows.n_rows, rows.n_features + 1
-    vectors, weights = [normal(rng, length) for _ in range(3)], [rng.random(n_rows) * (rng.random(n_rows) < 0.7) for _ in range(3)]
-    skipped, labels = (rng.random(n_rows) < 0.4).astype(float), np.sign(normal(rng, n_rows)) * (rng.random(n_rows) < 0.5)
+    vectors, weights = (
+        [normal(rng, length) for _ in range(3)],
+        [rng.random(n_rows) * (rng.random(n_rows) < 0.7) for _ in range(3)],
+    )
+    skipped, labels = (
+        (rng.random(n_rows) < 0.4).astype(float),
+        np.sign(normal(rng, n_rows)) * (rng.random(n_rows) < 0.5),
+    )
 
     def asked(answers: Any) -> list[bytes]:
         found = []
@@ -150,8 +158,10 @@ def held(*_: object) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_training_is_cancelled_while_workers_are_busy(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workers.cluster.engine.answer", held)
+def test_a_training_is_cancelled_while_workers_are_busy(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.cluster.tasks.product", held)
     asked: list[object] = []
 
     def observer(point: object) -> bool:
@@ -159,7 +169,9 @@ def test_a_training_is_cancelled_while_workers_are_busy(client: Client, tmp_path
         return len(asked) > 3
 
     try:
-        training = train(task_of(sparse(), "svm"), TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path)))
+        training = train(
+            task_of(sparse(), "svm"), TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path))
+        )
     finally:
         ANSWERED.set()
     # had it waited for an answer, which is none, that would have been an error
@@ -171,7 +183,11 @@ def test_a_training_is_cancelled_while_workers_are_busy(client: Client, tmp_path
 def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
     """What was asked of a worker by name, when nobody worked, is asked of whoever comes."""
     task, came = task_of(sparse(), "svm"), list[int]()
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, processes=False) as own, connected(own.scheduler_address, NO_TLS) as client:
+    with (
+        dask.config.set(CONFIG),
+        local_cluster("127.0.0.1", 0, 1, processes=False) as own,
+        connected(own.scheduler_address, NO_TLS) as client,
+    ):
 
         def observer(point: Any) -> bool:
             if point.iteration > 0 and not came:
@@ -228,7 +244,11 @@ def test_shards_do_not_count_as_memory_of_their_worker(client: Client, tmp_path:
 @pytest.mark.usefixtures("small_parts")
 def test_a_scheduler_that_ends_is_told(tmp_path: Path) -> None:
     rows = sparse()
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, processes=False) as own, connected(own.scheduler_address, NO_TLS) as client:
+    with (
+        dask.config.set(CONFIG),
+        local_cluster("127.0.0.1", 0, 1, processes=False) as own,
+        connected(own.scheduler_address, NO_TLS) as client,
+    ):
         engine = engine_of(client, tmp_path)
         answers = engine.over(rows, 1, lambda: None)
         answers.product(Product(np.ones(31), np.ones(120), np.zeros(120)))
@@ -244,6 +264,8 @@ def test_a_scheduler_that_ends_is_told(tmp_path: Path) -> None:
 def test_a_worker_that_reads_another_store_says_so(client: Client, tmp_path: Path) -> None:
     stored = ClusterStore(open_store(f"file://{tmp_path}/store"), f"file://{tmp_path}/other", "jobs/x")
     answers = ClusterEngine(client, ScratchFiles(tmp_path), stored).over(sparse(), 1, lambda: None)
-    with pytest.raises(StoreUnavailable, match=f"{tmp_path}/other has no jobs/x/shards/.* it must reach the store of the service"):
+    with pytest.raises(
+        StoreUnavailable, match=f"{tmp_path}/other has no jobs/x/shards/.* it must reach the store of the service"
+    ):
         answers.product(Product(np.ones(31), np.ones(120), np.zeros(120)))
     answers.close()

@@ -7,21 +7,23 @@ import dask
 import pytest
 from distributed import LocalCluster
 
-from tests.workers.conftest import submit
+from storage.errors import ClusterUnavailable
+from storage.records import JobState
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import submit
 from workers.cluster.address import NO_TLS, ClusterAddress
 from workers.cluster.engine import ClusterAnswers
 from workers.cluster.local import CONFIG, local_cluster
-from workers.contract import JobState
-from workers.errors import ClusterUnavailable
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_job_is_shared_and_leaves_nothing_behind(context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_job_is_shared_and_leaves_nothing_behind(
+    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path
+) -> None:
     address = ClusterAddress(cluster.scheduler_address, NO_TLS, f"file://{tmp_path}/store")
     id = submit(store)
     Attempts(context._replace(engine="cluster", cluster=address)).run(id)
@@ -48,7 +50,9 @@ def test_a_job_whose_scheduler_ends_is_run_again_and_published_once(
 
         monkeypatch.setattr(ClusterAnswers, "_ask", ended)
         with pytest.raises(ClusterUnavailable):
-            Attempts(context._replace(engine="cluster", cluster=ClusterAddress(own.scheduler_address, NO_TLS, url))).run(id)
+            Attempts(
+                context._replace(engine="cluster", cluster=ClusterAddress(own.scheduler_address, NO_TLS, url))
+            ).run(id)
     assert not Jobs(store).has_outcome(id)
     assert store.children(f"jobs/{id}/attempts/1/shards") == []
     context.reconciler().retry_now(id, 1)

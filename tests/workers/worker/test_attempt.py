@@ -1,4 +1,6 @@
-"""One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be superseded."""
+"""One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be
+superseded.
+"""
 
 import json
 import threading
@@ -16,17 +18,17 @@ from core.documents.drawn import Draw
 from core.errors import InvalidDocuments
 from core.models.linear import LinearModel
 from core.problem.result import Status
-from core.progress import Observer, TracePoint
+from core.progress import Observer, Phase, TracePoint
 from core.train import Training, TrainingContext, TrainingTask
+from storage.errors import StoreUnavailable
+from storage.records import JobState, Outcome, Publication
+from storage.repositories.datasets import Batch, Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import make_dataset, rows, sparse, submit, two_clouds
 from tests.waiting import SOON, until
-from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
-from workers.contract import JobState, Outcome, Publication
-from workers.errors import StoreUnavailable
-from workers.repositories.datasets import Batch, Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -47,7 +49,9 @@ def test_a_model_is_trained_published_and_predicts(store: Store, context: Worker
     unlabeled = np.flatnonzero(documents.class_indices < 0)
     assert [line["id"] for line in labels] == [f"d{position}" for position in unlabeled]
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
-    assert np.allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-5)
+    assert np.allclose(
+        [line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-5
+    )
     assert all(line["probability"] is None for line in labels)
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])
@@ -72,13 +76,17 @@ def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store
 
 def test_more_classes_and_integers(store: Store, context: WorkerContext) -> None:
     documents = rows(*[{place % 3: 1.0} for place in range(12)])
-    dataset = make_dataset(store, [Batch(documents, [(30, 10, 20)[place % 3] if place < 6 else None for place in range(12)])])
+    dataset = make_dataset(
+        store, [Batch(documents, [(30, 10, 20)[place % 3] if place < 6 else None for place in range(12)])]
+    )
     id = submit(store, dataset=dataset.id)
     Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     lines = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
-    assert [(line["id"], line["label"]) for line in lines] == [(str(place), (30, 10, 20)[place % 3]) for place in range(6, 12)]
+    assert [(line["id"], line["label"]) for line in lines] == [
+        (str(place), (30, 10, 20)[place % 3]) for place in range(6, 12)
+    ]
     assert all(line["score"] > 0 for line in lines)
 
 
@@ -96,7 +104,9 @@ def test_progress_is_told_while_it_runs(store: Store, context: WorkerContext, fa
 
 
 @pytest.mark.parametrize("told_by", ["redis", "store"])
-def test_a_cancel_is_heard(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
+def test_a_cancel_is_heard(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str
+) -> None:
     """By either alone: Redis, which is read with every heartbeat, or the store, which is read less often."""
     fake.append(work_until_stopped)
     id = submit(store)
@@ -111,7 +121,9 @@ def test_a_cancel_is_heard(store: Store, context: WorkerContext, fake: list[Fake
     assert Models(store).names() == ([], None)
 
 
-def test_a_cancel_is_heard_without_redis(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_is_heard_without_redis(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(context).run(id))
@@ -137,10 +149,14 @@ def test_a_cancel_is_heard_without_redis(store: Store, context: WorkerContext, f
     Jobs(store).cancel(id)
     thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.CANCELLED
-    assert np.median(np.diff(consulted[1:])) <= 4, "the store is asked at every second beat or third, not at every tenth as while Redis answers"
+    assert np.median(np.diff(consulted[1:])) <= 4, (
+        "the store is asked at every second beat or third, not at every tenth as while Redis answers"
+    )
 
 
-def test_what_ends_before_it_hears_the_cancel_has_succeeded(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
+def test_what_ends_before_it_hears_the_cancel_has_succeeded(
+    store: Store, context: WorkerContext, fake: list[Faked]
+) -> None:
     id = submit(store)
 
     def train(observer: Observer) -> Training:
@@ -202,7 +218,9 @@ def test_input_that_cannot_be_trained_on(
         (InvalidDocuments("bad"), "invalid-documents", "bad"),
     ],
 )
-def test_what_training_raises(store: Store, context: WorkerContext, fake: list[Faked], error: Exception, kind: str, detail: str) -> None:
+def test_what_training_raises(
+    store: Store, context: WorkerContext, fake: list[Faked], error: Exception, kind: str, detail: str
+) -> None:
     def train(observer: Observer) -> Training:
         raise error
 
@@ -220,16 +238,20 @@ OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
     "objective": lambda training: replace(training, objective=float("inf")),
     "scores": lambda training: replace(training, scores=np.full_like(training.scores, np.nan)),
     "coefficients": lambda training: replace(
-        training, model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.full((21, 1), np.inf), np.zeros(1))
+        training,
+        model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.full((21, 1), np.inf), np.zeros(1)),
     ),
     "intercept": lambda training: replace(
-        training, model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.array([np.nan]))
+        training,
+        model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.array([np.nan])),
     ),
 }
 
 
 @pytest.mark.parametrize("what", OUT_OF_RANGE)
-def test_numbers_that_ran_out_of_range_are_never_published(store: Store, context: WorkerContext, fake: list[Faked], what: str) -> None:
+def test_numbers_that_ran_out_of_range_are_never_published(
+    store: Store, context: WorkerContext, fake: list[Faked], what: str
+) -> None:
     fake.append(lambda _: OUT_OF_RANGE[what](replace(trained(), range_remedy="raise lambda")))
     id = submit(store)
     Attempts(context).run(id)
@@ -241,7 +263,9 @@ def test_numbers_that_ran_out_of_range_are_never_published(store: Store, context
     assert Models(store).names() == ([], None)
 
 
-def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
+def test_a_store_that_fails_leaves_the_job_to_another_attempt(
+    store: Store, context: WorkerContext, fake: list[Faked]
+) -> None:
     def train(observer: Observer) -> Training:
         raise StoreUnavailable("the disk is full")
 
@@ -267,7 +291,9 @@ def test_a_deleted_dataset_fails_the_job(store: Store, context: WorkerContext) -
     assert outcome.error.type == "/problems/not-found"
 
 
-def test_a_job_that_was_deleted_before_its_claim_is_dropped(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_was_deleted_before_its_claim_is_dropped(
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     id, claim = submit(store), Jobs.claim_attempt
 
     def late(self: Jobs, *given: Any) -> Any:
@@ -280,7 +306,9 @@ def test_a_job_that_was_deleted_before_its_claim_is_dropped(store: Store, contex
     assert store.children("models") == []
 
 
-def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
+def test_progress_and_trace_of_a_cancelled_job_outlast_redis(
+    store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]
+) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(context).run(id))
@@ -295,9 +323,11 @@ def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, conte
     assert [point["iteration"] for point in points] == list(range(1, job.progress.iteration + 1))
 
 
-def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
+def test_progress_and_trace_of_a_failed_job_outlast_redis(
+    store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]
+) -> None:
     def train(observer: Observer) -> Training:
-        observer(TracePoint("mfn", 7, 0.5, 0.5, 0.3, 0.1))
+        observer(TracePoint(Phase("mfn"), 7, 0.5, 0.5, 0.3, 0.1))
         raise MemoryError
 
     fake.append(train)
@@ -335,7 +365,9 @@ def test_training_starts_from_the_model_it_was_told(store: Store, context: Worke
     assert outcome.objective == pytest.approx(first.objective, rel=1e-2)
 
 
-def test_training_is_told_how_labels_were_come_by(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_is_told_how_labels_were_come_by(
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: list[Any] = []
     train = core.train.train
 
@@ -349,7 +381,10 @@ def test_training_is_told_how_labels_were_come_by(store: Store, context: WorkerC
     for dataset in (base, Datasets(store).relabel(base.id, {"d40": "no"}, {"d3": "random"})):
         Attempts(context).run(submit(store, dataset=dataset.id))
     assert given[0] is None
-    assert {position: draw for position, draw in enumerate(given[1].tolist()) if draw} == {3: Draw.RANDOM, 40: Draw.CHOSEN}
+    assert {position: draw for position, draw in enumerate(given[1].tolist()) if draw} == {
+        3: Draw.RANDOM,
+        40: Draw.CHOSEN,
+    }
 
 
 def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, context: WorkerContext) -> None:

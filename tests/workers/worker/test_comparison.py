@@ -1,4 +1,6 @@
-"""A new version that is clearly worse, on labels that neither was told, does not take over; and however it is cut short, it never does."""
+"""A new version that is clearly worse, on labels that neither was told, does not take over; and however it is cut
+short, it never does.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,15 +16,15 @@ from core.errors import InvalidDocuments
 from core.models.linear import LinearModel
 from core.train import Training
 from core.validation.confidence import Confidence
-from tests.workers.conftest import make_dataset, sparse, two_clouds
+from storage.errors import StoreDamaged
+from storage.records import Comparison, HeldOut, Job, JobDraft, JobState, Publish
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from storage.store.folder import FolderStore
+from tests.stores import make_dataset, sparse, two_clouds
 from tests.workers.worker.attempts import Faked, trained
-from workers.contract import Comparison, HeldOut, Job, JobState, Publish
-from workers.errors import StoreDamaged
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
-from workers.store.folder import FolderStore
 from workers.worker.attempt import Attempts
 from workers.worker.comparison import compare
 from workers.worker.context import WorkerContext
@@ -55,7 +57,9 @@ class Loop:
         self.dataset = Datasets(self.store).relabel(self.dataset, labels).id
 
     def submit(self, publish: Publish = "if_better") -> str:
-        job, _ = Jobs(self.store).submit(dataset=self.dataset, model="news", algorithm="auto", options={}, seed=0, publish=publish)
+        job, _ = Jobs(self.store).submit(
+            JobDraft(dataset=self.dataset, model="news", algorithm="auto", publish=publish)
+        )
         return job.request.id
 
     def train(self, training: Training, publish: Publish = "if_better") -> Job:
@@ -78,7 +82,9 @@ def verdict(job: Job) -> Comparison:
 
 def test_the_first_version_takes_over(loop: Loop, store: Store) -> None:
     found = verdict(loop.train(after(RIGHT, truth(12))))
-    assert found == Comparison(takes_over=True, why="the new version takes over without a comparison: the model has no other")
+    assert found == Comparison(
+        takes_over=True, why="the new version takes over without a comparison: the model has no other"
+    )
     assert Models(store).resolve("news").comparison == found
 
 
@@ -90,9 +96,12 @@ def test_a_version_that_is_clearly_worse_does_not_take_over(loop: Loop, store: S
     assert (found.takes_over, found.against, found.labels, found.gained, found.lost) == (False, 1, 18, 0, 12)
     assert found.p_value == pytest.approx(2**-12)
     assert found.why == (
-        "the new version does not take over from version 1: of 18 labels that neither was told, the new version alone is right on 0, version 1 alone "
-        "on 12, which is not chance (p = 0.0002). 6 of these 12 documents are labeled 'no': check that these labels are right; more labels of "
-        'documents like these would help most, and POST /v1/models/news/suggest names some. A job with "publish": "always" takes over in any case'
+        "the new version does not take over from version 1: of 18 labels that neither was told, the new "
+        "version alone is right on 0, version 1 alone "
+        "on 12, which is not chance (p = 0.0002). 6 of these 12 documents are labeled 'no': check that these "
+        "labels are right; more labels of "
+        "documents like these would help most, and POST /v1/models/news/suggest names some. A job with "
+        '"publish": "always" takes over in any case'
     )
     assert job.outcome is not None
     assert job.outcome.warnings[-1] == found.why
@@ -110,7 +119,10 @@ def test_what_it_is_compared_with_is_the_version_that_is_served(loop: Loop, stor
         assert verdict(loop.train(after(RIGHT, -truth(30)))).against == 1
     better = verdict(loop.train(after(RIGHT, truth(30))))
     assert (better.takes_over, better.against, better.gained, better.lost, better.p_value) == (True, 1, 0, 0, 1.0)
-    assert better.why == ("the new version takes over: of 18 labels that neither was told, the new version alone is right on 0, version 1 alone on 0")
+    assert better.why == (
+        "the new version takes over: of 18 labels that neither was told, the new version alone is right on "
+        "0, version 1 alone on 0"
+    )
     assert Models(store).resolve("news").number == 4
     assert verdict(loop.train(after(RIGHT, -truth(30)))).against == 4
 
@@ -157,7 +169,9 @@ def test_without_held_out_scores_there_is_no_comparison(loop: Loop) -> None:
     loop.train(after(RIGHT, truth(12)))
     found = verdict(loop.train(after(RIGHT)))
     assert (found.takes_over, found.against) == (True, None)
-    assert found.why.endswith("its training left no labels out, as auto does and other algorithms with the option probabilities")
+    assert found.why.endswith(
+        "its training left no labels out, as auto does and other algorithms with the option probabilities"
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,11 +181,15 @@ def test_without_held_out_scores_there_is_no_comparison(loop: Loop) -> None:
         (LinearModel(["no", "yes"], 25, RIGHT.features, SIGNS, np.zeros(1)), "features"),
     ],
 )
-def test_versions_of_other_classes_or_features_are_not_compared(loop: Loop, store: Store, other: LinearModel, what: str) -> None:
+def test_versions_of_other_classes_or_features_are_not_compared(
+    loop: Loop, store: Store, other: LinearModel, what: str
+) -> None:
     loop.train(after(other, truth(12)))
     loop.label(30)
     found = verdict(loop.train(after(RIGHT, -truth(30))))
-    assert found.why == f"the new version takes over without a comparison: version 1, which was served, has other {what}"
+    assert (
+        found.why == f"the new version takes over without a comparison: version 1, which was served, has other {what}"
+    )
     assert Models(store).resolve("news").number == 2
 
 
@@ -198,7 +216,9 @@ def test_what_was_deleted_is_not_compared(loop: Loop, store: Store, lose: Callab
     loop.train(after(RIGHT, truth(12)))
     loop.label(30)
     lose(store)
-    assert verdict(loop.train(after(RIGHT, -truth(30)))).why.endswith("or the dataset that it learned from was deleted or cannot be read")
+    assert verdict(loop.train(after(RIGHT, -truth(30)))).why.endswith(
+        "or the dataset that it learned from was deleted or cannot be read"
+    )
 
 
 @pytest.mark.parametrize("error", [StoreDamaged("jobs/x"), InvalidDocuments("too large a value")])
@@ -210,10 +230,14 @@ def test_what_cannot_be_read_is_not_compared(loop: Loop, monkeypatch: pytest.Mon
         raise error
 
     monkeypatch.setattr(Models, "load", load)
-    assert verdict(loop.train(after(RIGHT, -truth(30)))).why.endswith("or the dataset that it learned from was deleted or cannot be read")
+    assert verdict(loop.train(after(RIGHT, -truth(30)))).why.endswith(
+        "or the dataset that it learned from was deleted or cannot be read"
+    )
 
 
-def test_many_labels_are_compared_in_parts_and_up_to_a_bound(loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_labels_are_compared_in_parts_and_up_to_a_bound(
+    loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("workers.worker.comparison._ROWS", 4)
     loop.train(after(RIGHT, truth(12)))
     loop.label(50)
@@ -235,7 +259,9 @@ def test_how_labels_left_out_were_predicted_is_kept_with_the_version(loop: Loop,
 
 
 @pytest.mark.parametrize(("confidence", "kept"), [("none", "none"), ("high", "high"), ("much", None), (None, None)])
-def test_the_confidence_of_the_report_is_kept_with_the_version(loop: Loop, store: Store, confidence: Any, kept: Any) -> None:
+def test_the_confidence_of_the_report_is_kept_with_the_version(
+    loop: Loop, store: Store, confidence: Any, kept: Any
+) -> None:
     loop.train(replace(after(RIGHT), report={"confidence": confidence}))
     assert Models(store).resolve("news").confidence == kept
 

@@ -10,16 +10,16 @@ from core.documents.kinds import PartRows, TextRows
 from core.documents.part_columns import EncoderId, PartColumns
 from core.progress import WHOLE, TracePoint
 from core.watch import Stopped, Watch
-from tests.workers.conftest import make_dataset
+from storage.errors import Conflict
+from storage.records import Dataset, EncoderRef, Job, JobDraft, JobState, Publication
+from storage.repositories.datasets import Batch, Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import make_dataset
 from tests.workers.encoders.tiny import TABLE, static_folder
-from workers.contract import Dataset, EncoderRef, Job, JobState, Publication
 from workers.encoders.catalogue import Encoders
 from workers.encoders.rows import with_encoder
-from workers.errors import Conflict
-from workers.repositories.datasets import Batch, Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.encoding import with_vectors
@@ -35,12 +35,24 @@ def encoders(tmp_path: Path) -> Encoders:
 
 
 def dataset_of(store: Store) -> Dataset:
-    return make_dataset(store, [Batch(TextRows.of(TEXTS), [("sport", "politics")[place % 2] if place < 8 else None for place in range(len(TEXTS))])])
+    return make_dataset(
+        store,
+        [
+            Batch(
+                TextRows.of(TEXTS),
+                [("sport", "politics")[place % 2] if place < 8 else None for place in range(len(TEXTS))],
+            )
+        ],
+    )
 
 
 def job_of(store: Store, dataset: str, encoder: EncoderId) -> str:
     ref = EncoderRef(name=encoder.name, digest=encoder.digest)
-    return Jobs(store).submit(dataset=dataset, model="news", algorithm="auto", options={}, seed=0, text={}, encoder=ref)[0].request.id
+    return (
+        Jobs(store)
+        .submit(JobDraft(dataset=dataset, model="news", algorithm="auto", text={}, encoder=ref))[0]
+        .request.id
+    )
 
 
 def ended(store: Store, context: WorkerContext, id: str) -> Job:
@@ -48,7 +60,9 @@ def ended(store: Store, context: WorkerContext, id: str) -> Job:
     return Jobs(store).get(id)
 
 
-def test_a_model_reads_texts_by_the_encoder_that_it_learned_with(store: Store, context: WorkerContext, encoders: Encoders) -> None:
+def test_a_model_reads_texts_by_the_encoder_that_it_learned_with(
+    store: Store, context: WorkerContext, encoders: Encoders
+) -> None:
     dataset = dataset_of(store)
     job = ended(store, context._replace(encoders=encoders), job_of(store, dataset.id, encoders.id("tiny")))
     assert job.state is JobState.SUCCEEDED, job.outcome
@@ -68,7 +82,9 @@ def test_a_start_from_a_model_with_an_encoder(store: Store, context: WorkerConte
     iterations = []
     ref = EncoderRef(name=id.name, digest=id.digest)
     for start in (None, Publication(name="news", version=1)):
-        job = Jobs(store).submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0, text={}, encoder=ref, start=start)[0]
+        job = Jobs(store).submit(
+            JobDraft(dataset=dataset, model="news", algorithm="svm", text={}, encoder=ref, start=start)
+        )[0]
         done = ended(store, context._replace(encoders=encoders), job.request.id)
         assert done.outcome is not None
         assert done.outcome.progress is not None, done.outcome
@@ -76,7 +92,9 @@ def test_a_start_from_a_model_with_an_encoder(store: Store, context: WorkerConte
     assert iterations[0] > iterations[1] == 0
 
 
-def test_vectors_are_made_once_for_documents(store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_made_once_for_documents(
+    store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset = dataset_of(store)
     ended(store, context._replace(encoders=encoders), job_of(store, dataset.id, encoders.id("tiny")))
     relabeled = Datasets(store).relabel(dataset.id, {"9": "politics"})
@@ -96,7 +114,9 @@ def test_vectors_are_made_once_for_documents(store: Store, context: WorkerContex
     assert store.children(f"datasets/{dataset.id}/encodings")
 
 
-def test_another_encoder_of_the_name_fails_the_job(store: Store, context: WorkerContext, encoders: Encoders, tmp_path: Path) -> None:
+def test_another_encoder_of_the_name_fails_the_job(
+    store: Store, context: WorkerContext, encoders: Encoders, tmp_path: Path
+) -> None:
     id = encoders.id("tiny")
     others = Encoders({"tiny": static_folder(tmp_path / "other", TABLE * 3)})
     job = ended(store, context._replace(encoders=others), job_of(store, dataset_of(store).id, id))
@@ -126,7 +146,9 @@ def test_making_vectors_can_be_stopped_and_leaves_nothing(store: Store, encoders
     watch._reported -= 1  # as if some time had gone by
     with pytest.raises(Stopped):
         with_vectors(store, dataset.id, TextRows.of(TEXTS), id, encoders.load(id), watch, WHOLE)
-    assert (seen[0].phase, 0 < seen[0].fraction < 1) == ("vectors", True)
+    assert (str(seen[0].phase), 0 < seen[0].fraction < 1) == ("vectors", True)
     assert not store.children(f"datasets/{dataset.id}/encodings")
-    made = with_vectors(store, dataset.id, PartRows({"text": TextRows.of(TEXTS)}), id, encoders.load(id), Watch(None), WHOLE)
+    made = with_vectors(
+        store, dataset.id, PartRows({"text": TextRows.of(TEXTS)}), id, encoders.load(id), Watch(None), WHOLE
+    )
     assert list(made.parts) == ["text", "vector.tiny"]

@@ -1,4 +1,6 @@
-"""Engines: memory and mapped give the same bits, the cheapest that memory allows is taken, and mapped needs no more than is said."""
+"""Engines: memory and mapped give the same bits, the cheapest that memory allows is taken, and mapped needs no more
+than is said.
+"""
 
 import errno
 import json
@@ -19,13 +21,13 @@ from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.memory_estimate import RowsSize
 from core.train import TrainingContext, TrainingTask, train
+from storage.errors import JobTooLarge, StoreFull
+from storage.repositories.jobs import Jobs
+from storage.store import Store
 from tests.core.digests import dense, digest
 from tests.core.problems import random_rows
+from tests.stores import submit
 from tests.waiting import HANG
-from tests.workers.conftest import submit
-from workers.errors import JobTooLarge, StoreFull
-from workers.repositories.jobs import Jobs
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.engines import ChosenEngine, EngineChoice
@@ -48,7 +50,9 @@ def sparse() -> SparseRows:
 
 def task_of(rows: SparseRows, algorithm: str) -> TrainingTask:
     classes = np.arange(rows.n_rows) % 3
-    return TrainingTask(rows, np.where(np.arange(rows.n_rows) % 13 == 0, classes, -1), ["a", "b", "c"], algorithm, OPTIONS[algorithm])
+    return TrainingTask(
+        rows, np.where(np.arange(rows.n_rows) % 13 == 0, classes, -1), ["a", "b", "c"], algorithm, OPTIONS[algorithm]
+    )
 
 
 @pytest.mark.parametrize("make", [sparse, lambda: dense(3, 120)], ids=["sparse", "dense"])
@@ -57,7 +61,9 @@ def test_mapped_rows_give_the_bits_of_rows_in_memory(tmp_path: Path, algorithm: 
     task = task_of(make(), algorithm)
     # nothing may stay in the page cache: parts are forgotten as soon as they are read
     mapped = MappedEngine(ScratchFiles(tmp_path), 0)
-    in_memory, from_files = (train(task, TrainingContext(threads=1, engine=engine)) for engine in (MemoryEngine(), mapped))
+    in_memory, from_files = (
+        train(task, TrainingContext(threads=1, engine=engine)) for engine in (MemoryEngine(), mapped)
+    )
     assert digest(from_files) == digest(in_memory)
     assert not list(tmp_path.iterdir()), "files have no names, so that none can be left"
 
@@ -79,7 +85,11 @@ class _Told:
 def test_a_pass_reads_the_next_part_ahead_and_each_row_once(monkeypatch: pytest.MonkeyPatch, full: bool) -> None:
     monkeypatch.setattr("core.engine.parts._PART_NONZEROS", 200)
     monkeypatch.setattr("core.engine.passes._SERIAL", 0)
-    rows = FullRows.of(np.ones((150, 24), np.float32)) if full else random_rows(np.random.default_rng(2), 150, 12, density=0.6)
+    rows = (
+        FullRows.of(np.ones((150, 24), np.float32))
+        if full
+        else random_rows(np.random.default_rng(2), 150, 12, density=0.6)
+    )
     told, n_columns = _Told(), rows.n_features + 1
     passes = Passes(rows, 1, lambda: None, told)
     vector, weights, scores = np.ones(n_columns), np.ones(150), np.zeros(150)
@@ -139,7 +149,9 @@ def test_a_job_with_files_succeeds_and_its_report_says_so(context: WorkerContext
     assert reports["memory"] == reports["mapped"]
 
 
-def test_a_disk_without_room_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_room_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -152,7 +164,9 @@ def test_a_disk_without_room_is_told_before_anything_is_written(tmp_path: Path, 
 def test_a_process_that_memory_does_not_suffice_for_trains_from_files(tmp_path: Path) -> None:
     """In a process whose memory is limited to the estimate: rows in memory do not fit there, mapped ones do."""
     code = "import sys; from tests.workers.worker.scarce import main; main(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=HANG, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=HANG, check=False
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["refused"].startswith("the training would need up to ")

@@ -13,16 +13,16 @@ import structlog.testing
 
 from core.progress import Observer
 from core.train import Training
+from storage.errors import StoreUnavailable
+from storage.records import JobState
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store, open_store
+from tests.stores import make_dataset, no_file_beyond, submit, two_clouds
 from tests.waiting import HANG, SOON, until
-from tests.workers.conftest import make_dataset, no_file_beyond, submit, two_clouds
 from tests.workers.worker.attempts import Faked, in_thread, trained
-from workers.contract import JobState
-from workers.errors import StoreUnavailable
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store, open_store
-from workers.worker import store_retry
+from workers.worker import store_calls
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -47,7 +47,7 @@ class Disk:
         # what is logged would go to a file that may not grow either
         self._full.enter_context(structlog.testing.capture_logs())
         patch = self._full.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(store_retry, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
+        patch.setattr(store_calls, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
         return self
 
     def _wait(self, seconds: float) -> None:
@@ -63,7 +63,9 @@ def submit_many(store: Store) -> str:
 
 
 @pytest.mark.parametrize("room", [0, 250, 1500, 3000])
-def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, context: WorkerContext, fake: list[Faked], room: int) -> None:
+def test_a_job_whose_results_find_no_room_waits_for_it(
+    store: Store, context: WorkerContext, fake: list[Faked], room: int
+) -> None:
     id = submit_many(store)
     with Disk(room) as disk:
         fake.append(disk.train)
@@ -78,7 +80,9 @@ def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, context: Wo
 
 
 @pytest.mark.parametrize("room", [1500, 3000])
-def test_a_job_that_finds_no_room_for_long_fails_and_says_so(store: Store, context: WorkerContext, fake: list[Faked], room: int) -> None:
+def test_a_job_that_finds_no_room_for_long_fails_and_says_so(
+    store: Store, context: WorkerContext, fake: list[Faked], room: int
+) -> None:
     id = submit_many(store)
     with Disk(room) as disk:
         fake.append(disk.train)
@@ -86,12 +90,18 @@ def test_a_job_that_finds_no_room_for_long_fails_and_says_so(store: Store, conte
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
-    assert (outcome.state, outcome.error.type, outcome.error.status) == (JobState.FAILED, "/problems/insufficient-storage", 507)
+    assert (outcome.state, outcome.error.type, outcome.error.status) == (
+        JobState.FAILED,
+        "/problems/insufficient-storage",
+        507,
+    )
     assert "File too large" in outcome.error.detail
     assert list(store.staging().parent.glob("*/*")) == []
 
 
-def test_where_not_even_that_can_be_said_the_job_is_tried_again(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
+def test_where_not_even_that_can_be_said_the_job_is_tried_again(
+    store: Store, context: WorkerContext, fake: list[Faked]
+) -> None:
     id = submit_many(store)
     with Disk(0) as disk:
         fake.append(disk.train)
@@ -116,7 +126,9 @@ def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, context: Wor
         assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
-def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
+def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(
+    store: Store, context: WorkerContext, fake: list[Faked]
+) -> None:
     id = submit_many(store)
     with Disk(3000) as disk:
         fake.append(disk.train)
@@ -129,7 +141,9 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: S
     assert Models(store).names() == ([], None)
 
 
-def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(store: Store, tmp_path: Path, context: WorkerContext) -> None:
+def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(
+    store: Store, tmp_path: Path, context: WorkerContext
+) -> None:
     id = submit(store)
     key = Datasets(store).get(Jobs(store).get(id).request.dataset).files["values"].key
     path = tmp_path / "store" / key

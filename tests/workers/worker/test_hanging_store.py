@@ -4,21 +4,21 @@ import threading
 
 import pytest
 
+from storage.errors import StoreUnavailable
+from storage.queue.leases import Leases
+from storage.queue.redis_state import RedisState
+from storage.records import Attempt, File, JobState
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.store import Store
+from storage.store.folder import FolderStore
+from storage.store.local_files import report_fetched
+from tests.stores import submit
 from tests.waiting import HANG, SOON, until
-from tests.workers.conftest import submit
 from tests.workers.worker.attempts import Faked, in_thread, trained, work_until
-from workers.contract import Attempt, File, JobState
-from workers.errors import StoreUnavailable
-from workers.queue.leases import Leases
-from workers.queue.redis_state import RedisState
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.store import Store
-from workers.store.fetch_progress import report_fetched
-from workers.store.folder import FolderStore
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.store_retry import StoreRetry
+from workers.worker.store_calls import StoreRetry
 
 
 class Hanging:
@@ -165,7 +165,9 @@ def test_a_claim_and_an_outcome_whose_answers_were_lost_are_ours(
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
     assert job.outcome is not None
-    assert all(store.exists(file.key) for file in job.outcome.files.values()), "the winner does not remove its own files"
+    assert all(store.exists(file.key) for file in job.outcome.files.values()), (
+        "the winner does not remove its own files"
+    )
 
 
 def test_the_claim_of_another_is_not_ours(store: Store) -> None:
@@ -195,7 +197,7 @@ def test_calls_that_fail_late_count_as_much_as_delays(monkeypatch: pytest.Monkey
         now[0] += 2.0
         raise StoreUnavailable("no answer")
 
-    monkeypatch.setattr("workers.worker.store_retry.time", Time)
+    monkeypatch.setattr("workers.worker.store_calls.time", Time)
     with pytest.raises(StoreUnavailable):
         StoreRetry(5.0).call(fail, lambda: False)
     assert now[0] < 5.0 + 2.0, "no call begins when the budget is used up"

@@ -1,4 +1,6 @@
-"""Jobs on text and on named features, in this process: their models read new documents as they read those of the training."""
+"""Jobs on text and on named features, in this process: their models read new documents as they read those of the
+training.
+"""
 
 import json
 import time
@@ -14,16 +16,16 @@ from core.documents.vocabulary import Names
 from core.memory_estimate import _Language
 from core.options.text import TextOptions
 from core.problem.result import Status
-from core.progress import TracePoint
+from core.progress import Phase, TracePoint
 from core.watch import Stopped, Watch
+from storage.records import Dataset, Job, JobState, Publication
+from storage.repositories.datasets import Batch, Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import make_dataset, rows, submit
 from tests.waiting import SOON, until
-from tests.workers.conftest import make_dataset, rows, submit
 from tests.workers.worker.attempts import Faked, in_thread, trained
-from workers.contract import Dataset, Job, JobState, Publication
-from workers.repositories.datasets import Batch, Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.engines import ChosenEngine
@@ -38,7 +40,10 @@ N_BYTES = 2**40
 def texts(n: int = 80, seed: int = 0, extra: str = "") -> list[str]:
     """Texts of two topics by turns, in words of their own and of both."""
     generator = np.random.default_rng(seed)
-    return [" ".join([*generator.choice(TOPICS[place % 2], 4), "the", extra, str(generator.choice(["late", "early"]))]) for place in range(n)]
+    return [
+        " ".join([*generator.choice(TOPICS[place % 2], 4), "the", extra, str(generator.choice(["late", "early"]))])
+        for place in range(n)
+    ]
 
 
 def text_dataset(store: Store, labeled: int = 6, **given: Any) -> Dataset:
@@ -50,7 +55,10 @@ def text_dataset(store: Store, labeled: int = 6, **given: Any) -> Dataset:
 def named(documents: list[str]) -> NamedRows:
     """Bags of words."""
     names = sorted({word for document in documents for word in document.split()})
-    bags = [{names.index(word): float(document.split().count(word)) for word in sorted(set(document.split()))} for document in documents]
+    bags = [
+        {names.index(word): float(document.split().count(word)) for word in sorted(set(document.split()))}
+        for document in documents
+    ]
     return NamedRows(rows(*bags, n_features=len(names)), names)
 
 
@@ -58,9 +66,18 @@ def test_a_job_on_texts_with_vectors_reads_both(store: Store, context: WorkerCon
     found, generator = texts(), np.random.default_rng(1)
     sides = np.array([1.0 if place % 2 else -1.0 for place in range(len(found))])
     vectors = np.column_stack([sides, generator.normal(size=(len(found), 2))])
-    parts = PartRows({"text": TextRows.of(found), "vector": rows(*[dict(enumerate(map(float, vector))) for vector in vectors], n_features=3)})
+    parts = PartRows(
+        {
+            "text": TextRows.of(found),
+            "vector": rows(*[dict(enumerate(map(float, vector))) for vector in vectors], n_features=3),
+        }
+    )
     labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
-    job = finished(store, context, submit(store, dataset=make_dataset(store, [Batch(parts, labels)]).id, model="m", algorithm="auto"))
+    job = finished(
+        store,
+        context,
+        submit(store, dataset=make_dataset(store, [Batch(parts, labels)]).id, model="m", algorithm="auto"),
+    )
     model = Models(store).load(Models(store).resolve("m"))
     assert Models(store).resolve("m").kind == "parts"
     assert job.outcome is not None
@@ -86,7 +103,9 @@ def labels_of(store: Store, job: Job) -> list[str]:
 def test_a_model_of_text_reads_text(store: Store, context: WorkerContext, algorithm: str) -> None:
     dataset = text_dataset(store)
     job = finished(store, context, submit(store, dataset=dataset.id, algorithm=algorithm))
-    wrong = [place for place, label in enumerate(labels_of(store, job), start=6) if label != ("sport", "politics")[place % 2]]
+    wrong = [
+        place for place, label in enumerate(labels_of(store, job), start=6) if label != ("sport", "politics")[place % 2]
+    ]
     assert len(wrong) <= 1  # a fraction of the 74 that is estimated at .508 makes one label
     version = Models(store).resolve("news")
     model = Models(store).load(version)
@@ -101,13 +120,17 @@ def test_a_model_of_text_reads_text(store: Store, context: WorkerContext, algori
 
 def test_a_model_of_named_features_reads_them(store: Store, context: WorkerContext) -> None:
     given = named(texts())
-    dataset = make_dataset(store, [Batch(given, [("sport", "politics")[place % 2] if place < 6 else None for place in range(80)])])
+    dataset = make_dataset(
+        store, [Batch(given, [("sport", "politics")[place % 2] if place < 6 else None for place in range(80)])]
+    )
     job = finished(store, context, submit(store, dataset=dataset.id, algorithm="tsvm"))
     assert labels_of(store, job) == [("sport", "politics")[place % 2] for place in range(6, 80)]
     version = Models(store).resolve("news")
     model = Models(store).load(version)
     stored = Datasets(store).open(dataset.id).rows
-    np.testing.assert_array_equal(model.scores(model.vocabulary.read(stored).rows), model.scores(model.vocabulary.read(given).rows))
+    np.testing.assert_array_equal(
+        model.scores(model.vocabulary.read(stored).rows), model.scores(model.vocabulary.read(given).rows)
+    )
     asked = NamedRows(rows({0: 1.0, 1: 1.0}, n_features=2), ["never", "keeper"])
     read = model.vocabulary.read(asked)
     assert (version.kind, version.facts["n_names"], read.unknown, read.n_values) == ("features", 13, 1, 2)
@@ -127,8 +150,12 @@ def test_labels_change_and_terms_stay(store: Store, context: WorkerContext) -> N
 
 @pytest.mark.parametrize("algorithm", ["svm", "ramp_svm"])
 @pytest.mark.parametrize("kind", ["text", "features"])
-def test_a_start_is_told_by_its_terms(store: Store, context: WorkerContext, kind: str, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The new documents have terms that the old ones had not, before theirs in the alphabet, and lack some: coefficients go by name."""
+def test_a_start_is_told_by_its_terms(
+    store: Store, context: WorkerContext, kind: str, algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new documents have terms that the old ones had not, before theirs in the alphabet, and lack some:
+    coefficients go by name.
+    """
     import core.train
 
     given: list[Any] = []
@@ -136,7 +163,12 @@ def test_a_start_is_told_by_its_terms(store: Store, context: WorkerContext, kind
 
     def told(task: core.train.TrainingTask, context: core.train.TrainingContext) -> core.train.Training:
         rows = task.rows
-        given.append((SparseRows(np.array(rows.indptr), np.array(rows.indices), np.array(rows.values), rows.n_features), task.start))
+        given.append(
+            (
+                SparseRows(np.array(rows.indptr), np.array(rows.indices), np.array(rows.values), rows.n_features),
+                task.start,
+            )
+        )
         return train(task, context)
 
     monkeypatch.setattr(core.train, "train", told)
@@ -164,7 +196,10 @@ def test_a_start_is_told_by_its_terms(store: Store, context: WorkerContext, kind
     ("given", "told"),
     [
         (["我们赢了决赛", "议会通过预算", "议会讨论"], f"no word occurs in 2 or more of the 3 documents; {SPACES}"),
-        (["one", "two", "three"], "no word occurs in 2 or more of the 3 documents; send more text, or lower text.min_documents"),
+        (
+            ["one", "two", "three"],
+            "no word occurs in 2 or more of the 3 documents; send more text, or lower text.min_documents",
+        ),
         (["!", "a", ""], "none of the 3 documents has a word: two or more letters or digits in a row"),
     ],
 )
@@ -183,11 +218,15 @@ def test_text_without_terms_fails_by_name(store: Store, context: WorkerContext, 
     ("options", "left", "told"),
     [({}, 3, "a term must occur in 2 documents (text.min_documents)"), ({"min_documents": 1}, 1, "they have no word")],
 )
-def test_texts_without_terms_are_told(store: Store, context: WorkerContext, options: dict[str, int], left: int, told: str) -> None:
+def test_texts_without_terms_are_told(
+    store: Store, context: WorkerContext, options: dict[str, int], left: int, told: str
+) -> None:
     found = [*texts(), "我爱北京天安门", "上海外滩", "! 🎉"]
     labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
     dataset = make_dataset(store, [Batch(TextRows.of(found), labels)])
-    outcome = finished(store, context, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})).outcome
+    outcome = finished(
+        store, context, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})
+    ).outcome
     assert outcome is not None
     assert outcome.warnings == [f"{left} of the 83 texts have none of the terms, so nothing tells them apart; {told}"]
 
@@ -215,8 +254,12 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
     assert "set text.ngrams to 1" in outcome.error.detail
 
 
-def test_terms_that_outgrow_memory_go_to_files(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the setting, or against what was expected: the job succeeds, its report says so, and the model is that of memory to the bit."""
+def test_terms_that_outgrow_memory_go_to_files(
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the setting, or against what was expected: the job succeeds, its report says so, and the model is that of
+    memory to the bit.
+    """
     monkeypatch.setattr("core.documents.text.batches.SPAN_BYTES", 1 << 15)
     monkeypatch.setattr("core.memory_estimate._MOST_TABLES", 1 << 19)
     # memory is expected to suffice, and the training needs little
@@ -224,8 +267,15 @@ def test_terms_that_outgrow_memory_go_to_files(store: Store, context: WorkerCont
     monkeypatch.setattr("core.memory_estimate._LEAST_TABLES", 0)
     monkeypatch.setattr("workers.worker.engines.EngineChoice.of", lambda *_: ChosenEngine("memory", 0))
     words = np.random.default_rng(0).integers(0, 600, (900, 100)).tolist()
-    dataset = make_dataset(store, [Batch(TextRows.of([" ".join(map("w{}".format, text)) for text in words]), ["a", "b", *[None] * 898])])
-    engines: list[tuple[Any, int]] = [("memory", 2**34), ("mapped", 2**34), ("auto", 2**34), ("auto", 2**26 + 3 * 2**19)]
+    dataset = make_dataset(
+        store, [Batch(TextRows.of([" ".join(map("w{}".format, text)) for text in words]), ["a", "b", *[None] * 898])]
+    )
+    engines: list[tuple[Any, int]] = [
+        ("memory", 2**34),
+        ("mapped", 2**34),
+        ("auto", 2**34),
+        ("auto", 2**26 + 3 * 2**19),
+    ]
     found = []
     for engine, most in engines:
         own = context._replace(engine=engine, max_job_bytes=most)
@@ -234,7 +284,10 @@ def test_terms_that_outgrow_memory_go_to_files(store: Store, context: WorkerCont
         assert job.outcome.report is not None
         found.append(job.outcome.report["terms_engine"])
     assert found == ["memory", "mapped", "memory", "mapped"]
-    digests = [(version.files["model"].sha256, version.files["model_meta"].sha256) for version in Models(store).versions("news")]
+    digests = [
+        (version.files["model"].sha256, version.files["model_meta"].sha256)
+        for version in Models(store).versions("news")
+    ]
     assert digests == [digests[0]] * len(engines)
 
 
@@ -250,9 +303,11 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 
     stop_at = 10**9
     began = time.monotonic() - 100
-    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, engine, "jobs/x", threads=1) as read:
+    with training_inputs(
+        store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, engine, threads=1
+    ) as read:
         rest = Watch(observe, read.rest, began)
-        rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
+        rest.latest = rest.latest._replace(phase=Phase("mfn"), fraction=0.5)
         rest()
         rest.end(rest.latest)
     fractions = [point.fraction for point in points]
@@ -261,17 +316,22 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     seconds = [point.seconds for point in points]
     assert seconds == sorted(seconds)
     assert seconds[0] >= 100
-    assert {point.phase for point in points} == {"terms", "mfn"}
+    assert {str(point.phase) for point in points} == {"terms", "mfn"}
     n_points = len(points)
     for stop_at in range(1, n_points - 2, 5):
         points.clear()
-        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES, engine, "jobs/x", threads=1):
+        with (
+            pytest.raises(Stopped),
+            training_inputs(store, content, {}, Watch(observe), N_BYTES, engine, threads=1),
+        ):
             pytest.fail("it was not heard")
         assert len(points) == stop_at
     assert list(store.staging().parent.glob("*/*")) == []
 
 
-def test_one_clock_from_the_reading_to_the_end(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_clock_from_the_reading_to_the_end(
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     points: list[TracePoint] = []
     observe = Heartbeat.observe
@@ -282,17 +342,19 @@ def test_one_clock_from_the_reading_to_the_end(store: Store, context: WorkerCont
 
     monkeypatch.setattr(Heartbeat, "observe", told)
     job = finished(store, context, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
-    assert points[0].phase == "terms"
+    assert str(points[0].phase) == "terms"
     for course in ([point.seconds for point in points], [point.fraction for point in points]):
         assert course == sorted(course)
     assert job.outcome is not None
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert min(point["fraction"] for point in trace) >= 0.25
-    assert trace[0]["seconds"] >= max(point.seconds for point in points if point.phase == "terms")
-    assert {point.phase for point in points} >= {"terms", "tsvm"}
+    assert trace[0]["seconds"] >= max(point.seconds for point in points if str(point.phase) == "terms")
+    assert {str(point.phase) for point in points} >= {"terms", "tsvm"}
 
 
-def test_a_cancel_during_the_reading_ends_the_job(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_during_the_reading_ends_the_job(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Text is read on after the cancel; fails if it is read to its end, and the training runs."""
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     fake.append(lambda observer: trained(Status.CONVERGED))
@@ -306,7 +368,11 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, context: WorkerC
     monkeypatch.setattr(Heartbeat, "observe", held)
     id = submit(store, dataset=text_dataset(store).id)
     thread = in_thread(lambda: Attempts(context).run(id))
-    until(lambda: (found := context.redis_state.progress(id)) is not None and found.phase == "finding the terms of the texts")
+    until(
+        lambda: (
+            (found := context.redis_state.progress(id)) is not None and found.phase == "finding the terms of the texts"
+        )
+    )
     Jobs(store).cancel(id)
     context.redis_state.request_cancel(id)
     thread.join(SOON)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from core.models.kernel import KernelModel
-from tests.workers.conftest import make_dataset, sparse, submit
-from workers.contract import JobState, Publication
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
+from storage.records import JobState, Publication
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import make_dataset, sparse, submit
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -20,7 +20,9 @@ KERNEL_FAMILY = pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", 
 
 @KERNEL_FAMILY
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-def test_a_model_is_published_with_its_facts_and_predicts(store: Store, context: WorkerContext, algorithm: str, kernel: str) -> None:
+def test_a_model_is_published_with_its_facts_and_predicts(
+    store: Store, context: WorkerContext, algorithm: str, kernel: str
+) -> None:
     id = submit(store, algorithm=algorithm, options={"kernel": kernel, "C": 10.0})
     Attempts(context).run(id)
     job = Jobs(store).get(id)
@@ -32,7 +34,9 @@ def test_a_model_is_published_with_its_facts_and_predicts(store: Store, context:
     labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
     unlabeled = np.flatnonzero(documents.class_indices < 0)
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
-    np.testing.assert_allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-4)
+    np.testing.assert_allclose(
+        [line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-4
+    )
     if kernel == "linear":
         assert version.facts == {"family": "linear", "bytes": 21 * (4 + 8) + 8, "n_seen_features": 21}
         return
@@ -43,7 +47,9 @@ def test_a_model_is_published_with_its_facts_and_predicts(store: Store, context:
 
 
 @KERNEL_FAMILY
-def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Store, context: WorkerContext, algorithm: str) -> None:
+def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(
+    store: Store, context: WorkerContext, algorithm: str
+) -> None:
     id = submit(store, algorithm=algorithm)
     Attempts(context._replace(max_model_bytes=300)).run(id)
     job = Jobs(store).get(id)
@@ -56,7 +62,9 @@ def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Stor
     assert Models(store).names() == ([], None)
 
 
-@pytest.mark.parametrize(("algorithm", "used"), [("cccp_tsvm", True), ("ramp_svm", True), ("kernel_svm", False), ("tsvm", False)])
+@pytest.mark.parametrize(
+    ("algorithm", "used"), [("cccp_tsvm", True), ("ramp_svm", True), ("kernel_svm", False), ("tsvm", False)]
+)
 def test_starting_from_a_kernel_model(store: Store, context: WorkerContext, algorithm: str, used: bool) -> None:
     """From its scores, where the algorithm can start from scores; else the job warns that it was of no use."""
     dataset = make_dataset(store)

@@ -16,19 +16,21 @@ from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.text import TextOptions
-from tests.workers.conftest import make_dataset, submit
-from workers.contract import JobState
-from workers.repositories.datasets import Batch
-from workers.repositories.jobs import Jobs
-from workers.store import Store
+from storage.records import JobState
+from storage.repositories.datasets import Batch
+from storage.repositories.jobs import Jobs
+from storage.store import Store
+from tests.stores import make_dataset, submit
 from workers.worker.attempt import Attempts
+from workers.worker.container import memory_limit
 from workers.worker.context import WorkerContext
-from workers.worker.memory_limit import memory_limit
 
 MIB = 2**20
 
 
-def test_a_job_that_is_too_large_fails_before_it_starts(context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_is_too_large_fails_before_it_starts(
+    context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import core.train
 
     monkeypatch.setattr(core.train, "train", lambda *_, **__: pytest.fail("it has begun"))
@@ -90,7 +92,9 @@ def test_the_estimate_is_above_what_was_measured_but_not_by_much(
     assert measured <= estimate <= 1.5 * measured + 128
 
 
-@pytest.mark.parametrize(("options", "least"), [(TsvmOptions(), 224), (AutoOptions(), 416), (AutoOptions(positive_fraction="labeled"), 32)])
+@pytest.mark.parametrize(
+    ("options", "least"), [(TsvmOptions(), 224), (AutoOptions(), 416), (AutoOptions(positive_fraction="labeled"), 32)]
+)
 def test_scores_of_labels_along_paths_of_fractions_count(options: Options, least: int) -> None:
     """A number a fraction, a fold, a class and a label."""
     size = TrainingSize(200_000, 1000, 2_000_000, 10_000, 20)
@@ -101,9 +105,16 @@ def test_scores_of_labels_along_paths_of_fractions_count(options: Options, least
 
 @pytest.mark.parametrize(
     ("n_documents", "n_features", "n_classes", "n_threads", "measured"),
-    [(100_000, 500_000, 16, 1, 291), (100_000, 500_000, 16, 16, 604), (100_000, 500_000, 16, 48, 672), (50_000, 300_000, 64, 48, 810)],
+    [
+        (100_000, 500_000, 16, 1, 291),
+        (100_000, 500_000, 16, 16, 604),
+        (100_000, 500_000, 16, 48, 672),
+        (50_000, 300_000, 64, 48, 810),
+    ],
 )
-def test_threads_that_begin_more_problems_count(n_documents: int, n_features: int, n_classes: int, n_threads: int, measured: int) -> None:
+def test_threads_that_begin_more_problems_count(
+    n_documents: int, n_features: int, n_classes: int, n_threads: int, measured: int
+) -> None:
     """Problems that other threads have begun keep their vectors, though no more than a block is worked on at a time."""
     size = TrainingSize(n_documents, 3000, 20 * n_documents, n_features, n_classes, n_threads=n_threads)
     estimate = training_bytes(TsvmOptions(positive_fraction="labeled"), size) / MIB
@@ -134,7 +145,9 @@ def test_what_a_container_is_bounded_to(tmp_path: Path) -> None:
         ("a tenth of them", 2, 8_700_000, 42, 1_608_042),
     ],
 )
-def test_what_is_expected_of_text_is_above_what_was_measured(name: str, ngrams: Literal[1, 2], n_bytes: int, measured: int, n_nonzeros: int) -> None:
+def test_what_is_expected_of_text_is_above_what_was_measured(
+    name: str, ngrams: Literal[1, 2], n_bytes: int, measured: int, n_nonzeros: int
+) -> None:
     size = expected_text_size(1000, n_bytes, TextOptions(ngrams=ngrams))
     assert measured <= size.making_bytes / MIB <= 3 * measured + 64 + 16
     assert n_nonzeros <= size.n_nonzeros <= 2.1 * n_nonzeros
@@ -163,7 +176,9 @@ def test_a_job_on_text_that_is_too_large_fails_before_its_terms_are_looked_for(
     context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch, most: int, told: str
 ) -> None:
     monkeypatch.setattr("workers.worker.text_reader.fit_terms", lambda *_, **__: pytest.fail("it has begun"))
-    dataset = make_dataset(store, [Batch(TextRows.of(["some words of a text " * 100] * 1000), ["a", "b", *[None] * 998])])
+    dataset = make_dataset(
+        store, [Batch(TextRows.of(["some words of a text " * 100] * 1000), ["a", "b", *[None] * 998])]
+    )
     id = submit(store, dataset=dataset.id, algorithm="auto", text={})
     Attempts(context._replace(max_job_bytes=most * MIB)).run(id)
     outcome = Jobs(store).get(id).outcome

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from workers.settings import Settings
+from storage.process.settings import Settings
 from workers.worker import run
-from workers.worker.processors import usable_processors
+from workers.worker.container import usable_processors
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,16 @@ def _eight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("max 100000", 8), ("150000 100000", 2), ("200000 100000\n", 2), ("1000 100000", 1), ("9900000 100000", 8), ("", 8), ("x", 8)]
+    ("text", "count"),
+    [
+        ("max 100000", 8),
+        ("150000 100000", 2),
+        ("200000 100000\n", 2),
+        ("1000 100000", 1),
+        ("9900000 100000", 8),
+        ("", 8),
+        ("x", 8),
+    ],
 )
 def test_the_quota_of_a_container_counts(tmp_path: Path, text: str, count: int) -> None:
     (tmp_path / "cpu.max").write_text(text)
@@ -36,7 +45,11 @@ def test_without_a_quota_all_are_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "count"), [(0, 3), (2, 2)])
-def test_a_worker_trains_with_these_unless_it_is_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: int, count: int) -> None:
+def test_a_worker_trains_with_these_unless_it_is_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: int, count: int
+) -> None:
     monkeypatch.setattr(run, "usable_processors", lambda: 3)
-    settings = Settings(store_url=f"file://{tmp_path}/store", redis_url=f"unix://{tmp_path}/nowhere.sock", training_threads=given)
+    settings = Settings(
+        store_url=f"file://{tmp_path}/store", redis_url=f"unix://{tmp_path}/nowhere.sock", training_threads=given
+    )
     assert run._context(settings, "w").threads == count

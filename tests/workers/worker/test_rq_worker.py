@@ -1,4 +1,6 @@
-"""Which messages of the queue a worker runs: those that name its one task, and nothing else that a message of RQ may name."""
+"""Which messages of the queue a worker runs: those that name its one task, and nothing else that a message of RQ may
+name.
+"""
 
 import json
 import threading
@@ -8,13 +10,13 @@ import pytest
 from redis import Redis
 from rq.serializers import JSONSerializer
 
-from tests.workers.conftest import Valkey
-from workers.contract import SIZES
-from workers.names import new_id
-from workers.queue.connect import connect
-from workers.queue.ordered_queue import OrderedQueue
-from workers.queue.queue import TASK
-from workers.store import forks
+from storage.names import new_id
+from storage.queue.connect import connect
+from storage.queue.ordered_queue import OrderedQueue
+from storage.queue.queue import TASK
+from storage.records import SIZES
+from storage.store import forks
+from tests.stores import Valkey
 from workers.worker import tasks
 from workers.worker.rq_worker import ForeignMessage, Message, RQWorker
 

@@ -18,28 +18,31 @@ import pytest
 from redis import Redis
 
 from core.documents.rows import SparseRows
+from storage.errors import Unavailable
+from storage.queue.connect import connect
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import Job, JobState
+from storage.repositories.datasets import Batch
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store, open_store
+from storage.upkeep.reconcile import Reconciler
 from tests.processes import kill
+from tests.stores import Valkey, make_dataset, submit
 from tests.waiting import HANG, SLOW, until
-from tests.workers.conftest import Valkey, make_dataset, submit
 from tests.workers.worker.prefork import started
-from workers.contract import Job, JobState
-from workers.errors import Unavailable
-from workers.queue.connect import connect
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.datasets import Batch
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store, open_store
-from workers.upkeep.reconcile import Reconciler
 
 LEASE = 1.0
-"""Seconds of the lease of workers that die, or that must see soon that Redis is back; no other lease runs out on a slow machine."""
+"""Seconds of the lease of workers that die, or that must see soon that Redis is back; no other lease runs out on a slow
+machine."""
 ROOT = Path(__file__).parents[2]
 
 
 class Service:
-    """A store, a Valkey, worker processes, and a reconciler in a thread, for which the time of a lease passes in ``later`` only."""
+    """A store, a Valkey, worker processes, and a reconciler in a thread, for which the time of a lease passes in
+    ``later`` only.
+    """
 
     def __init__(self, folder: Path, valkey: Valkey) -> None:
         self.url = f"file://{folder}/store"
@@ -59,7 +62,14 @@ class Service:
     def start_worker(self, **settings: Any) -> ForkServerProcess:
         """A worker that is ready for jobs."""
         before = self._count()
-        values = {"store_url": self.url, "redis_url": self.valkey.url, "queue": "q", "lease_seconds": HANG, "drain_seconds": 0.2, **settings}
+        values = {
+            "store_url": self.url,
+            "redis_url": self.valkey.url,
+            "queue": "q",
+            "lease_seconds": HANG,
+            "drain_seconds": 0.2,
+            **settings,
+        }
         worker = started(self._log_of(len(self.workers)), values)
         self.workers.append(worker)
         until(lambda: self._count() > before, SLOW)
@@ -132,7 +142,12 @@ def long_dataset(store: Store) -> str:
     generator = np.random.default_rng(0)
     n, per_row, width = 40_000, 50, 20_000
     starts = generator.integers(0, 399, (n, per_row)) + np.arange(per_row) * 400
-    matrix = SparseRows(np.arange(0, n * per_row + 1, per_row), starts.ravel().astype(np.uint32), generator.random(n * per_row, np.float32), width)
+    matrix = SparseRows(
+        np.arange(0, n * per_row + 1, per_row),
+        starts.ravel().astype(np.uint32),
+        generator.random(n * per_row, np.float32),
+        width,
+    )
     labels = [str(int(code)) if place < 1000 else None for place, code in enumerate(generator.integers(0, 8, n))]
     return make_dataset(store, [Batch(matrix, labels)]).id
 
@@ -209,7 +224,10 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     assert outcome is not None
     assert outcome.error is not None
     assert outcome.error.type == "/problems/worker-died"
-    told = r"the last was killed by SIGKILL when it had taken (\d+) MiB of memory, as the system does where memory runs out"
+    told = (
+        r"the last was killed by SIGKILL when it had taken (\d+) MiB of memory, as the system does where "
+        r"memory runs out"
+    )
     found = re.search(told, outcome.error.detail)
     assert found
     assert 50 < int(found[1]) < 5000
@@ -319,7 +337,10 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
 def test_a_worker_without_redis_waits_and_stops_when_told(tmp_path: Path) -> None:
     settings = {"STORE_URL": f"file://{tmp_path}", "REDIS_URL": f"unix://{tmp_path}/none", "LOG_FORMAT": "json"}
     environment = {**os.environ, **{f"HALFMOON_{name}": value for name, value in settings.items()}}
-    program = "from workers.worker.run import run_worker; from workers.settings import Settings; raise SystemExit(run_worker(Settings()))"
+    program = (
+        "from workers.worker.run import run_worker; from storage.process.settings import Settings; raise "
+        "SystemExit(run_worker(Settings()))"
+    )
     worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, stderr=subprocess.PIPE)
     assert worker.stderr is not None
     for line in worker.stderr:

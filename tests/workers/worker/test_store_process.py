@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from redis import ConnectionPool
 
+from storage.errors import CannotStart, StoreUnavailable, Unavailable
+from storage.process.settings import Settings
+from storage.store import forks
+from tests.stores import Valkey
 from tests.waiting import HANG, SOON
-from tests.workers.conftest import Valkey
-from workers.errors import CannotStart, StoreUnavailable, Unavailable
-from workers.settings import Settings
-from workers.store import forks
 from workers.worker.run import _context, _WorkerHeartbeat
 from workers.worker.store_process import run_in_store_process
 
@@ -55,7 +55,9 @@ def test_nothing_is_begun_that_would_wait_for_ever(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of forks beside threads, which is what is tested
-def test_the_work_does_not_wait_for_a_lock_that_the_heartbeat_held(valkey: Valkey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_does_not_wait_for_a_lock_that_the_heartbeat_held(
+    valkey: Valkey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = Settings(redis_url=valkey.url, store_url=f"file://{tmp_path}/store")
     context = _context(settings, "w")
     locked, release = threading.Event(), threading.Event()

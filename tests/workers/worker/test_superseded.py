@@ -10,17 +10,16 @@ from redis import Redis
 
 from core.progress import Observer
 from core.train import Training
+from storage.names import new_id
+from storage.queue.leases import Leases
+from storage.queue.queue import Queue
+from storage.records import JobState, Outcome, Place
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import submit
 from tests.waiting import SOON, until
-from tests.workers.conftest import submit
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
-from workers.contract import JobState, Outcome
-from workers.names import new_id
-from workers.queue.leases import Leases
-from workers.queue.order import Place
-from workers.queue.queue import Queue
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -43,7 +42,9 @@ def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: l
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 
-def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
+def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(
+    store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]
+) -> None:
     id, seen = submit(store), threading.Event()
     fake.append(work_until(seen.is_set))
     thread = in_thread(lambda: Attempts(context).run(id))
@@ -96,7 +97,9 @@ def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: 
     assert Jobs(store).get(id).state is JobState.FAILED
 
 
-def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
+def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
+    store: Store, context: WorkerContext, fake: list[Faked]
+) -> None:
     fake.append(work_until_stopped)
     id, jobs = submit(store), Jobs(store)
     thread = in_thread(lambda: Attempts(context).run(id))
@@ -185,7 +188,9 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
     assert (job.state, job.outcome.error.type, context.queue.depth()) == (JobState.FAILED, "/problems/worker-died", 0)
 
 
-def test_a_child_whose_worker_lives_stays(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_whose_worker_lives_stays(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: pytest.fail("it has left"))
     id = submit(store)
     fake.append(work_until(lambda: len(context.redis_state.trace(id)) > 5))

@@ -1,10 +1,11 @@
 """Spans of a job: they continue the trace of its request."""
 
+from storage.records import JobDraft
+from storage.repositories.jobs import Jobs
+from storage.store import Store
 from tests.spans import Spans, id_of, parent_of, spans, trace_of
-from tests.workers.conftest import make_dataset
+from tests.stores import make_dataset
 from tests.workers.worker.attempts import Faked
-from workers.repositories.jobs import Jobs
-from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -14,7 +15,7 @@ TRACE, REQUEST = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 def submitted(store: Store) -> str:
     job, _ = Jobs(store).submit(
-        dataset=make_dataset(store).id, model="news", algorithm="svm", options={}, seed=0, traceparent=f"00-{TRACE}-{REQUEST}-01"
+        JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm", traceparent=f"00-{TRACE}-{REQUEST}-01")
     )
     return job.request.id
 
@@ -30,7 +31,11 @@ def test_the_steps_of_a_job(store: Store, context: WorkerContext, fake: list[Fak
     assert {name: parent_of(found[name]) for name in steps} == dict.fromkeys(steps, id_of(job))
     assert job.attributes is not None
     assert job.attributes["halfmoon.job"] == id
-    assert (job.attributes["halfmoon.attempt"], job.attributes["halfmoon.outcome"], job.status.is_ok) == (1, "succeeded", True)
+    assert (job.attributes["halfmoon.attempt"], job.attributes["halfmoon.outcome"], job.status.is_ok) == (
+        1,
+        "succeeded",
+        True,
+    )
     waited = found["wait in queue"]
     created = Jobs(store).get(id).request.created_at
     assert waited.start_time is not None

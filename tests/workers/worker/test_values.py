@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from core.documents.kinds import NamedRows
+from storage.records import JobState, Outcome
+from storage.repositories.datasets import Batch
+from storage.repositories.jobs import Jobs
+from storage.store import Store
 from tests.core.problems import Array, rows_of
-from tests.workers.conftest import make_dataset, submit
-from workers.contract import JobState, Outcome
-from workers.repositories.datasets import Batch
-from workers.repositories.jobs import Jobs
-from workers.store import Store
+from tests.stores import make_dataset, submit
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -37,7 +37,9 @@ def run(store: Store, context: WorkerContext, dense: Array, algorithm: str, **op
 
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "svm"])
-def test_a_job_bears_an_unlabeled_document_of_a_huge_value_and_names_it(store: Store, context: WorkerContext, algorithm: str) -> None:
+def test_a_job_bears_an_unlabeled_document_of_a_huge_value_and_names_it(
+    store: Store, context: WorkerContext, algorithm: str
+) -> None:
     dense, _ = clouds()
     dense[33, 3] = 4e18
     outcome = run(store, context, dense, algorithm)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.warm_up import WARMED
+from storage.errors import CannotStart
 from tests.waiting import until
-from workers.errors import CannotStart
 from workers.worker import warm_up
 
 forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -27,7 +27,9 @@ def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, mo
         for name in algorithms:
             with log.open("a") as file:
                 file.write(f"{os.getpid()} {name}\n")
-            until(lambda: len({process for process, _ in lines()}) == 2)  # neither may do it all before the other begins
+            until(
+                lambda: len({process for process, _ in lines()}) == 2
+            )  # neither may do it all before the other begins
             yield
 
     monkeypatch.setattr(warm_up, "warming_of", warming)
@@ -56,7 +58,9 @@ def test_a_single_processor_warms_up_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
 @forks
 @pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["alone", "helped"])
-def test_kernels_that_cannot_be_compiled(processors: set[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_kernels_that_cannot_be_compiled(
+    processors: set[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     def warming(algorithms: Collection[str]) -> Iterator[None]:
         if algorithms:
             raise RuntimeError("no locator available")

@@ -1,0 +1,81 @@
+"""Names that users choose, and ids that the service makes."""
+
+import re
+import secrets
+import time
+from base64 import b32hexencode
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import islice
+from typing import TypeVar
+
+from storage.errors import InvalidName
+
+T = TypeVar("T")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_RANDOM_BYTES = 9
+
+
+def check_name(what: str, name: str) -> str:
+    """The name, if it is valid for a model, an alias, a dataset or a key; raises InvalidName."""
+    if not is_name(name):
+        raise InvalidName(what, name)
+    return name
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a valid name."""
+    return _NAME.fullmatch(text) is not None
+
+
+def new_id(prefix: str) -> str:
+    """A new id such as ``job-06k2m…``, which sorts by the millisecond at which it was made and cannot be guessed."""
+    return _id_of(prefix, time.time_ns() // 1_000_000, secrets.token_bytes(_RANDOM_BYTES))
+
+
+def earliest_id(prefix: str, seconds_ago: float) -> str:
+    """The first id, in their order, that can have been made so many seconds ago or later."""
+    return _id_of(prefix, max(0, int((time.time() - seconds_ago) * 1000)), bytes(_RANDOM_BYTES))
+
+
+def _id_of(prefix: str, milliseconds: int, rest: bytes) -> str:
+    return f"{prefix}-{b32hexencode(milliseconds.to_bytes(6, 'big') + rest).decode().lower()}"
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Whether ``new_id(prefix)`` can have made this text."""
+    return _id_pattern(prefix).fullmatch(text) is not None
+
+
+@cache
+def _id_pattern(prefix: str) -> re.Pattern[str]:
+    # one is asked for each name of each list
+    return re.compile(rf"{prefix}-[0-9a-v]{{24}}")
+
+
+def numbers_in(names: Iterable[str], ending: str = ".json") -> set[int]:
+    """The numbers, from 1 on, of names such as ``12.json``; what is none of them is passed over."""
+    return {int(match[1]) for match in map(_numbered(ending).fullmatch, names) if match}
+
+
+@cache
+def _numbered(ending: str) -> re.Pattern[str]:
+    return re.compile(rf"([1-9]\d{{0,8}}){re.escape(ending)}")
+
+
+def first_page(found: Iterable[T], limit: int, cursor: Callable[[T], str]) -> tuple[list[T], str | None]:
+    """The first ``limit`` of what was found, and the cursor of the next page; None after the last."""
+    page = list(islice(found, limit + 1))
+    return page[:limit], cursor(page[limit - 1]) if len(page) > limit else None
+
+
+def age_seconds(id: str) -> float:
+    """Seconds since an id was made, by the clock of the machine that made it, in steps of a quarter of a second."""
+    # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
+    milliseconds = int(id.rpartition("-")[2][:8], 32) << 8
+    return time.time() - milliseconds / 1000
+
+
+def older_than(id: str, seconds: float) -> bool:
+    """Whether an id was made more than so many seconds ago."""
+    return age_seconds(id) > seconds

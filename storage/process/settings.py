@@ -1,0 +1,118 @@
+"""Settings that every process reads from the environment: one ``HALFMOON_…`` variable a field."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from storage.records import SIZES, JobSize
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+_PREFIX = "HALFMOON_"
+
+
+class DatasetLimits(NamedTuple):
+    """How large one dataset may be."""
+
+    documents: int = 5_000_000
+    features: int = 2**31
+    names: int = 1_000_000
+    nonzeros: int = 1_000_000_000
+    classes: int = 1_000
+    bytes: int = 16 * 2**30
+
+
+class Settings(BaseSettings):
+    """Settings of every process. They are immutable and passed to what needs them."""
+
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, use_attribute_docstrings=True)
+
+    store_url: str = "file:///var/lib/halfmoon"
+    """Store of datasets, jobs and models: file:///folder, or s3://bucket/prefix with credentials and endpoint in the
+    AWS_… variables."""
+    cache_dir: Path | None = None
+    """Folder for files fetched from an object store. Unset: one below the system's folder for temporary files."""
+    cache_bytes: Count = 20 * 2**30
+    """Bytes that the cache of fetched files may take; beyond, the least recently used files are removed."""
+    redis_url: str = "redis://localhost:6379/0"
+    """Redis or Valkey that carries the queue and the progress of jobs: redis://, rediss:// or unix://."""
+    redis_timeout_seconds: Seconds = 1.0
+    """Seconds to wait for an answer of Redis before it counts as unavailable."""
+    queue: str = Field(default="halfmoon", pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    """Name of the job queue. Installations that share a Redis need different names."""
+    training_threads: Annotated[int, Field(ge=0)] = 0
+    """Threads of a training job. 0: as many as the process may use processors."""
+    job_timeout_seconds: Seconds = 86_400.0
+    """Seconds after which a running job is stopped and fails."""
+    lease_seconds: Seconds = 3.0
+    """Seconds without a heartbeat after which a running attempt counts as dead."""
+    drain_seconds: Annotated[float, Field(ge=0)] = 20.0
+    """Seconds that a stopping worker gives its running job to finish. Then it returns the job to the queue."""
+    store_retry_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    """Seconds for which a running job retries while the store is full or unavailable. It keeps its results
+    meanwhile."""
+    job_sizes: Annotated[tuple[JobSize, ...], Field(min_length=1)] = SIZES
+    """Sizes of the jobs that a worker takes, as a JSON list of small, medium and large. It takes small ones before
+    large ones, and each caller's in turn."""
+    max_attempts: Count = 3
+    """Attempts that a job may have when its worker dies, the first one included. Then the job fails."""
+    max_dataset_bytes: Count = DatasetLimits().bytes
+    """Bytes on disk of one dataset."""
+    max_documents: Count = DatasetLimits().documents
+    """Documents of one dataset."""
+    max_features: Annotated[int, Field(ge=1, le=2**31)] = DatasetLimits().features
+    """Features of one dataset: every index is below this."""
+    max_feature_names: Count = DatasetLimits().names
+    """Names of features of one dataset. The gateway holds them in memory until the upload ends."""
+    max_nonzeros: Count = DatasetLimits().nonzeros
+    """Nonzero values of one dataset."""
+    max_classes: Annotated[int, Field(ge=2)] = DatasetLimits().classes
+    """Different labels of one dataset."""
+    max_job_memory_bytes: Count | None = None
+    """Bytes of memory that a job may need by its estimate; a larger job reads its documents from files, or fails before
+    it starts. Unset: all that the worker may use."""
+    engine: Literal["auto", "memory", "mapped", "cluster"] = "auto"
+    """Engine that reads the documents of a training: memory; mapped, from scratch files on the disk of the store or of
+    its cache; cluster; auto, the first of them that the estimate of memory allows. Kernel methods take memory. A job's
+    report names its engine."""
+    cluster: str | None = None
+    """Scheduler of a cluster that shares large trainings (docs/engines.md): tls://host:port, or tcp://host:port on this
+    machine. Unset: none."""
+    cluster_ca: Path | None = None
+    """File of the authority, in PEM format, that has signed the certificates of the cluster."""
+    cluster_cert: Path | None = None
+    """File of the certificate by which this process is known to the cluster, in PEM format."""
+    cluster_key: Path | None = None
+    """File of the key of that certificate, in PEM format."""
+    max_model_bytes: Count = 512 * 2**20
+    """Bytes of the documents and weights that a kernel model keeps; a training that would need more fails."""
+    encoders: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], Path] = {}
+    """Folders of pre-trained encoders by name, as a JSON object. Each has tokenizer.json, and model.onnx, or BERT or a
+    static encoder's table as model.safetensors; gateways and workers need the same ones."""
+    log_format: str = Field(default="console", pattern="^(console|json)$")
+    """Format of log lines: console or json."""
+    log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+    """Lowest level that is logged: debug, info, warning or error."""
+
+    @property
+    def dataset_limits(self) -> DatasetLimits:
+        """How large one dataset may be."""
+        return DatasetLimits(
+            documents=self.max_documents,
+            features=self.max_features,
+            names=self.max_feature_names,
+            nonzeros=self.max_nonzeros,
+            classes=self.max_classes,
+            bytes=self.max_dataset_bytes,
+        )
+
+
+def unknown_variables(settings: type[Settings]) -> Iterator[str]:
+    """Variables of the environment that begin like settings and are none."""
+    known = {f"{_PREFIX}{name}".upper() for name in settings.model_fields}
+    return (name for name in sorted(os.environ) if name.upper().startswith(_PREFIX) and name.upper() not in known)

@@ -1,0 +1,445 @@
+"""The records that gateway and workers share, each noun once, and the keys under which they are stored.
+
+Every record but an alias is written once and never changed. What changes is which records exist. The state of a job
+follows from its records (see ``docs/architecture.md``), so neither a lost message nor a late writer can falsify it.
+"""
+
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple, get_args
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from core.documents.kinds import Kind, PartKind
+from core.problem.result import Status
+
+Label = str | int
+"""Name of a class, as its owner wrote it. Within a dataset all labels are strings, or all are integers."""
+
+MAX_TEXT = 256
+"""Most characters of a label, and of the id of a document."""
+
+
+class Record(BaseModel):
+    """An immutable value that is stored as JSON.
+
+    Fields of a newer release are kept, also where this one stores a changed copy.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="null")
+
+
+class File(Record):
+    """A stored array or text, with its checksum."""
+
+    key: str
+    sha256: str
+    bytes: int
+
+
+class Problem(Record):
+    """Why a job failed, as a problem of RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] = []
+
+
+class DatasetPart(Record):
+    """A part of the documents of a dataset that have several."""
+
+    name: str
+    """name of the part: the field of a document that holds it; of dense vectors ``vector``, and of several of these
+    ``vector.`` and their name"""
+    kind: PartKind
+    n_features: int | None
+    """number of features, of dense vectors of numbers; null for text"""
+    n_nonzeros: int | None
+    """number of nonzero values; null for text"""
+    n_missing: int
+    """number of documents that lack the part"""
+
+
+class Dataset(Record):
+    """Manifest of a sealed set of documents:
+
+    ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another.
+    """
+
+    id: str
+    name: str | None
+    n_documents: int
+    n_labeled: int
+    kind: Kind = "vectors"
+    """kind of the documents"""
+    n_features: int | None
+    """number of features; null for text, whose terms depend on the options of a job, and for several parts, which have
+    their own"""
+    n_nonzeros: int | None
+    """number of nonzero values; null likewise"""
+    parts: list[DatasetPart] = []
+    """parts of the documents, sorted by name; empty if there is but one"""
+    classes: list[tuple[Label, int]]
+    """classes with the number of documents labeled with each, sorted (integers by value, strings by code point)"""
+    drawn: dict[str, int] = {}
+    """number of labels by how they were come by, as the words of core.documents.drawn.Draw; those of which nothing is
+    known are left out"""
+    fields: list[str] = []
+    """names of the extra fields, which are kept beside documents and not learned from"""
+    sha256: str
+    """digest of the content, not of the encoding: the same documents have the same digest in whatever format they were
+    sent"""
+    created_at: AwareDatetime
+    warnings: list[str]
+    documents: str
+    """id of the dataset under which rows and ids are stored"""
+    files: dict[str, File]
+    """files by content: ``labels`` (.npy), if something is known of how they were come by ``drawn`` (.npy) and, unless
+    ids are positions, ``ids`` (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy); for named features also
+    ``names`` (NDJSON); for text ``indptr`` and ``text`` (.npy, UTF-8); for documents of several parts those of each,
+    with its name and a dot before them; for extra fields ``fields`` and ``fields.indptr`` (.npy, lines of JSON)"""
+
+
+class Suggested(Record):
+    """Documents that were suggested to be labeled, by position: ``datasets/{documents}/suggested/{sha256}.json``."""
+
+    chosen: list[int]
+    """those that a model chose, ascending"""
+    random: list[int]
+    """those that were drawn at random, ascending"""
+    found: list[int] = []
+    """those that a search has found, ascending"""
+
+
+Action = Literal["label", "skip", "undo"]
+"""What a person did with a document: gave it a label, left it out, took back what was done last."""
+
+
+class Annotation(Record):
+    """What a person did with a document; an entry of the log of a dataset."""
+
+    id: str
+    """id that the client gave it: the same again changes nothing"""
+    document: str
+    position: int
+    """position of the document in the dataset"""
+    action: Action
+    label: Label | None = None
+    """label, of the action ``label`` alone"""
+    drawn: str = "unknown"
+    """how the label was come by, as a word of core.documents.drawn.Draw"""
+    by: str | None = None
+    """name of the person"""
+    mode: Literal["blind", "assisted"] | None = None
+    """whether the person saw what a model thinks before the answer"""
+    at: AwareDatetime
+
+
+class Annotations(Record):
+    """Entries that were appended together: ``datasets/{id}/annotations/{first}.json``, by the number of the first of
+    them.
+
+    The number of the next record is that of this one plus its entries, so that the records are a chain: of many writers
+    one creates the next.
+    """
+
+    entries: list[Annotation]
+
+
+class Audit(Record):
+    """Random sample of the documents that had no label: ``datasets/{id}/audits/{audit}.json``."""
+
+    id: str
+    dataset: str
+    positions: list[int]
+    """positions of the documents, in the order in which they were drawn: every beginning is a random sample"""
+    unlabeled: int
+    """number of documents that had no label then, of which these were drawn"""
+    seed: int
+    model: str | None = None
+    """name of the model that the audit is for, if that was said"""
+    annotations: int
+    """number of entries in the log of the dataset then"""
+    created_at: AwareDatetime
+
+
+class JobState(StrEnum):
+    """State of a job. The last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def final(self) -> bool:
+        """Whether no other state follows."""
+        return self in (JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED)
+
+
+Publish = Literal["if_better", "always"]
+"""When a new version takes over from the one that is served: unless it is clearly worse, or in any case."""
+
+
+JobSize = Literal["small", "medium", "large"]
+"""Size of a job, by the memory that it is expected to need."""
+SIZES: tuple[JobSize, ...] = get_args(JobSize)
+
+
+class Place(NamedTuple):
+    """What decides when a job has its turn."""
+
+    size: JobSize = "medium"
+    caller: str | None = None
+    """id of the API key; None where no keys are required"""
+
+    @property
+    def flow(self) -> str:
+        """Name of the flow of the job."""
+        return f"{self.size} {self.caller or ''}"
+
+
+class EncoderRef(Record):
+    """A pre-trained encoder, by its name here and the digest of its files."""
+
+    name: str
+    digest: str
+
+
+class Publication(Record):
+    """Version that a succeeded job was published as: ``jobs/{id}/published.json``, created after the version."""
+
+    name: str
+    version: int
+
+
+class JobSpec(Record):
+    """What a job computes: the fields that its body, its record and its answer have in common.
+
+    A field that is added here is read from the body, stored and answered. Their descriptions are those of the contract.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    dataset: str
+    algorithm: str = "auto"
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the algorithm. Those that were left out have the defaults of the day of the request."""
+    seed: int = Field(default=0, ge=0, le=2**32 - 1)
+    text: dict[str, int] | None = None
+    """Options of how text becomes terms; null if the documents are not text."""
+    encoder: EncoderRef | None = None
+    """Encoder that makes a vector of each text; null if none does."""
+    publish: Publish = "if_better"
+    """When the new version takes over from the one that is served: if_better, unless it is clearly worse on labels that
+    neither was told; always."""
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone."""
+
+
+class JobDraft(JobSpec):
+    """A job that is to be stored."""
+
+    model: str
+    start: Publication | None = None
+    """version of a model to start from"""
+    size: JobSize = "medium"
+    """size by which the job has its turn, and by which workers take it"""
+    caller: str | None = None
+    """id of the API key of the request"""
+    traceparent: str | None = None
+    """span of the request, which the spans of the job continue"""
+
+
+class JobRequest(JobDraft):
+    """Request for a job: ``jobs/{id}/request.json``, durable before the job is enqueued."""
+
+    id: str
+    key: str | None = None
+    """digest of the idempotency key of the request"""
+    created_at: AwareDatetime
+
+
+class Attempt(Record):
+    """Claim of a worker to run a job: ``jobs/{id}/attempts/{number}.json``."""
+
+    number: int
+    """number of the attempt, from 1; the fencing token of the job: one worker gets it, and the newest attempt alone
+    goes on"""
+    worker: str
+    started_at: AwareDatetime
+
+
+class Death(Record):
+    """How the process of an attempt died:
+
+    ``jobs/{id}/attempts/{number}.killed.json``. Its worker writes it, unless it died as well.
+    """
+
+    signal: int | None
+    """signal that killed it; None if it ended by itself, with an error"""
+    peak_bytes: int
+    """bytes of memory that it had at most"""
+
+
+class Cancellation(Record):
+    """Request to cancel a job: ``jobs/{id}/cancel.json``."""
+
+    requested_at: AwareDatetime
+
+
+class Progress(BaseModel):
+    """Progress of a job.
+
+    While the job runs it is held in Redis only and may be lost; the last goes into the outcome.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    fraction: float = 0.0
+    """estimated share of the work that is done, 0 to 1"""
+    phase: str = ""
+    """what a queued job waits for, or what a running one does, in words; the trace has its own names for phases"""
+    iteration: int = 0
+    """number within the phase"""
+    objective: float | None = None
+    """the objective that chooses the best iterate, as far as it is known"""
+
+
+class Comparison(Record):
+    """Comparison of a new version with the one that is served, on labels that neither was told, and what follows from
+    it.
+    """
+
+    takes_over: bool
+    """whether the name of the model stands for the new version from now on; if not, its number and aliases do"""
+    why: str
+    """reason, in plain sentences, and what can be done"""
+    against: int | None = None
+    """number of the version that was served; null if the two were not compared"""
+    labels: int = 0
+    """number of labels that neither was told"""
+    gained: int = 0
+    """number of these on which the new version alone is right"""
+    lost: int = 0
+    """number of these on which the new version alone is wrong"""
+    p_value: float | None = None
+    """probability of so few gained by chance, if both were equally good; null if the two were not compared"""
+
+
+class HeldOut(Record):
+    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough
+    others.
+    """
+
+    labels: int
+    """number of these labels"""
+    right: int
+    """number of right predictions"""
+    by_chance: float
+    """share that would be right if predictions had nothing to do with labels, but each class were predicted as often"""
+
+
+class Outcome(Record):
+    """How a job ended:
+
+    ``jobs/{id}/outcome.json``. The first that is created counts; the files of every other attempt are removed.
+    """
+
+    state: Literal[JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED]
+    attempt: int
+    finished_at: AwareDatetime
+    status: Status | None = None
+    objective: float | None = None
+    warnings: list[str] = []
+    report: dict[str, Any] | None = None
+    """estimates and choices of the training, with their reasons"""
+    comparison: Comparison | None = None
+    """comparison of a success with the version that was served then"""
+    held_out: HeldOut | None = None
+    """predictions of labels left out; null without cross-validation"""
+    error: Problem | None = None
+    versions_before: int = 0
+    """number of versions of the model that existed before this outcome; a version of this job has a higher number"""
+    progress: Progress | None = None
+    """progress at the end"""
+    files: dict[str, File] = {}
+    """files by content: ``trace`` (JSON) if a solver has begun; for a success ``model`` (safetensors), ``model_meta``
+    (JSON), ``labels`` (NDJSON of the documents that were unlabeled) and, if labels were left out, ``held_out``
+    (safetensors)"""
+
+
+Confidence = Literal["high", "low", "none"]
+"""How far a model can be trusted; none: it knows nothing that chance would not."""
+
+
+class Version(Record):
+    """A published model:
+
+    ``models/{name}/versions/{number}.json``. Numbers start at 1 and have no gaps; a job has at most one version.
+    """
+
+    name: str
+    number: int
+    job: str
+    dataset: str
+    annotations: int | None = None
+    """number of entries of the log of the dataset that it learned from, beside the labels of the dataset"""
+    algorithm: str
+    options: dict[str, Any]
+    classes: list[Label]
+    kind: Kind = "vectors"
+    """kind of the documents that it takes"""
+    text: dict[str, int] | None = None
+    """options of the terms"""
+    n_features: int
+    """number of features of the training documents; for text the number of terms"""
+    facts: dict[str, str | int] = {}
+    """facts about the model: its ``family``, its ``bytes`` and others of that family, such as the number of documents
+    that it keeps"""
+    objective: float | None
+    status: Status
+    comparison: Comparison | None = None
+    """comparison with the version that was served before; null of versions from before there were comparisons"""
+    held_out: HeldOut | None = None
+    """predictions of labels left out; null without cross-validation"""
+    confidence: Confidence | None = None
+    """how far the report of the training trusts the model; null if it does not say"""
+    created_at: AwareDatetime
+    files: dict[str, File]
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether the name of the model stands for this version, unless a newer one takes over."""
+        return self.comparison is None or self.comparison.takes_over
+
+
+class Alias(Record):
+    """Name of a version that may move: ``models/{name}/aliases/{alias}.json``, which is replaced."""
+
+    version: int
+    updated_at: AwareDatetime
+
+
+class Encoding(Record):
+    """Vectors of the texts of a dataset by one encoder: ``datasets/{documents}/encodings/{digest}.json``."""
+
+    width: int
+    """numbers of a vector"""
+    file: File
+    """the vectors one after the other (.npy, float32)"""
+
+
+class Job(BaseModel):
+    """A job, as its records show it."""
+
+    request: JobRequest
+    state: JobState
+    attempt: int = 0
+    started_at: AwareDatetime | None = None
+    outcome: Outcome | None = None
+    version: int | None = None
+    progress: Progress = Field(default_factory=Progress)

@@ -1,0 +1,71 @@
+"""Annotations as clients give them: checked, and completed with what the service knows of the documents."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from core.documents.drawn import Draw
+from core.errors import Fault
+from storage.records import Action, Annotation, Label
+from storage.repositories.datasets.batch import refuse
+from storage.repositories.datasets.labels import label_detail
+
+
+class NewAnnotation(NamedTuple):
+    """What a person did with a document, as a client says it."""
+
+    id: str
+    document: str
+    action: Action
+    label: Label | None
+    drawn: Draw | None
+    """how the document was drawn, None if the service is to know it"""
+    by: str | None
+    mode: Literal["blind", "assisted"] | None
+    at: datetime
+
+
+def checked_entries(
+    given: Sequence[NewAnnotation], positions: Mapping[str, int], label_type: type | None, draws: Mapping[int, Draw]
+) -> list[Annotation]:
+    """The entries of a log; raises InvalidDocuments.
+
+    ``label_type`` is the type of the labels so far, ``draws`` how documents were drawn, by position, as far as the
+    service knows.
+    """
+    kind, faults = label_type, list[Fault]()
+    for each in given:
+        detail = _fault(each, positions, kind)
+        if detail is not None:
+            faults.append(Fault(each.document, *detail))
+        elif each.label is not None:
+            kind = kind or type(each.label)
+    refuse(faults)
+    return [_entry(each, positions[each.document], draws) for each in given]
+
+
+def _fault(given: NewAnnotation, positions: Mapping[str, int], label_type: type | None) -> tuple[str, str] | None:
+    """The field that is not valid and why, None if all are."""
+    if given.document not in positions:
+        return "document", "there is no such document in the dataset"
+    if given.action != "label":
+        return None if given.label is None else ("label", f"is only for the action label, not for {given.action}")
+    if given.label is None:
+        return "label", "is missing; the action skip says that a document gets none, undo takes an answer back"
+    detail = label_detail(given.label, label_type)
+    return None if detail is None else ("label", detail)
+
+
+def _entry(given: NewAnnotation, position: int, draws: Mapping[int, Draw]) -> Annotation:
+    draw = draws.get(position, Draw.UNKNOWN) if given.drawn is None else given.drawn
+    return Annotation(
+        id=given.id,
+        document=given.document,
+        position=position,
+        action=given.action,
+        label=given.label,
+        drawn=draw.word if given.action == "label" else Draw.UNKNOWN.word,
+        by=given.by,
+        mode=given.mode,
+        at=given.at,
+    )

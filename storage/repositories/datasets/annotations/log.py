@@ -1,0 +1,213 @@
+"""Append-only logs of what people did with the documents of datasets.
+
+datasets/{id}/annotations/{first}.json  entries that were appended together; the name is the number of the first of them
+datasets/{id}/merged/{first}.json       the entries of many such records; see ``merged.py``
+
+Numbers of entries begin with 1 and have no gaps. The name of the next record follows from the record before, and one
+writer of many creates it: so nothing is lost or kept twice, whatever dies, and however many processes append at once. A
+writer that was not first reads what the other has appended, leaves out what is there already, and tries the next name.
+
+Entries of a record that cannot be read are left out, and keep their numbers: the name of the record after it says how
+many they are. After the last record nobody can know that, so nothing is appended until it was repaired: a writer that
+can still read it would append at another number.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+
+from storage.errors import LimitExceeded, StoreDamaged
+from storage.records import Annotation, Annotations
+from storage.repositories.datasets.annotations.answers import Answer, Answers
+from storage.repositories.datasets.annotations.merged import NAME, Merged, name_of
+from storage.store import KeyMissing, Store, json_records
+from storage.store.bulk import in_parallel
+
+MAX_ENTRIES = 500_000
+"""Entries of one log."""
+_KEPT_ENTRIES = 1_000_000
+"""Entries of all logs that a process keeps; beyond, it forgets the logs that were least recently used."""
+_READ_AT_A_TIME = 1_024
+
+
+class AnnotationLog:
+    """The log of one dataset, as far as this process has read it."""
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self._store = store
+        self._folder = f"datasets/{dataset}/annotations"
+        self._merged = Merged(store, dataset)
+        self._lock = Lock()
+        self._entries: list[Annotation | None] = []
+        """entries, None for those that cannot be read"""
+        self._unread: set[str] = set()
+        """keys of the records that could not be read"""
+        self._ids: set[str] = set()
+        self._answers = Answers()
+        self._label_type: type | None = None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def refreshed(self) -> int:
+        """Number of entries now; raises StoreUnavailable."""
+        with self._lock:
+            self._refresh()
+            return len(self._entries)
+
+    @property
+    def label_type(self) -> type | None:
+        """Type of the labels that were given so far, None before the first."""
+        return self._label_type
+
+    def append(self, entries: Sequence[Annotation]) -> tuple[int, int]:
+        """Append entries but those whose ids the log has; the number of entries then, and how many were new.
+
+        Raises LimitExceeded, StoreDamaged.
+        """
+        with self._lock:
+            while True:
+                damaged = self._refresh()
+                if damaged is not None:
+                    raise damaged
+                fresh = self._fresh(entries)
+                if not fresh:
+                    return len(self._entries), 0
+                if len(self._entries) + len(fresh) > MAX_ENTRIES:
+                    raise LimitExceeded(
+                        "annotations of a dataset", MAX_ENTRIES, "continue with a dataset that has them as its labels"
+                    )
+                if json_records.create(self._store, self._next_key(), Annotations(entries=fresh)):
+                    self._add_record(fresh)
+                    self._merged.merge(self._entries)
+                    return len(self._entries), len(fresh)
+
+    def between(self, after: int, limit: int) -> list[tuple[int, Annotation]]:
+        """The ``limit`` entries after entry ``after``, with their numbers, but those that cannot be read."""
+        with self._lock:
+            self._refresh()
+            found = enumerate(self._entries[after : after + limit], after + 1)
+            return [(number, entry) for number, entry in found if entry is not None]
+
+    def answers(self, number: int | None = None) -> dict[int, Answer]:
+        """What people say of documents, by position: in all entries, or in the first ``number``."""
+        with self._lock:
+            self._refresh()
+            if number is None or number == len(self._entries):
+                return dict(self._answers)
+            earlier = self._entries[:number]
+        answers = Answers()
+        answers.add(entry for entry in earlier if entry is not None)
+        return dict(answers)
+
+    def _fresh(self, entries: Sequence[Annotation]) -> list[Annotation]:
+        """The entries whose ids are not in the log, each id once."""
+        first = {entry.id: entry for entry in reversed(entries)}
+        return [entry for entry in entries if entry.id not in self._ids and first[entry.id] is entry]
+
+    def _refresh(self) -> StoreDamaged | None:
+        """Read what was appended since; what is wrong with the last record, if it cannot be read.
+
+        At first, and after a repair, all records are read at once: from a bucket, one after the other would take
+        minutes.
+        """
+        # one that was removed stays noted as missing, so it is not read
+        if any(
+            self._store.exists(key) and json_records.find_readable(self._store, key, Annotations)
+            for key in self._unread
+        ):
+            self._forget()
+        if not self._entries:
+            for entries in self._merged.read():
+                self._add(entries)
+            self._read_all()
+        while True:
+            try:
+                record = json_records.read(self._store, self._next_key(), Annotations)
+            except KeyMissing:
+                return None
+            except StoreDamaged as error:
+                before = len(self._entries)
+                self._read_all()
+                if len(self._entries) == before:  # nothing after it can be read
+                    return error
+            else:
+                self._add_record(record.entries)
+
+    def _read_all(self) -> None:
+        """Read all records that are not known yet but a last one that cannot be read.
+
+        Raises StoreDamaged for a name that overlaps another record.
+        """
+        last = self._next_key(-1).rpartition("/")[2]
+        names = [name for name in self._store.children(self._folder, last) if NAME.fullmatch(name)]
+        # no more in memory than is read at a time
+        for start in range(0, len(names), _READ_AT_A_TIME):
+            keys = [f"{self._folder}/{name}" for name in names[start : start + _READ_AT_A_TIME]]
+            found = in_parallel(lambda key: json_records.find_readable(self._store, key, Annotations), keys)
+            for key, record in zip(keys, found, strict=True):
+                if record is None:
+                    self._unread.add(key)
+                else:
+                    self._leave_out_before(key)
+                    self._add_record(record.entries)
+
+    def _leave_out_before(self, key: str) -> None:
+        """Give the entries their numbers that lie before this record and cannot be read."""
+        missing = _first_number(key) - 1 - len(self._entries)
+        if missing < 0:
+            raise StoreDamaged(key, "the record before it has its number")
+        expected = self._next_key()
+        if missing and expected not in self._unread:  # somebody has removed it
+            self._store.damage.add(StoreDamaged(expected, "it is missing"), lambda: self._look_for(expected))
+            self._unread.add(expected)
+        self._entries += [None] * missing
+
+    def _look_for(self, key: str) -> None:
+        """Raises StoreDamaged if a record is missing in a log that exists, KeyMissing if the log was deleted."""
+        try:
+            self._store.read(key)
+        except KeyMissing:
+            if self._store.children(self._folder, key.rpartition("/")[2]):
+                raise StoreDamaged(key, "it is missing") from None
+            raise
+
+    def _forget(self) -> None:
+        self._entries, self._ids, self._answers, self._label_type = [], set(), Answers(), None
+        self._unread.clear()
+
+    def _add_record(self, entries: Sequence[Annotation]) -> None:
+        self._merged.add(len(self._entries) + 1, len(entries))
+        self._add(entries)
+
+    def _add(self, entries: Sequence[Annotation]) -> None:
+        self._entries += entries
+        self._ids.update(entry.id for entry in entries)
+        self._answers.add(entries)
+        if self._label_type is None:
+            self._label_type = next((type(entry.label) for entry in entries if entry.label is not None), None)
+
+    def _next_key(self, offset: int = 0) -> str:
+        return f"{self._folder}/{name_of(len(self._entries) + 1 + offset)}"
+
+
+def _first_number(key: str) -> int:
+    return int(key.rpartition("/")[2].removesuffix(".json"))
+
+
+class AnnotationLogs:
+    """The logs of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._kept: OrderedDict[str, AnnotationLog] = OrderedDict()
+
+    def of(self, dataset: str) -> AnnotationLog:
+        """The log of a dataset, which exists."""
+        with self._lock:
+            log = self._kept.setdefault(dataset, AnnotationLog(self._store, dataset))
+            self._kept.move_to_end(dataset)
+            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _KEPT_ENTRIES:
+                self._kept.popitem(last=False)
+            return log

@@ -1,0 +1,52 @@
+"""A batch of documents, some thousands at a time: what the codecs read and a dataset takes."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import Rows
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from storage.records import Label
+
+MAX_NAMES = 1000
+"""Names of the extra fields of a dataset at most."""
+LEAVE_OUT = "leave them out by ?extra=ignore, or send fewer"
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise InvalidDocuments with the first faults, if there are some."""
+    named = list(islice(faults, MAX_FAULTS))
+    if named:
+        first = named[0]
+        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", named)
+
+
+class ExtraFields(NamedTuple):
+    """Extra fields of consecutive documents."""
+
+    names: Sequence[str]
+    """names of the fields, all different"""
+    values: Sequence[Sequence[Any]]
+    """values of each document by name, as JSON has them; None where it has none; those of the last names may be left
+    out"""
+
+
+class Batch(NamedTuple):
+    """Consecutive documents of one kind, not validated:
+
+    DatasetBuilder does so. Indices may be out of order within a row.
+    """
+
+    rows: Rows
+    labels: Sequence[Label | None]
+    """label of each row, None for unlabeled; Python strings or integers, not NumPy's"""
+    ids: Sequence[str | None] | None = None
+    """id of each row; for None, of one row or of all, the position in the dataset is the id"""
+    drawn: NDArray[np.int8] | None = None
+    """how the label of each row was come by, shape (n_rows,), values of core.documents.drawn.Draw; None where nothing
+    is known of any row"""
+    fields: ExtraFields | None = None
+    """fields of the rows that are kept beside them and not learned from; None where no row has any"""

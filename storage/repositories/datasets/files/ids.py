@@ -1,0 +1,279 @@
+"""Ids of documents: a file with a line of JSON for each.
+
+It exists only if some id is not the position of its document.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from mmap import mmap
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from storage.records import MAX_TEXT, Dataset
+from storage.repositories.datasets.files.npy import NpyWriter, open_array, open_bytes
+
+_BLOCK = 10_000
+_BLOCK_BYTES = 1 << 16
+_encode_lines = msgspec.json.Encoder().encode_lines
+_decode = msgspec.json.Decoder(str).decode
+
+
+class IdWriter:
+    """Writer of the ids of a dataset, in order. Memory does not grow with them; ``seal`` finds duplicates."""
+
+    def __init__(self, folder: Path) -> None:
+        self.n_bytes = 0
+        self._folder = folder
+        self._count = 0
+        self._file: IO[bytes] | None = None
+        self._hashes: NpyWriter | None = None
+
+    def append(self, given: Sequence[str | None] | None, count: int) -> None:
+        """Append the ids of the next ``count`` documents, which are valid."""
+        ids = None if given is None else self._named(given)
+        if self._file is None and ids is not None and any(id != str(self._count + k) for k, id in enumerate(ids)):
+            self._begin()
+        if self._file is not None:
+            self._write(ids if ids is not None else _positions(self._count, self._count + count))
+        self._count += count
+
+    def _named(self, given: Sequence[str | None]) -> list[str]:
+        named = [id for id in given if id is not None]
+        return (
+            named
+            if len(named) == len(given)
+            else [str(self._count + k) if id is None else id for k, id in enumerate(given)]
+        )
+
+    def seal(self) -> Path | None:
+        """The finished file, None if every id is the position of its document; raises InvalidDocuments naming ids that
+        occur twice.
+        """
+        if self._file is None or self._hashes is None:
+            return None
+        self._file.close()
+        path, hashes = Path(self._file.name), self._hashes.finish()
+        _refuse_duplicates(path, open_array(hashes))
+        hashes.unlink()
+        return path
+
+    def close(self) -> None:
+        """Close the files, even when the rest cannot be written any more."""
+        for file in (self._file, self._hashes):
+            if file is not None:
+                with suppress(OSError):
+                    file.close()
+
+    def _begin(self) -> None:
+        """Begin the file, with the positions of the documents so far as their ids."""
+        self._file = (self._folder / "ids.ndjson").open("wb")
+        self._hashes = NpyWriter(self._folder / "id-hashes.npy", "<i8")
+        for start in range(0, self._count, _BLOCK):
+            self._write(_positions(start, min(start + _BLOCK, self._count)))
+
+    def _write(self, ids: list[str]) -> None:
+        assert self._file is not None
+        assert self._hashes is not None
+        self.n_bytes += self._file.write(_encode_lines(ids))
+        # the hash of strings has another key in each process, so no client can send ids that collide
+        self._hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+
+
+def all_valid(ids: Sequence[Any]) -> bool:
+    """Whether ids are valid beyond doubt, by all of them together: then none need be checked by itself."""
+    given = [id for id in ids if id is not None]
+    return set(map(type, given)) <= {str} and (
+        not given or (all(given) and max(map(len, given)) <= MAX_TEXT and "".join(given).isascii())
+    )
+
+
+def id_fault(id: Any, position: int) -> Fault | None:
+    """The fault of a given id, None if it is valid."""
+    if not isinstance(id, str):
+        return Fault(str(position), "id", "must be a string")
+    if not 1 <= len(id) <= MAX_TEXT:
+        return Fault(str(position), "id", f"must have 1 to {MAX_TEXT} characters")
+    if not id.isascii() and not _encodable(id):
+        return Fault(str(position), "id", "is not valid Unicode")
+    return None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class Ids:
+    """Ids in the order of their documents.
+
+    The file may be removed once it is open; an iteration holds a block of it at a time.
+    """
+
+    def __init__(self, path: Path | None, count: int) -> None:
+        self._data = None if path is None else open_bytes(path)
+        self._count = count
+
+    @property
+    def positional(self) -> bool:
+        """Whether every id is the position of its document."""
+        return self._data is None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        if self._data is None:
+            return (str(position) for position in range(self._count))
+        return map(_decode, _lines(self._data))
+
+    def at(self, positions: Sequence[int]) -> list[str]:
+        """The ids of the documents at ascending positions. Other lines are counted, not decoded."""
+        if self._data is None:
+            return [str(position) for position in positions]
+        found: list[str] = []
+        wanted, passed = deque(positions), 0
+        for block in _blocks(self._data):
+            if not wanted:
+                break
+            count = block.count(b"\n")
+            if wanted[0] < passed + count:
+                lines = block.splitlines()
+                while wanted and wanted[0] < passed + count:
+                    found.append(_decode(lines[wanted.popleft() - passed]))
+            passed += count
+        return found
+
+    def by_position(self, positions: Iterable[int]) -> dict[int, str]:
+        """The ids of the documents at positions in any order, by position in ascending order."""
+        ascending = sorted(set(positions))
+        return dict(zip(ascending, self.at(ascending), strict=True))
+
+    def hashes(self) -> NDArray[np.int64]:
+        """Hash of each line of the file, shape (n_documents,), in this process; for ``IdIndex``.
+
+        Ids that are positions have none.
+        """
+        assert self._data is not None
+        return np.fromiter((hash(line) for line in _lines(self._data)), np.int64, self._count)
+
+
+def line_hash(id: str) -> int:
+    """Hash of the line of an id, as in ``Ids.hashes``."""
+    return hash(msgspec.json.encode(id))
+
+
+def _blocks(data: mmap | bytes) -> Iterator[bytes]:
+    """Blocks of a file of JSON, each of whole lines. Within a line no end of line occurs, and the last line has one."""
+    start = 0
+    while start < len(data):
+        stop = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
+        yield data[start:stop]
+        start = stop
+
+
+def _lines(data: mmap | bytes) -> Iterator[bytes]:
+    for block in _blocks(data):
+        yield from block.splitlines()
+
+
+def _positions(start: int, stop: int) -> list[str]:
+    return [str(position) for position in range(start, stop)]
+
+
+def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
+    """Raise InvalidDocuments for ids that occur twice: ids of equal hashes are compared."""
+    ordered = np.sort(hashes)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return
+    candidates = np.flatnonzero(np.isin(hashes, repeated))
+    wanted = iter(candidates.tolist())
+    following = next(wanted, None)
+    seen: set[str] = set()
+    faults: list[Fault] = []
+    for position, id in enumerate(Ids(path, len(hashes))):
+        if position != following:
+            continue
+        following = next(wanted, None)
+        if id in seen:
+            faults.append(Fault(id, "id", f"is used twice, again by the document at position {position}"))
+            if len(faults) == MAX_FAULTS:
+                break
+        seen.add(id)
+    if faults:
+        raise InvalidDocuments(f"document ids must differ: {faults[0].document!r} {faults[0].detail}", faults)
+
+
+_MOST_IDS = 1 << 23
+"""Ids of all datasets whose hashes are kept, 16 bytes each; beyond, those of the least recently used datasets are
+dropped."""
+
+
+class IdIndex:
+    """The ids of one set of documents, by their hashes. A hash is only a hint: the id at the position decides."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        if not ids.positional:
+            hashes = ids.hashes()
+            self._order = np.argsort(hashes, kind="stable")
+            self._hashes = hashes[self._order]
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def find(self, wanted: Collection[str]) -> dict[str, int]:
+        """Positions of the documents with these ids; ids that no document has are left out."""
+        if self._ids.positional:
+            return {id: position for id in wanted if (position := _position(id, len(self._ids))) is not None}
+        found = sorted((position, id) for id in wanted for position in self._candidates(id))
+        names = self._ids.at([position for position, _ in found])
+        return {id: position for (position, id), name in zip(found, names, strict=True) if name == id}
+
+    def _candidates(self, id: str) -> list[int]:
+        hashed = np.int64(line_hash(id))
+        first, last = np.searchsorted(self._hashes, hashed, "left"), np.searchsorted(self._hashes, hashed, "right")
+        found: list[int] = self._order[first:last].tolist()
+        return found
+
+
+class IdIndexes:
+    """Indexes of the datasets that were asked for last. Documents never change, so neither does an index."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: OrderedDict[str, IdIndex] = OrderedDict()
+
+    def of(self, dataset: Dataset, ids: Ids) -> IdIndex:
+        """The index of a dataset, whose ids are open."""
+        with self._lock:
+            index = self._kept.get(dataset.documents)
+        if index is None:
+            index = IdIndex(ids)
+        with self._lock:
+            self._kept[dataset.documents] = index
+            self._kept.move_to_end(dataset.documents)
+            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _MOST_IDS:
+                self._kept.popitem(last=False)
+        return index
+
+
+def _position(id: str, count: int) -> int | None:
+    """The position that an id says, None if it is none below ``count``.
+
+    Python refuses to convert thousands of digits.
+    """
+    if not (len(id) <= len(str(count)) and id.isascii() and id.isdigit()):
+        return None
+    position = int(id)
+    return position if str(position) == id and position < count else None

@@ -1,0 +1,91 @@
+"""Encoding of labels as class indices: numbered as they come, renumbered in sorted order when all are known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT, Label
+
+UNLABELED = -1
+_INTEGERS = range(-(2**63), 2**63)
+
+
+class Classes:
+    """Labels so far, each with a class index; all strings or all integers, at most ``limit``."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._class_indices: dict[Label | None, int] = {None: UNLABELED}
+        self._kind: type | None = None
+
+    def faults(self, labels: Sequence[Any], limit: int) -> list[tuple[int, str]]:
+        """Invalid labels: their places in the sequence and the reasons.
+
+        The type of the labels is that of the first ever seen.
+        """
+        if self._all_valid(labels):
+            return []
+        found: list[tuple[int, str]] = []
+        kind = self._kind
+        for place, label in enumerate(labels):
+            if label is None:
+                continue
+            detail = label_detail(label, kind)
+            kind = kind or (type(label) if detail is None else None)
+            if detail is not None:
+                found.append((place, detail))
+                if len(found) == limit:
+                    break
+        return found
+
+    def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
+        """Class indices of valid labels, -1 for None; raises LimitExceeded for too many classes."""
+        for label in dict.fromkeys(labels):
+            if label not in self._class_indices:
+                if len(self._class_indices) > self._limit:
+                    raise LimitExceeded("classes", self._limit)
+                self._kind = type(label)
+                self._class_indices[label] = len(self._class_indices) - 1
+        class_indices = self._class_indices
+        return np.fromiter(map(class_indices.__getitem__, labels), np.int32, len(labels))
+
+    def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
+        """The classes in sorted order, and the final index of each index so far; the last element, -1, is that of
+        -1."""
+        given: list[Any] = list(self._class_indices)[1:]
+        classes: list[Any] = sorted(given)
+        final = {label: class_index for class_index, label in enumerate(classes)}
+        return classes, np.array([*(final[label] for label in given), UNLABELED], np.int32)
+
+    def _all_valid(self, labels: Sequence[Any]) -> bool:
+        """Whether all labels are valid, by their types and their distinct values: then none need be checked by
+        itself."""
+        kinds = set(map(type, labels)) - {type(None)}
+        if not kinds:
+            return True
+        kind = self._kind or next(iter(kinds))
+        return (
+            kinds == {kind}
+            and kind in (str, int)
+            and all(label_detail(label, kind) is None for label in set(labels) if label is not None)
+        )
+
+
+def label_detail(label: Any, kind: type | None) -> str | None:
+    """Why a label is invalid, where the labels so far are of this type; None if it is valid."""
+    if type(label) not in (str, int):
+        return "must be a string or an integer"
+    if kind is not None and type(label) is not kind:
+        return "labels must be all strings or all integers"
+    if isinstance(label, int):
+        return None if label in _INTEGERS else "must fit 64 bits"
+    if not 1 <= len(label) <= MAX_TEXT:
+        return f"must have 1 to {MAX_TEXT} characters"
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return "is not valid Unicode"
+    return None

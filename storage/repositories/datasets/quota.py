@@ -1,0 +1,57 @@
+"""Quota of all datasets together: their number and their bytes."""
+
+import threading
+
+from storage.errors import QuotaExceeded
+from storage.records import Dataset
+from storage.store import Store, json_records
+from storage.store.bulk import in_parallel
+
+
+class Quota:
+    """Quota of a store, by a count of its datasets and their bytes.
+
+    Uploads at the same time do not see each other until they are sealed, so the quota may be exceeded by as much.
+    Manifests never change, so each is read once, until ``recount``: after another process has deleted a dataset its
+    folder stays if its documents are shared.
+    """
+
+    def __init__(self, store: Store, datasets: int, bytes: int | None) -> None:
+        self._store = store
+        self._datasets = datasets
+        self._most_bytes = bytes
+        self._known: dict[str, dict[str, int]] = {}
+        self._lock = threading.Lock()
+
+    def left(self) -> int | None:
+        """Bytes that one more dataset may take, None for any number; raises QuotaExceeded when no more datasets are
+        allowed.
+        """
+        count, used = self.used()
+        if count >= self._datasets:
+            raise QuotaExceeded("datasets", self._datasets)
+        if self._most_bytes is None:
+            return None
+        if used >= self._most_bytes:
+            raise QuotaExceeded("bytes of datasets", self._most_bytes)
+        return self._most_bytes - used
+
+    def recount(self) -> None:
+        """Read all manifests again at the next count."""
+        with self._lock:
+            self._known.clear()
+
+    def used(self) -> tuple[int, int]:
+        """Number of datasets, and bytes of their files; files that several datasets share count once."""
+        with self._lock:
+            ids = set(self._store.children("datasets"))
+            for id in self._known.keys() - ids:
+                del self._known[id]
+            for dataset in in_parallel(self._read, ids - self._known.keys()):
+                if dataset is not None:
+                    self._known[dataset.id] = {file.key: file.bytes for file in dataset.files.values()}
+            files = {key: size for sizes in self._known.values() for key, size in sizes.items()}
+            return len(self._known), sum(files.values())
+
+    def _read(self, id: str) -> Dataset | None:
+        return json_records.find_readable(self._store, f"datasets/{id}/manifest.json", Dataset)

@@ -1,0 +1,274 @@
+"""Datasets: manifests and files in the store.
+
+datasets/{id}/manifest.json    the manifest: with it the dataset exists
+datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
+datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
+datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
+datasets/{id}/annotations/*    what people did with the documents; see ``annotations/log.py``
+datasets/{id}/merged/*         the same, many entries together; see ``annotations/merged.py``
+datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from core.documents.drawn import Draw
+from storage.errors import Conflict, NotFound, StoreDamaged
+from storage.names import check_name, first_page, is_id
+from storage.process.settings import DatasetLimits
+from storage.records import Dataset, Label
+from storage.repositories.datasets.annotations.answers import Answer
+from storage.repositories.datasets.annotations.entries import NewAnnotation, checked_entries
+from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
+from storage.repositories.datasets.annotations.offered import Audits, Suggestions
+from storage.repositories.datasets.builder import DatasetBuilder
+from storage.repositories.datasets.documents import Documents, annotated, open_documents, open_fields, open_ids
+from storage.repositories.datasets.files.extra_fields import StoredFields
+from storage.repositories.datasets.files.ids import IdIndexes, Ids
+from storage.repositories.datasets.quota import Quota
+from storage.repositories.datasets.relabel import Changes, relabeled
+from storage.repositories.deletions import Deletions
+from storage.repositories.jobs import Jobs
+from storage.repositories.sightings import Sightings
+from storage.store import KeyMissing, Store, json_records, staging_folder
+from storage.store.local_files import translate_os_errors
+
+
+class Datasets:
+    """Datasets of a store. A sealed dataset does not change."""
+
+    def __init__(
+        self,
+        store: Store,
+        limits: DatasetLimits | None = None,
+        quota: Quota | None = None,
+        jobs: Jobs | None = None,
+        *,
+        abandoned_seconds: float = 86_400.0,
+    ) -> None:
+        self._store = store
+        self._jobs = jobs or Jobs(store)
+        self._quota = quota
+        self._abandoned_seconds = abandoned_seconds
+        self._limits = limits or DatasetLimits()
+        self._sightings = Sightings()
+        self._deletions = Deletions(store, self._sightings)
+        self._suggestions = Suggestions(store)
+        self._logs = AnnotationLogs(store)
+        self._indexes = IdIndexes()
+        self.audits = Audits(store)
+
+    def builder(self, name: str | None = None) -> DatasetBuilder:
+        """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
+        return DatasetBuilder(self._store, self._limits_left(), None if name is None else check_name("dataset", name))
+
+    def get(self, id: str) -> Dataset:
+        """The manifest of a dataset; raises NotFound."""
+        found = json_records.find(self._store, _manifest(id), Dataset) if is_id("ds", id) else None
+        if found is None:
+            raise NotFound("dataset", id)
+        return found
+
+    def list(self, limit: int = 50, cursor: str | None = None) -> tuple[list[Dataset], str | None]:
+        """At most ``limit`` datasets, newest first, after ``cursor``; and the cursor of the next page, None after the
+        last.
+        """
+        return first_page(self.every(cursor), limit, lambda dataset: dataset.id)
+
+    def every(self, before: str | None = None) -> Iterator[Dataset]:
+        """The datasets that are older than the dataset ``before``, newest first."""
+        ids = (id for id in reversed(self._ids()) if before is None or id < before)
+        found = (json_records.find_readable(self._store, _manifest(id), Dataset) for id in ids)
+        return (dataset for dataset in found if dataset is not None)
+
+    def open(self, id: str, annotations: int | None = None) -> Documents:
+        """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile.
+
+        ``annotations`` is a number of entries of its log: with it documents have the labels that people gave them in
+        these entries.
+        """
+        return self.open_annotated(id, self._logs.of(id).answers(annotations) if annotations else {})
+
+    def open_annotated(self, id: str, answers: Mapping[int, Answer]) -> Documents:
+        """The documents of a dataset with the labels of these answers, by position, in place of their own; raises
+        NotFound as ``open``.
+        """
+        try:
+            return annotated(open_documents(self._store, self.get(id)), answers)
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    def log(self, id: str) -> AnnotationLog:
+        """What people did with the documents of a dataset; raises NotFound."""
+        self.get(id)
+        return self._logs.of(id)
+
+    def annotate(self, id: str, given: Sequence[NewAnnotation]) -> tuple[int, int]:
+        """Append to the log of a dataset; the number of entries then, and how many were new.
+
+        Raises NotFound, LimitExceeded, and InvalidDocuments naming documents that are unknown or labels that are not
+        valid: then nothing is appended.
+        """
+        dataset, log = self.get(id), self._logs.of(id)
+        log.refreshed()
+        positions = self.positions(id, {each.document for each in given})
+        label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
+        draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self.audits.drawn(id), Draw.RANDOM)
+        appended = log.append(checked_entries(given, positions, label_type, draws))
+        # what was appended to a dataset that is deleted meanwhile must not be promised
+        self.get(id)
+        return appended
+
+    def positions(self, id: str, wanted: Collection[str]) -> dict[str, int]:
+        """Positions of the documents with these ids; ids that no document has are left out.
+
+        Raises NotFound for the dataset.
+        """
+        return self._indexes.of(self.get(id), self.ids(id)).find(wanted)
+
+    def ids(self, id: str) -> Ids:
+        """The ids of the documents of a dataset; raises NotFound as ``open``."""
+        try:
+            return open_ids(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    def fields(self, id: str) -> StoredFields:
+        """The extra fields of the documents of a dataset; raises NotFound as ``open``."""
+        try:
+            return open_fields(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    @translate_os_errors("write", "the labels of a dataset")
+    def relabel(
+        self,
+        id: str,
+        labels: Mapping[str, Label | None],
+        drawn: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """A new dataset that shares the documents of another and differs in the labels of some, by document id (None:
+        no label).
+
+        ``drawn`` says how labels were come by, as the words of core.documents.drawn.Draw by document id. A new label of
+        which it says nothing is of the draw in which its document was suggested, if it was; another label keeps its
+        draw. Without ``name`` the dataset has the name of the other. Raises NotFound, InvalidName, InvalidDocuments
+        naming documents that are unknown or labels that are not valid, LimitExceeded, QuotaExceeded.
+        """
+        base, limits = self.get(id), self._limits_left()
+        if name is not None:
+            base = base.model_copy(update={"name": check_name("dataset", name)})
+        with staging_folder(self._store) as folder:
+            changes = Changes(labels, drawn or {}, self._suggestions.of(base.documents))
+            dataset, paths = relabeled(base, self.open(id), changes, limits, folder)
+            self._share(base, dataset, paths)
+        return dataset
+
+    def record_suggested(self, id: str, suggested: Mapping[int, Draw]) -> None:
+        """Record documents of a dataset, by position, that are suggested to be labeled; raises NotFound.
+
+        Their labels may come in by ``relabel``.
+        """
+        self._suggestions.record(self.get(id).documents, suggested)
+
+    def _limits_left(self) -> DatasetLimits:
+        """Limits of one more dataset, within the quota; raises QuotaExceeded."""
+        left = None if self._quota is None else self._quota.left()
+        return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))
+
+    def _share(self, base: Dataset, dataset: Dataset, paths: Mapping[str, Path]) -> None:
+        """Store a relabeled dataset and its files, by content; on an error nothing of it stays."""
+        shared = f"datasets/{base.documents}/shared/{dataset.id}"
+        self._store.create(shared, b"")
+        try:
+            for content, path in paths.items():
+                self._store.upload(dataset.files[content].key, path)
+            # a deletion of the documents before this mark has removed the base; a later one sees the mark
+            self.get(base.id)
+            json_records.create(self._store, _manifest(dataset.id), dataset)
+            # one that took the mark for abandoned has removed the base by now; a later one sees the manifest
+            self.get(base.id)
+        except BaseException:
+            # first the manifest, which may be there though its creation failed: while it is, nothing else may be
+            # missing
+            self._store.delete(_manifest(dataset.id))
+            self._store.delete(f"datasets/{dataset.id}")
+            self._store.delete(shared)
+            raise
+
+    def delete(self, id: str) -> None:
+        """Delete a dataset; its documents are deleted with the last dataset that shares them.
+
+        Raises NotFound, Conflict while a job needs it.
+        """
+        dataset = self.get(id)
+        # a job that is stored after the mark is refused; one that was stored before is seen here
+        mark = self._deletions.begin(id)
+        try:
+            job = self._jobs.unfinished_job_of(dataset)
+            if job is not None:
+                raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
+            if not self._deletions.decide(mark, delete=True):
+                raise Conflict(f"the deletion of dataset {id!r} took too long and was given up; try again")
+        except BaseException:
+            self._deletions.end(mark)
+            raise
+        self._finish_deletion(dataset, mark)
+
+    def recover_deletions(self) -> None:
+        """Complete the deletions that were cut short once they were decided, and undo those that were not."""
+        for mark, id in self._deletions.overdue():
+            try:
+                dataset = json_records.find(self._store, _manifest(id), Dataset)
+            except StoreDamaged:
+                continue
+            if dataset is None:
+                self._delete_unshared(id)
+                self._deletions.end(mark)
+            elif self._deletions.decide(mark, delete=False):
+                self._finish_deletion(dataset, mark)
+            else:
+                self._deletions.withdraw(mark)
+
+    def remove_abandoned(self) -> None:
+        """Remove the files of uploads and relabelings that were not sealed, and decisions about deletions, of
+        ``abandoned_seconds`` ago.
+        """
+        self._deletions.remove_abandoned(self._abandoned_seconds)
+        for id in self._ids():
+            if not self._store.exists(_manifest(id)) and self._sightings.old(id, self._abandoned_seconds):
+                self._delete_unshared(id)
+
+    def _ids(self) -> Sequence[str]:
+        """Ids of all datasets and of those that are not sealed yet, oldest first."""
+        return [id for id in self._store.children("datasets") if is_id("ds", id)]
+
+    def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
+        """Complete a deletion that was decided. Idempotent."""
+        self._store.delete(_manifest(dataset.id))
+        self._store.delete(f"datasets/{dataset.documents}/shared/{dataset.id}")
+        self._delete_unshared(dataset.id)
+        self._delete_unshared(dataset.documents)
+        self._deletions.end(mark)
+        if self._quota is not None:
+            self._quota.recount()
+
+    def _delete_unshared(self, id: str) -> None:
+        """Delete the files of a dataset without a manifest, unless others share them."""
+        if self._store.exists(_manifest(id)):
+            return
+        seen: set[str] = set()
+        # listed until nothing new is there: one that was seen may have been relabeled, and deleted before it was looked
+        # at
+        while new := set(self._store.children(f"datasets/{id}/shared")) - seen:
+            for other in filter(partial(is_id, "ds"), sorted(new)):
+                if self._store.exists(_manifest(other)) or not self._sightings.old(other, self._abandoned_seconds):
+                    return
+            seen |= new
+        self._store.delete(f"datasets/{id}")
+
+
+def _manifest(id: str) -> str:
+    return f"datasets/{id}/manifest.json"

@@ -1,0 +1,41 @@
+"""How long this process has seen things in the store, by a clock that nobody sets. No clock of another machine, and
+none that is wrong, counts.
+
+What a process seems to have abandoned is removed when another has seen it there, unchanged, for long enough. Leases of
+Kubernetes are judged so too (``leaderelection`` of client-go).
+"""
+
+import time
+from collections import OrderedDict
+
+from storage.names import older_than
+
+_MOST = 100_000
+"""Things that are remembered, some hundred bytes each. One that is forgotten counts as new, so it stays for longer."""
+_ENOUGH_SECONDS = 3600.0
+"""For so long a thing must have been seen, or as long as was asked for if that is less, though its id says that it is
+old."""
+
+
+class Sightings:
+    """What this process has seen, by names that are never used for another thing."""
+
+    def __init__(self) -> None:
+        self._first: OrderedDict[str, float] = OrderedDict()
+
+    def seconds(self, name: str) -> float:
+        """Seconds since this process saw the thing for the first time, which may be now."""
+        now = time.monotonic()
+        first = self._first.setdefault(name, now)
+        self._first.move_to_end(name)
+        if len(self._first) > _MOST:
+            self._first.popitem(last=False)
+        return now - first
+
+    def old(self, id: str, seconds: float) -> bool:
+        """Whether the thing of an id is older than so many seconds.
+
+        Of a day an hour must have been seen, since processes are replaced sooner.
+        """
+        seen = self.seconds(id)
+        return seen >= seconds or (seen >= _ENOUGH_SECONDS and older_than(id, seconds))

@@ -1,0 +1,346 @@
+"""Jobs: their state by their records; every step may be repeated, raced or cut short."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from storage.errors import Conflict, IdempotencyConflict, InvalidName, JobNotCancellable, NotFound, StoreDamaged
+from storage.names import new_id
+from storage.records import Dataset, Job, JobDraft, JobState, Outcome, Version
+from storage.repositories.datasets import Datasets
+from storage.repositories.idempotency import IdempotencyKey
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store
+from tests.stores import killed_at, make_dataset, submit, success
+
+
+def state(store: Store, id: str) -> JobState:
+    return Jobs(store).get(id).state
+
+
+def failure(attempt: int = 1) -> Outcome:
+    return Outcome(state=JobState.FAILED, attempt=attempt, finished_at=datetime.now(UTC))
+
+
+def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
+    """Results of calls that begin at the same time."""
+    results: list[Any] = [None] * count
+    ready = threading.Barrier(count)
+
+    def call(number: int) -> None:
+        ready.wait()
+        results[number] = act(number)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_a_job_goes_from_queued_to_succeeded(store: Store) -> None:
+    id, jobs = submit(store, options={"lambda": 0.01}), Jobs(store)
+    assert state(store, id) is JobState.QUEUED
+    attempt = jobs.claim_attempt(id, "w")
+    assert attempt is not None
+    job = jobs.get(id)
+    assert (job.state, job.attempt, job.started_at) == (JobState.RUNNING, 1, attempt.started_at)
+    assert jobs.record_outcome(id, success(store))
+    assert state(store, id) is JobState.RUNNING, "a success counts when it is published"
+    version = jobs.publish(id)
+    job = jobs.get(id)
+    assert version is not None
+    assert (job.state, job.version, job.progress.fraction) == (JobState.SUCCEEDED, 1, 1.0)
+    assert (version.options, version.classes, version.n_features, version.job) == (
+        {"lambda": 0.01},
+        ["no", "yes"],
+        21,
+        id,
+    )
+    assert list(jobs.unfinished_ids()) == []
+
+
+def test_requests_that_are_refused_leave_nothing(store: Store) -> None:
+    with pytest.raises(NotFound):
+        submit(store, dataset="ds-000000000000000000000000")
+    with pytest.raises(InvalidName):
+        submit(store, model="a/b")
+    assert store.children("jobs") == []
+    assert store.children("open") == []
+
+
+@pytest.mark.parametrize("id", ["", "x", "../jobs", "job-000000000000000000000000"])
+def test_unknown_jobs(store: Store, id: str) -> None:
+    for act in (Jobs(store).get, Jobs(store).cancel):
+        with pytest.raises(NotFound):
+            act(id)
+
+
+def test_an_idempotency_key_stands_for_one_job(store: Store) -> None:
+    dataset = make_dataset(store).id
+
+    def post(fingerprint: str) -> tuple[str, bool]:
+        job, created = Jobs(store).submit(
+            JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("key", None, fingerprint)
+        )
+        return job.request.id, created
+
+    results = at_once(6, lambda _: post("same"))
+    assert len({id for id, _ in results}) == 1
+    assert sum(created for _, created in results) == 1
+    assert post("same") == (results[0][0], False)
+    with pytest.raises(IdempotencyConflict):
+        post("other")
+    assert len(store.children("jobs")) == 1
+
+
+@pytest.mark.parametrize("moment", ["before the job's records", "after the job's records"])
+def test_a_job_never_loses_its_dataset_to_a_deletion(
+    store: Store, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    dataset = make_dataset(store).id
+    create = type(store).create
+
+    def superseded(self: Store, key: str, data: bytes) -> bool:
+        if not key.endswith("request.json"):
+            return create(self, key, data)
+        monkeypatch.setattr(type(store), "create", create)
+        if moment.startswith("before"):
+            Datasets(store).delete(dataset)
+        created = create(self, key, data)
+        if moment.startswith("after"):
+            with pytest.raises(Conflict):
+                Datasets(store).delete(dataset)
+        return created
+
+    monkeypatch.setattr(type(store), "create", superseded)
+    if moment.startswith("before"):
+        with pytest.raises(NotFound, match="dataset"):
+            submit(store, dataset=dataset)
+        (id,) = store.children("jobs")
+        assert state(store, id) is JobState.FAILED
+    else:
+        assert state(store, submit(store, dataset=dataset)) is JobState.QUEUED
+        assert Datasets(store).get(dataset).id == dataset
+    assert store.children("open") == ([] if moment.startswith("before") else store.children("jobs"))
+
+
+def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make_dataset(store).id
+    using = Jobs.unfinished_job_of
+
+    def looked(self: Jobs, wanted: Dataset) -> Job | None:
+        found = using(self, wanted)
+        with pytest.raises(NotFound, match="dataset"):
+            submit(store, dataset=dataset)
+        return found
+
+    monkeypatch.setattr(Jobs, "unfinished_job_of", looked)
+    Datasets(store).delete(dataset)
+    assert store.children("open") == []
+    assert store.children("datasets") == []
+
+
+def test_a_job_that_is_being_deleted_is_never_shown_as_unfinished(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, jobs, read = submit(store), Jobs(store), type(store).read
+    jobs.cancel(id)
+
+    def deleted_meanwhile(self: Store, key: str) -> bytes:
+        monkeypatch.setattr(type(store), "read", read)
+        found = read(self, key)
+        Jobs(store).delete(id)
+        return found
+
+    monkeypatch.setattr(type(store), "read", deleted_meanwhile)
+    with pytest.raises(NotFound):
+        jobs.get(id)
+
+
+def test_an_outcome_of_a_job_that_was_deleted_meanwhile_is_nobodys(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, jobs, read = submit(store), Jobs(store), type(store).read
+    jobs.cancel(id)
+
+    def deleted_meanwhile(self: Store, key: str) -> bytes:
+        if key.endswith("outcome.json"):
+            monkeypatch.setattr(type(store), "read", read)
+            Jobs(store).delete(id)
+        return read(self, key)
+
+    monkeypatch.setattr(type(store), "read", deleted_meanwhile)
+    with pytest.raises(NotFound):
+        jobs.record_outcome(id, failure())
+
+
+def test_a_job_that_has_ended_when_its_submission_looks_for_deletions_was_accepted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its key were free, and the same request made it twice."""
+    dataset, create = make_dataset(store).id, type(store).create
+
+    def slow(self: Store, key: str, data: bytes) -> bool:
+        created = create(self, key, data)
+        if key.endswith("request.json"):
+            (id,) = store.children("open")
+            Jobs(store).cancel(id)
+            Datasets(store).delete(dataset)
+        return created
+
+    def post() -> tuple[Job, bool]:
+        return Jobs(store).submit(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", slow)
+        job, created = post()
+    assert (job.state, created) == (JobState.CANCELLED, True)
+    again, created = post()
+    assert (again.request.id, created) == (job.request.id, False)
+
+
+def test_a_damaged_request_keeps_what_it_names(store: Store) -> None:
+    dataset = make_dataset(store).id
+    id, other = submit(store, dataset=dataset), make_dataset(store).id
+    request = store.read(f"jobs/{id}/request.json")
+    store.replace(f"jobs/{id}/request.json", request.replace(b'"seed":0', b'"seed":"zero"'))
+    with pytest.raises(StoreDamaged, match=id):
+        Datasets(store).delete(dataset)
+    assert store.children("deleting") == []
+    Datasets(store).delete(other)
+    store.create(f"jobs/{id}/outcome.json", b"{}")
+    Datasets(store).delete(dataset)
+
+
+def test_records_that_say_more_than_this_release_knows_are_read(store: Store) -> None:
+    """As a newer one beside it may store them, during an upgrade."""
+
+    def grow(key: str) -> None:
+        store.replace(key, store.read(key).removesuffix(b"}") + b',"of_the_next_release":1}')
+
+    dataset = make_dataset(store).id
+    id, jobs = submit(store, dataset=dataset), Jobs(store)
+    grow(f"jobs/{id}/request.json")
+    grow(f"datasets/{dataset}/manifest.json")
+    jobs.claim_attempt(id, "w")
+    grow(f"jobs/{id}/attempts/1.json")
+    jobs.record_outcome(id, success(store))
+    grow(f"jobs/{id}/outcome.json")
+    jobs.publish(id)
+    grow("models/news/versions/1.json")
+    assert jobs.get(id).state is JobState.SUCCEEDED
+    assert Models(store).resolve("news").job == id
+    assert store.damage.found == {}
+    relabeled = Datasets(store).relabel(dataset, {})
+    assert b'"of_the_next_release":1' in store.read(f"datasets/{relabeled.id}/manifest.json")
+
+
+def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:
+    id = submit(store)
+    assert Jobs(store).cancel(id).state is JobState.CANCELLED
+    assert Jobs(store).claim_attempt(id, "w") is None
+    assert list(Jobs(store).unfinished_ids()) == []
+    assert Jobs(store).cancel(id).state is JobState.CANCELLED
+
+
+def test_a_running_job_is_asked_to_stop_once(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.claim_attempt(id, "w")
+    assert jobs.cancel(id).state is JobState.CANCELLING
+    assert jobs.cancel(id).state is JobState.CANCELLING
+    jobs.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+    assert state(store, id) is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.claim_attempt(id, "w")
+    jobs.record_outcome(id, success(store))
+    if published:
+        jobs.publish(id)
+    with pytest.raises(JobNotCancellable):
+        jobs.cancel(id)
+    jobs.publish(id)
+    assert state(store, id) is JobState.SUCCEEDED
+
+
+def test_one_worker_claims_an_attempt(store: Store) -> None:
+    id = submit(store)
+    attempts = at_once(6, lambda number: Jobs(store).claim_attempt(id, f"w{number}", 1))
+    assert sum(attempt is not None for attempt in attempts) == 1
+    assert Jobs(store).claim_attempt(id, "late", 1) is None
+    second = Jobs(store).claim_attempt(id, "again", 2)
+    assert second is not None
+    assert second.number == 2
+
+
+def test_the_first_outcome_counts(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.claim_attempt(id, "w")
+    outcomes = [failure(), success(store)]
+    won = at_once(2, lambda number: Jobs(store).record_outcome(id, outcomes[number]))
+    assert sorted(won) == [False, True]
+    assert jobs.get(id).outcome == outcomes[won.index(True)]
+
+
+def test_however_many_publish_there_is_one_version(store: Store) -> None:
+    ids = [submit(store) for _ in range(4)]
+    for id in ids:
+        Jobs(store).claim_attempt(id, "w")
+        Jobs(store).record_outcome(id, success(store))
+    versions: list[Version] = at_once(12, lambda number: Jobs(store).publish(ids[number % 4]))
+    published = Models(store).versions("news")
+    assert [version.number for version in published] == [1, 2, 3, 4]
+    assert {version.job for version in published} == set(ids)
+    for number, version in enumerate(versions):
+        assert version.job == ids[number % 4]
+        assert version.number == Jobs(store).get(ids[number % 4]).version
+
+
+def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = submit(store)
+    Jobs(store).claim_attempt(id, "w")
+    Jobs(store).record_outcome(id, success(store))
+    with killed_at(store, monkeypatch, "create", "published.json"):
+        Jobs(store).publish(id)
+    assert state(store, id) is JobState.RUNNING
+    version = Jobs(store).publish(id)
+    assert version is not None
+    assert version.number == 1
+    assert state(store, id) is JobState.SUCCEEDED
+
+
+def test_only_successes_are_published(store: Store) -> None:
+    id = submit(store)
+    assert Jobs(store).publish(id) is None
+    Jobs(store).record_outcome(id, failure())
+    assert Jobs(store).publish(id) is None
+    assert Models(store).names() == ([], None)
+
+
+def test_deaths_are_attempts_that_were_not_handed_back(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    for number in (1, 2, 3):
+        jobs.claim_attempt(id, "w")
+        assert jobs.deaths(id) == number - (number > 1)
+        if number == 1:
+            jobs.record_hand_back(id, 1)
+    assert jobs.get(id).attempt == 3
+
+
+def test_identifiers_sort_by_age() -> None:
+    ids = []
+    for _ in range(3):
+        ids.append(new_id("job"))
+        threading.Event().wait(0.003)
+    assert ids == sorted(ids)
+    assert len({new_id("job") for _ in range(1000)}) == 1000

@@ -1,0 +1,181 @@
+"""The work of one attempt at a job: fetch the documents, train, compare the new version, store the files."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from core.documents.kinds import parts_of
+from core.documents.part_columns import EncoderId
+from core.documents.vocabulary import Vocabulary
+from core.errors import InvalidOption, MessageNames
+from core.problem.result import Status
+from core.progress import WHOLE, Span
+from core.watch import Stopped, Watch
+from storage.errors import OutOfRange
+from storage.process.tracing import tracing
+from storage.records import Comparison, File, JobRequest
+from storage.repositories.datasets import Datasets, Documents
+from storage.repositories.datasets.files.ids import Ids
+from storage.repositories.models import Models
+from storage.store.local_files import reported_to
+from workers.encoders.encoder import EncoderUnavailable
+from workers.worker.comparison import compare
+from workers.worker.context import WorkerContext
+from workers.worker.encoding import with_vectors
+from workers.worker.engines import EngineChoice
+from workers.worker.heartbeat import Heartbeat
+from workers.worker.inputs import size_of, training_inputs
+from workers.worker.results import store_results, usable
+from workers.worker.store_calls import StoreRetry
+
+if TYPE_CHECKING:
+    from core.train import Training
+
+T = TypeVar("T")
+_ENCODED = 0.5
+"""share of the work of a job that an encoder's vectors are"""
+_OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
+
+
+class Trained(NamedTuple):
+    """The results of an attempt, whose files are stored."""
+
+    training: "Training"
+    comparison: Comparison
+    files: dict[str, File]
+
+
+class Work:
+    """The work of one attempt, whose files lie below ``prefix`` in the store."""
+
+    def __init__(
+        self, context: WorkerContext, request: JobRequest, heartbeat: Heartbeat, retry: StoreRetry, prefix: str
+    ) -> None:
+        self._context = context
+        self._store = context.store
+        self._request = request
+        self._heartbeat = heartbeat
+        self._retry = retry
+        self._prefix = prefix
+        self._began = time.monotonic()
+
+    def done(self) -> Trained:
+        """Do the work. Raises Stopped, Unavailable, and what fails the job: OutOfRange, InvalidDocuments, …"""
+        with tracing.span("read documents"), reported_to(self._report_fetched):
+            documents = self._retried(
+                lambda: Datasets(self._store).open(self._request.dataset, self._request.annotations)
+            )
+        self._began = time.monotonic()
+        with tracing.span("train"):
+            encoded = self._retried(lambda: self._encoded(documents))
+            training = self._train(encoded)
+        if training.status is Status.CANCELLED:
+            raise Stopped
+        if not usable(training):
+            raise OutOfRange(_OUT_OF_RANGE + training.range_remedy, training.largest)
+        with tracing.span("compare"):
+            comparison = self._retried(lambda: compare(self._store, self._request, documents, training, encoded))
+        with tracing.span("store results"):
+            files = self._retried(lambda: store_results(self._store, training, documents, self._prefix))
+        return Trained(training, comparison, files)
+
+    def _retried(self, act: Callable[[], T]) -> T:
+        return self._retry.call(act, lambda: self._heartbeat.reason is not None)
+
+    def _report_fetched(self, file: File, n_bytes: int) -> None:
+        """Publish how much of a file of the dataset is there; raises Stopped when the attempt is asked to stop."""
+        name = file.key.rpartition("/")[2]
+        fetched = f"fetching the documents: {n_bytes / 1e6:,.0f} of {file.bytes / 1e6:,.0f} MB of {name}"
+        if self._heartbeat.wait_for(fetched):
+            raise Stopped
+
+    def _encoded(self, documents: Documents) -> Documents:
+        """The documents, with the vectors of their texts if the request names an encoder; raises Stopped."""
+        context, request = self._context, self._request
+        if request.encoder is None:
+            return documents
+        id = EncoderId(request.encoder.name, request.encoder.digest)
+        try:
+            encoder = context.encoders.load(id)
+        except EncoderUnavailable as error:
+            raise InvalidOption("encoder", f"{id.name!r} {error}") from None
+        stored = Datasets(self._store).get(request.dataset).documents
+        watch = Watch(self._heartbeat.observe, began=self._began)
+        return documents._replace(
+            rows=with_vectors(self._store, stored, documents.rows, id, encoder, watch, Span(0.0, _ENCODED))
+        )
+
+    def _train(self, documents: Documents) -> "Training":
+        # imported here, since Numba takes a second to load, and only a training needs it
+        from core.train import TrainingContext, TrainingTask, train
+
+        context, request, class_indices = self._context, self._request, documents.class_indices
+        span = WHOLE if request.encoder is None else Span(_ENCODED, 1.0)
+        with ExitStack() as stack:
+            watch = Watch(self._heartbeat.observe, span, self._began)
+            most, threads = context.max_job_bytes, context.threads
+            n_labeled = int(np.count_nonzero(class_indices >= 0))
+            choice = EngineChoice(
+                request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster
+            )
+            expected = size_of(documents.rows, request.text)
+            text_engine = choice.of_text(expected)
+            open_inputs = partial(
+                training_inputs,
+                self._store,
+                documents.rows,
+                request.text,
+                watch,
+                most,
+                text_engine,
+                threads,
+            )
+            choice.check(expected)
+            inputs = self._retried(lambda: stack.enter_context(open_inputs()))
+            chosen = choice.of(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
+            engine = self._retried(lambda: stack.enter_context(chosen.opened(self._store, self._prefix)))
+            start = None
+            if request.start is not None:
+                models = Models(self._store)
+                start = inputs.renumbered(models.load(models.version(request.start.name, request.start.version)))
+            training = train(
+                TrainingTask(
+                    inputs.rows,
+                    class_indices,
+                    documents.classes,
+                    request.algorithm,
+                    request.options,
+                    seed=request.seed,
+                    start=start,
+                    parts=inputs.parts,
+                    drawn=documents.drawn,
+                    names=_names(documents.ids, inputs.vocabulary),
+                ),
+                TrainingContext(
+                    self._heartbeat.observe,
+                    span.between(*inputs.rest),
+                    self._began,
+                    threads,
+                    context.max_model_bytes,
+                    engine,
+                ),
+            )
+        model = replace(training.model, vocabulary=inputs.columns_by(request.encoder))
+        report = {**(training.report or {}), "engine": chosen.name}
+        report |= {} if inputs.terms_engine is None else {"terms_engine": inputs.terms_engine}
+        return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
+
+
+def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
+    """What the owner of a dataset calls its documents and features."""
+
+    def feature(column: int) -> str:
+        named = vocabulary.named(np.array([column]))
+        return str(column) if named is None else repr(named[0])
+
+    return MessageNames(lambda position: ids.at([position])[0], feature)
