@@ -1,4 +1,7 @@
-"""Writes the client that waits (``halfmoon._sync``) from the one that is awaited (``halfmoon._async``): ``python client/generate.py``."""
+"""Writes the client that waits (``halfmoon._sync``) from the one that is awaited (``halfmoon._async``):
+
+``python client/generate.py``.
+"""
 
 import re
 import subprocess

@@ -36,7 +36,9 @@ def hm(gateway: Gateway) -> Iterator[Halfmoon]:
         yield client
 
 
-FRAME = pd.DataFrame({"ticket": [7, 8, 9], "body": ["late, again", "a vote", "cup"], "topic": ["sport", None, "politics"]})
+FRAME = pd.DataFrame(
+    {"ticket": [7, 8, 9], "body": ["late, again", "a vote", "cup"], "topic": ["sport", None, "politics"]}
+)
 
 
 def test_datasets(hm: Halfmoon) -> None:
@@ -49,7 +51,10 @@ def test_datasets(hm: Halfmoon) -> None:
     assert [document["text"] for document in data.documents()] == list(FRAME["body"])
     assert data.annotate("8", "sport", by="ann") == 1
     assert data.annotate("9", action="skip") == 2
-    assert [(entry.document, entry.label, entry.by) for entry in data.annotations()] == [("8", "sport", "ann"), ("9", None, None)]
+    assert [(entry.document, entry.label, entry.by) for entry in data.annotations()] == [
+        ("8", "sport", "ann"),
+        ("9", None, None),
+    ]
     other.delete()
     with pytest.raises(NotFound) as error:
         hm.datasets.get(other.id)
@@ -87,11 +92,20 @@ NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
     "no job": (lambda hm: hm.jobs.get(""), "job '': give its name or id"),
     "no dataset": (lambda hm: hm.datasets.get("../models"), "dataset '../models': give its name or id"),
     "no webhook": (lambda hm: hm.webhooks.delete(""), "webhook '': give its name or id"),
-    "documents to suggest": (lambda hm: hm.models["news"].suggest(FRAME), "a dataset is needed here, or its id, not DataFrame"),
+    "documents to suggest": (
+        lambda hm: hm.models["news"].suggest(FRAME),
+        "a dataset is needed here, or its id, not DataFrame",
+    ),
     "held out of other data": (lambda hm: hm.models["news"].evaluate(["a"], held_out=True), "held_out needs a dataset"),
-    "labels of a dataset": (lambda hm: hm.models["news"].evaluate("ds-1", label="topic"), "text, label, features and extra are for other data"),
+    "labels of a dataset": (
+        lambda hm: hm.models["news"].evaluate("ds-1", label="topic"),
+        "text, label, features and extra are for other data",
+    ),
     "a file to train on": (lambda hm: hm.train("news.csv", "news"), "there is no file 'news.csv'"),
-    "a complex number": (lambda hm: hm.train("ds-1", "news", options={"lambda": 1j}), "1j is complex, which a request cannot hold"),
+    "a complex number": (
+        lambda hm: hm.train("ds-1", "news", options={"lambda": 1j}),
+        "1j is complex, which a request cannot hold",
+    ),
     "no folder": (lambda hm: hm.models["news", 1].export("nowhere/news.zip"), "there is no folder 'nowhere'"),
 }
 
@@ -216,7 +230,9 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @contextmanager
 def answering(*answers: Answer) -> Iterator[tuple[str, list[str]]]:
-    """A server that gives these answers one after the other, and breaks off the connection for status 0; its address, and what came in."""
+    """A server that gives these answers one after the other, and breaks off the connection for status 0; its address,
+    and what came in.
+    """
     waiting, seen = list(answers), []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -246,7 +262,11 @@ def answering(*answers: Answer) -> Iterator[tuple[str, list[str]]]:
 
 
 BUSY: Answer = (503, {"Retry-After": "0"}, b'{"detail": "busy"}')
-PREDICTED: Answer = (200, {}, b'{"model":"m","version":1,"classes":["a"],"labels":["a"],"scores":[[1]],"probabilities":null,"warnings":[]}')
+PREDICTED: Answer = (
+    200,
+    {},
+    b'{"model":"m","version":1,"classes":["a"],"labels":["a"],"scores":[[1]],"probabilities":null,"warnings":[]}',
+)
 BROKEN: Answer = (0, {}, b"")
 
 
@@ -264,14 +284,20 @@ def test_what_changes_something_is_not_sent_again_after_a_break() -> None:
 
 
 def test_in_the_end_it_gives_up() -> None:
-    with answering(*[(429, {"Retry-After": "0", "X-Request-ID": "r7"}, b'{"detail": "too many"}')] * 2) as (url, _), Halfmoon(url, retries=1) as hm:
+    with (
+        answering(*[(429, {"Retry-After": "0", "X-Request-ID": "r7"}, b'{"detail": "too many"}')] * 2) as (url, _),
+        Halfmoon(url, retries=1) as hm,
+    ):
         with pytest.raises(TooManyRequests, match=r"too many \(429, request r7\)") as error:
             hm.models["m"].predict(["x"])
         assert error.value.retry_after == 0
 
 
 def test_no_service() -> None:
-    with Halfmoon("http://127.0.0.1:1", retries=0) as hm, pytest.raises(ConnectionFailed, match="start it by `halfmoon up`"):
+    with (
+        Halfmoon("http://127.0.0.1:1", retries=0) as hm,
+        pytest.raises(ConnectionFailed, match="start it by `halfmoon up`"),
+    ):
         hm.live()
 
 

@@ -1,4 +1,4 @@
-"""Every operation of the contract has a method, and no method calls what is not there."""
+"""Every operation of the contract has a method and every field has its place in a record, and no other has."""
 
 import importlib
 import inspect
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import halfmoon._sync
+import msgspec
+import pytest
 import yaml
+from halfmoon import records
 
 
 def marked() -> Iterator[str]:
@@ -23,8 +26,35 @@ def marked() -> Iterator[str]:
 def test_every_operation_has_a_method(repository: Path) -> None:
     contract = yaml.safe_load((repository / "openapi/openapi.yaml").read_text())
     methods = ("get", "post", "put", "delete", "patch")
-    operations = [operation for path in contract["paths"].values() for name, operation in path.items() if name in methods]
+    operations = [
+        operation for path in contract["paths"].values() for name, operation in path.items() if name in methods
+    ]
     # Label Studio calls its backend; nobody else does
-    there = {operation["operationId"] for operation in operations if not operation["tags"][0].startswith("label-studio")}
+    there = {
+        operation["operationId"] for operation in operations if not operation["tags"][0].startswith("label-studio")
+    }
     assert there - set(marked()) == set()
     assert set(marked()) - there == set()
+
+
+RECORDS: dict[str, type[msgspec.Struct]] = {
+    "Dataset": records.DatasetRecord,
+    "Job": records.JobRecord,
+    "Version": records.Version,
+    "Model": records.ModelRecord,
+    "ModelSummary": records.ModelSummary,
+    "Annotation": records.Annotation,
+    "Progress": records.Progress,
+    "Suggestion": records.Suggestion,
+    "Prediction": records.Prediction,
+    "Evaluation": records.Evaluation,
+    "Trace": records.Trace,
+    "Webhook": records.Webhook,
+}
+
+
+@pytest.mark.parametrize("schema", RECORDS)
+def test_every_field_of_an_answer_has_its_place(schema: str, repository: Path) -> None:
+    schemas = yaml.safe_load((repository / "openapi/openapi.yaml").read_text())["components"]["schemas"]
+    fields = {field.encode_name for field in msgspec.structs.fields(RECORDS[schema])}
+    assert set(schemas[schema]["properties"]) - fields == set()

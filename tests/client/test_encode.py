@@ -18,7 +18,11 @@ from halfmoon.encode import Body, Choice, body_of, held
 from halfmoon.labels import Labels, decode_lines
 
 TEXTS = ["late, again", "a vote", "cup"]
-WANTED = [{"text": "late, again", "label": "sport", "id": "7"}, {"text": "a vote", "id": "8"}, {"text": "cup", "label": "politics", "id": "9"}]
+WANTED = [
+    {"text": "late, again", "label": "sport", "id": "7"},
+    {"text": "a vote", "id": "8"},
+    {"text": "cup", "label": "politics", "id": "9"},
+]
 COLUMNS = Choice("body", "topic", "ticket")
 
 
@@ -44,7 +48,12 @@ def test_a_frame_of_pandas(missing: Any) -> None:
 
 
 def test_other_frames(tmp_path: Path) -> None:
-    assert sent(pl.DataFrame(columns(None))) == sent(pl.LazyFrame(columns(None))) == sent(pa.table(columns(None))) == WANTED
+    assert (
+        sent(pl.DataFrame(columns(None)))
+        == sent(pl.LazyFrame(columns(None)))
+        == sent(pa.table(columns(None)))
+        == WANTED
+    )
     pq.write_table(pa.table(columns(None)), tmp_path / "t.parquet")
     assert sent(tmp_path / "t.parquet") == WANTED
 
@@ -74,7 +83,9 @@ def test_labels_with_columns_beside_them() -> None:
 
 
 def test_labels_of_integers_with_gaps() -> None:
-    assert [line.get("label") for line in sent(pd.DataFrame({"text": ["a", "b"], "label": [3.0, np.nan]}), Choice())] == [3, None]
+    assert [
+        line.get("label") for line in sent(pd.DataFrame({"text": ["a", "b"], "label": [3.0, np.nan]}), Choice())
+    ] == [3, None]
     frame = pd.DataFrame({"text": ["a", "b"], "label": pd.array([3, None], dtype="Int64")})
     assert [line.get("label") for line in sent(frame, Choice())] == [3, None]
 
@@ -107,7 +118,11 @@ def test_matrices() -> None:
     assert found["X"].tolist() == dense.tolist()
     assert (found["labels"].tolist(), found["ids"].tolist()) == (["a", "", "b"], ["7", "8", "9"])
     found = arrays(scipy.sparse.csc_array(dense), Choice(label=[1, np.nan, np.int32(2)]))
-    assert (found["labels"].tolist(), found["labeled"].tolist(), found["shape"].tolist()) == ([1, 0, 2], [True, False, True], [3, 2])
+    assert (found["labels"].tolist(), found["labeled"].tolist(), found["shape"].tolist()) == (
+        [1, 0, 2],
+        [True, False, True],
+        [3, 2],
+    )
     frame = pd.DataFrame({"x": [1, 2], "y": [3, 4], "z": ["a", None]})
     found = arrays(frame, Choice(label="z", features=["x", "y"]))
     assert (found["X"].tolist(), found["labels"].tolist()) == ([[1, 3], [2, 4]], ["a", ""])
@@ -128,12 +143,20 @@ def test_a_file_is_sent_as_it_is(tmp_path: Path, choice: Choice, lost: str) -> N
 
 
 REFUSED: dict[str, tuple[Any, Choice, str]] = {
-    "a column misspelt": (pd.DataFrame(columns(None)), Choice("bdy"), "text: there is no column 'bdy'; did you mean 'body'?"),
+    "a column misspelt": (
+        pd.DataFrame(columns(None)),
+        Choice("bdy"),
+        "text: there is no column 'bdy'; did you mean 'body'?",
+    ),
     "no column of text": (pd.DataFrame(columns(None)), Choice(), "no column is named 'text'; say which has the text"),
     "labels of another length": (pd.DataFrame(columns(None)), Choice("body", ["a"]), "label: 1 values for 3 documents"),
     "too few labels": (TEXTS, Choice(label=["a"]), "label: there are fewer values than documents"),
     "too many ids": (TEXTS, Choice(id=[*map(str, range(len(TEXTS) + 1))]), "id: there are more values than documents"),
-    "a label with a fraction": (TEXTS[:1], Choice(label=[1.5]), "the label 1.5 is float; a label is a text or an integer"),
+    "a label with a fraction": (
+        TEXTS[:1],
+        Choice(label=[1.5]),
+        "the label 1.5 is float; a label is a text or an integer",
+    ),
     "a truth value as label": (
         TEXTS[:1],
         Choice(label=[True]),
@@ -150,9 +173,17 @@ REFUSED: dict[str, tuple[Any, Choice, str]] = {
     "several labels": (TEXTS[:1], Choice(label=[["a", "b"]]), "a document has one label"),
     "bytes": ([b"a"], Choice(), "the text b'a' is bytes, no text; decode it"),
     "an array of three dimensions": (np.zeros((1, 1, 1)), Choice(), "not ndarray; numbers are a matrix"),
-    "a column that comes twice": (pd.DataFrame([["a", "b"]], columns=["text", "text"]), Choice(), "text: two columns are called 'text'; rename one"),
+    "a column that comes twice": (
+        pd.DataFrame([["a", "b"]], columns=["text", "text"]),
+        Choice(),
+        "text: two columns are called 'text'; rename one",
+    ),
     "text and features": (pd.DataFrame(columns(None)), Choice("body", features=["n"]), "give text= or features="),
-    "words as features": (pd.DataFrame({"x": ["a"]}), Choice(features=["x"]), "features: the column 'x' has what is no number"),
+    "words as features": (
+        pd.DataFrame({"x": ["a"]}),
+        Choice(features=["x"]),
+        "features: the column 'x' has what is no number",
+    ),
     "gaps in features": (
         pd.DataFrame({"x": [1, None]}),
         Choice(features=["x"]),
@@ -174,7 +205,10 @@ def test_data_that_cannot_be_sent(name: str) -> None:
 
 def test_lines_are_one_object_where_they_are_held() -> None:
     content, headers = held(body_of(["a\nb", "c"], Choice()))
-    assert (json.loads(content), headers) == ({"documents": [{"text": "a\nb"}, {"text": "c"}]}, {"Content-Type": "application/json"})
+    assert (json.loads(content), headers) == (
+        {"documents": [{"text": "a\nb"}, {"text": "c"}]},
+        {"Content-Type": "application/json"},
+    )
 
 
 def test_texts_of_numpy_and_missing_ones() -> None:

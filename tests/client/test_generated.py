@@ -23,7 +23,9 @@ def generate() -> ModuleType:
 @pytest.mark.parametrize("name", MODULES)
 def test_the_twins_agree(generate: ModuleType, name: str) -> None:
     there = (CLIENT / "src/halfmoon/_sync" / name).read_text()
-    assert there == generate.waiting((CLIENT / "src/halfmoon/_async" / name).read_text()), "run python client/generate.py"
+    assert there == generate.waiting((CLIENT / "src/halfmoon/_async" / name).read_text()), (
+        "run python client/generate.py"
+    )
     assert "await" not in there.replace("is awaited", "")
 
 

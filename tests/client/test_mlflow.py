@@ -1,4 +1,7 @@
-"""Versions as MLflow stores and loads them. MLflow itself takes 850 MB: what is called of it was tried with 3.17.2, and is imitated here."""
+"""Versions as MLflow stores and loads them.
+
+MLflow itself takes 850 MB: what is called of it was tried with 3.17.2, and is imitated here.
+"""
 
 import importlib.util
 import shutil
@@ -43,7 +46,9 @@ class MLflow:
             shutil.copy(file, f"{path}/code")
 
     def load(self, name: str) -> Any:
-        spec = importlib.util.spec_from_file_location("loaded", self.folder / name / "code" / f"{self.given['loader_module']}.py")
+        spec = importlib.util.spec_from_file_location(
+            "loaded", self.folder / name / "code" / f"{self.given['loader_module']}.py"
+        )
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -54,7 +59,11 @@ class MLflow:
 @pytest.fixture
 def mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MLflow:
     found = MLflow(tmp_path / "mlflow")
-    types = {"ColSpec": lambda *fields: fields, "DataType": SimpleNamespace(string="string", double="double", long="long"), "Schema": list}
+    types = {
+        "ColSpec": lambda *fields: fields,
+        "DataType": SimpleNamespace(string="string", double="double", long="long"),
+        "Schema": list,
+    }
     modules: dict[str, dict[str, Any]] = {
         "mlflow": {},
         "mlflow.pyfunc": {"log_model": found.log_model, "save_model": found.save_model},
@@ -99,7 +108,9 @@ def test_frames_of_every_kind_of_documents(tmp_path: Path, name: str) -> None:
     with (tmp_path / "export.zip").open("wb") as file:
         write_archive(model, {"name": "news"}, file)
     shutil.unpack_archive(tmp_path / "export.zip", tmp_path / "export")
-    found = _load_pyfunc(str(tmp_path / "export")).predict(pd.DataFrame({"text": documents} if "words" in name else documents))
+    found = _load_pyfunc(str(tmp_path / "export")).predict(
+        pd.DataFrame({"text": documents} if "words" in name else documents)
+    )
     scores = model.scores(model.vocabulary.read(rows).rows)
     np.testing.assert_allclose(found["scores"].tolist(), scores, rtol=1e-12, atol=1e-12)
     probabilities = model.probabilities(scores)

@@ -1,4 +1,5 @@
-"""The recipe of Prodigy, which is not free software: its decorator is imitated, and the recipe called as Prodigy does."""
+"""The recipe of Prodigy, which is not free software: its decorator is imitated, and the recipe called as Prodigy
+does."""
 
 import sys
 from collections.abc import Callable
@@ -49,7 +50,11 @@ def test_labels_go_to_the_service(gateway: Gateway, recipe: Recipe) -> None:
     publish(gateway.store, "texts", model=text_model())
     dataset = gateway.upload([{"id": f"t{place}", "text": text} for place, text in enumerate(TEXTS)])["id"]
     components = recipe("news", dataset, "texts", by="ann", preselect=True)
-    assert (components["dataset"], components["view_id"], components["config"]["choice_style"]) == ("news", "choice", "single")
+    assert (components["dataset"], components["view_id"], components["config"]["choice_style"]) == (
+        "news",
+        "choice",
+        "single",
+    )
     tasks = list(islice(components["stream"], 3))
     assert tasks[0]["text"] in TEXTS
     assert tasks[0]["options"] == [{"id": "politics", "text": "politics"}, {"id": "sport", "text": "sport"}]
@@ -69,7 +74,9 @@ def test_labels_go_to_the_service(gateway: Gateway, recipe: Recipe) -> None:
     ]
     assert [entry.document for entry in log] == [task["halfmoon_id"] for task in tasks]
     rest = [task["text"] for task in components["stream"]]
-    assert sorted(rest + [task["text"] for task in tasks]) == sorted(TEXTS), "each text comes once, and then the stream ends"
+    assert sorted(rest + [task["text"] for task in tasks]) == sorted(TEXTS), (
+        "each text comes once, and then the stream ends"
+    )
     components["on_exit"](None)
 
 

@@ -55,7 +55,13 @@ class ModelMixin:
     def _repr_html_(self) -> str:
         found: Version = self.info()  # type: ignore[attr-defined]
         classes = ", ".join(map(str, found.classes))
-        shown = {"algorithm": found.algorithm, "documents": found.kind, "classes": classes, "made": found.created_at, "confidence": found.confidence}
+        shown = {
+            "algorithm": found.algorithm,
+            "documents": found.kind,
+            "classes": classes,
+            "made": found.created_at,
+            "confidence": found.confidence,
+        }
         return pairs(f"Model {found.name}, version {found.version}", shown)
 
 

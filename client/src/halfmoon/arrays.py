@@ -18,7 +18,9 @@ def is_matrix(data: Any) -> bool:
     return getattr(data, "ndim", 0) == 2 and getattr(getattr(data, "dtype", None), "kind", "") in ("b", "i", "u", "f")
 
 
-def arrays_of(matrix: Any, labels: Sequence[str | int | None] | None, ids: Sequence[str | None] | None) -> dict[str, Any]:
+def arrays_of(
+    matrix: Any, labels: Sequence[str | int | None] | None, ids: Sequence[str | None] | None
+) -> dict[str, Any]:
     """The arrays of a matrix with its labels and ids, by their names in an npz file; raises InvalidData."""
     import numpy
 

@@ -14,7 +14,9 @@ _WIDTH = 24
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table as HTML, its first rows."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in row)}</tr>" for row in islice(rows, _ROWS))
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in row)}</tr>" for row in islice(rows, _ROWS)
+    )
     return f"<p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -1,4 +1,7 @@
-"""Documents as the service reads them: frames, lists, matrices and files become a stream of bytes. Nothing is held but a slice."""
+"""Documents as the service reads them: frames, lists, matrices and files become a stream of bytes.
+
+Nothing is held but a slice.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -66,7 +69,10 @@ def body_of(data: Any, choice: Choice) -> Body:
     """The body for data of any kind; raises InvalidData."""
     for what, values in (("label", choice.label), ("id", choice.id)):
         if values is not None and not isinstance(values, Iterable):
-            raise InvalidData(f"{what}: {values!r:.60} is {type(values).__name__}; give the name of a column, or a list with a value a document")
+            raise InvalidData(
+                f"{what}: {values!r:.60} is {type(values).__name__}; give the name of a column, or a list with a "
+                "value a document"
+            )
     body = _body_of(data, choice)
     return body if choice.extra is None else body._replace(query={**body.query, "extra": choice.extra})
 
@@ -84,12 +90,18 @@ def _body_of(data: Any, choice: Choice) -> Body:
         raise InvalidData("a dict is not documents; give a list of dicts, or a data frame: pandas.DataFrame(…)")
     if isinstance(data, Iterable):
         return Body(NDJSON, lambda: _lines(data, choice))
-    raise InvalidData(f"documents cannot be read from {type(data).__name__}; give a data frame, a list of texts or dicts, a matrix or a path")
+    raise InvalidData(
+        f"documents cannot be read from {type(data).__name__}; give a data frame, a list of texts or dicts, a "
+        "matrix or a path"
+    )
 
 
 def _file(path: Path, choice: Choice) -> Body:
     if path.is_dir():
-        raise InvalidData(f"{str(path)!r} is a folder; text files are sent as an archive, as of shutil.make_archive(name, 'zip', folder)")
+        raise InvalidData(
+            f"{str(path)!r} is a folder; text files are sent as an archive, as of shutil.make_archive(name, "
+            "'zip', folder)"
+        )
     if not path.is_file():
         raise InvalidData(f"there is no file {str(path)!r}; texts are given in a list")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -99,13 +111,25 @@ def _file(path: Path, choice: Choice) -> Body:
         return _frame_batches(path, choice)
     if not ending or ending[0] not in _FILES:
         known = f"{', '.join((*_FILES, *_TABLES))}, each also with .gz"
-        instead = "a workbook is saved as CSV" if ending in ([".xlsx"], [".xls"], [".ods"]) else "other files are read into a data frame or a list"
+        instead = (
+            "a workbook is saved as CSV"
+            if ending in ([".xlsx"], [".xls"], [".ods"])
+            else "other files are read into a data frame or a list"
+        )
         raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {known}; {instead}")
-    given = {"text": choice.text, "label": choice.label, "id": choice.id, "features": choice.features, "fields": choice.fields}
+    given = {
+        "text": choice.text,
+        "label": choice.label,
+        "id": choice.id,
+        "features": choice.features,
+        "fields": choice.fields,
+    }
     query = {name: value for name, value in given.items() if isinstance(value, str)}
     lost = [name for name, value in given.items() if value is not None and name not in query]
     if lost:
-        raise InvalidData(f"{path.name!r} is sent as it is, so {lost[0]} cannot be given as a list; read the file into a data frame")
+        raise InvalidData(
+            f"{path.name!r} is sent as it is, so {lost[0]} cannot be given as a list; read the file into a data frame"
+        )
     return Body(_FILES[ending[0]], lambda: _blocks(path), query, "gzip" if gzipped else None)
 
 
@@ -123,14 +147,22 @@ def _frame_batches(path: Path, choice: Choice) -> Body:
     source = pyarrow.dataset.dataset(path, format="parquet" if path.suffix in (".parquet", ".pq") else "feather")
     if choice.fields is None and choice.features is None and choice.extra != "ignore":
         choice = choice._replace(fields=_others(source.schema, choice))
-    return Body(NDJSON, lambda: chain.from_iterable(_frame(batch, choice).chunks() for batch in source.to_batches(batch_size=_SLICE_ROWS)))
+    return Body(
+        NDJSON,
+        lambda: chain.from_iterable(
+            _frame(batch, choice).chunks() for batch in source.to_batches(batch_size=_SLICE_ROWS)
+        ),
+    )
 
 
 def _others(schema: Any, choice: Choice) -> list[str]:
     """The columns beside text, label and id, without those of lists and structures."""
     from pyarrow import types
 
-    read = {given if isinstance(given, str) else name for name, given in (("text", choice.text), ("label", choice.label), ("id", choice.id))}
+    read = {
+        given if isinstance(given, str) else name
+        for name, given in (("text", choice.text), ("label", choice.label), ("id", choice.id))
+    }
     return [column.name for column in schema if column.name not in read and not types.is_nested(column.type)]
 
 
@@ -150,7 +182,11 @@ def _matrix(data: Any, choice: Choice) -> Body:
 
 
 def _names(frame: Any) -> list[str]:
-    names = getattr(getattr(frame, "schema", None), "names", None) if type(frame).__module__.startswith("pyarrow") else frame.columns
+    names = (
+        getattr(getattr(frame, "schema", None), "names", None)
+        if type(frame).__module__.startswith("pyarrow")
+        else frame.columns
+    )
     return [str(name) for name in (frame.columns if names is None else names)]
 
 
@@ -158,12 +194,17 @@ def _frame(frame: Any, choice: Choice) -> Body:
     names = _names(frame)
     if choice.features is not None:
         if choice.text is not None:
-            raise InvalidData("give text= or features=; documents of both are given as dicts: {'text': …, 'features': …}")
+            raise InvalidData(
+                "give text= or features=; documents of both are given as dicts: {'text': …, 'features': …}"
+            )
         return _features(frame, names, choice)
     text = _column_name("text", choice.text, names)
     if text is None:
         shown = ", ".join(repr(name) for name in names[:20])
-        raise InvalidData(f"no column is named 'text'; say which has the text, text=…, or which have numbers, features=[…]; there are {shown}")
+        raise InvalidData(
+            "no column is named 'text'; say which has the text, text=…, or which have numbers, features=[…]; "
+            f"there are {shown}"
+        )
     fields = [name for name in choice.fields or () if _column_name("fields", name, names)]
     n_rows = len(frame) if hasattr(frame, "__len__") else int(frame.num_rows)
     label, id = (_values(name, value, names, n_rows) for name, value in (("label", choice.label), ("id", choice.id)))
@@ -186,7 +227,9 @@ def _features(frame: Any, names: Sequence[str], choice: Choice) -> Body:
     for name in choice.features:
         _column_name("features", name, names)
     matrix = numpy.column_stack([_numbers(frame, name) for name in choice.features])
-    label, id = (_values(name, value, names, len(matrix)) for name, value in (("label", choice.label), ("id", choice.id)))
+    label, id = (
+        _values(name, value, names, len(matrix)) for name, value in (("label", choice.label), ("id", choice.id))
+    )
     columns = [None if each is None else list(_slice(frame, each, 0, len(matrix))) for each in (label, id)]
     return _matrix(matrix, Choice(None, columns[0], columns[1]))
 
@@ -239,7 +282,10 @@ def _beside(frame: Any, fields: Sequence[str], start: int, stop: int) -> Iterabl
     if not fields:
         return [None] * (stop - start)
     columns = [map(plain_of, _slice(frame, name, start, stop)) for name in fields]
-    return ({name: value for name, value in zip(fields, row, strict=True) if value is not None} or None for row in zip(*columns, strict=True))
+    return (
+        {name: value for name, value in zip(fields, row, strict=True) if value is not None} or None
+        for row in zip(*columns, strict=True)
+    )
 
 
 def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
@@ -270,12 +316,14 @@ def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
         column = next((what for what in ("text", "label", "id") if isinstance(getattr(choice, what), str)), None)
         if column:
             raise InvalidData(
-                f"{column}: texts have no columns with names; {'leave it out' if column == 'text' else 'give a list with a value a text'}"
+                f"{column}: texts have no columns with names; "
+                f"{'leave it out' if column == 'text' else 'give a list with a value a text'}"
             )
         return Line(text_of(document), label_of(label), id_of(id))
     if not isinstance(document, Mapping):
         raise InvalidData(
-            f"a document is a text or a dict, not {type(document).__name__}; numbers are a matrix of two dimensions: numpy.array(…, float)"
+            f"a document is a text or a dict, not {type(document).__name__}; numbers are a matrix of two "
+            "dimensions: numpy.array(…, float)"
         )
     named = {"text": choice.text, "label": choice.label, "id": choice.id}
     if any(isinstance(name, str) for name in named.values()):
@@ -291,8 +339,12 @@ def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
 
 
 def held(body: Body) -> tuple[bytes, dict[str, str]]:
-    """The whole body and its headers, for a request that is held in memory anyway: lines become one object, which is read faster."""
+    """The whole body and its headers, for a request that is held in memory anyway: lines become one object, which is
+    read faster.
+    """
     content = b"".join(body.chunks())
     if body.media_type == NDJSON and body.encoding is None:
-        return b'{"documents":[' + content.rstrip(b"\n").replace(b"\n", b",") + b"]}", {"Content-Type": "application/json"}
+        return b'{"documents":[' + content.rstrip(b"\n").replace(b"\n", b",") + b"]}", {
+            "Content-Type": "application/json"
+        }
     return content, {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})

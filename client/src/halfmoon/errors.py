@@ -66,9 +66,15 @@ class RequestFailed(HalfmoonError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        named = [f"\n  {' '.join(filter(None, (each.get('document'), each.get('field'))))}: {each.get('detail')}" for each in self.errors[1:]]
+        named = [
+            f"\n  {' '.join(filter(None, (each.get('document'), each.get('field'))))}: {each.get('detail')}"
+            for each in self.errors[1:]
+        ]
         more = f"\n  and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-        return f"{self.detail or 'no reason given'} ({self.status}, request {self.request_id or 'unknown'}){''.join(named[:_SHOWN])}{more}"
+        return (
+            f"{self.detail or 'no reason given'} ({self.status}, request "
+            f"{self.request_id or 'unknown'}){''.join(named[:_SHOWN])}{more}"
+        )
 
 
 class Unauthenticated(RequestFailed):
@@ -104,7 +110,15 @@ class Unavailable(RequestFailed):
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {
-    **{401: Unauthenticated, 403: Forbidden, 404: NotFound, 409: Conflict, 413: LimitExceeded, 415: InvalidRequest, 422: InvalidRequest},
+    **{
+        401: Unauthenticated,
+        403: Forbidden,
+        404: NotFound,
+        409: Conflict,
+        413: LimitExceeded,
+        415: InvalidRequest,
+        422: InvalidRequest,
+    },
     **{400: InvalidRequest, 429: TooManyRequests, 503: Unavailable, 507: Unavailable},
 }
 

@@ -1,4 +1,7 @@
-"""What MLflow loads a Halfmoon model by. It is copied beside the model, and needs NumPy and pandas alone: neither Halfmoon nor its client."""
+"""What MLflow loads a Halfmoon model by.
+
+It is copied beside the model, and needs NumPy and pandas alone: neither Halfmoon nor its client.
+"""
 
 import importlib.util
 from collections.abc import Mapping
@@ -26,10 +29,11 @@ class PyfuncModel:
         self._kind = vocabulary.get("kind", "vectors")
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """A row a document: ``label``, ``scores`` and, if the model is calibrated, ``probabilities``, as the service gives them.
+        """A row a document: ``label``, ``scores`` and, if the model is calibrated, ``probabilities``, as the service
+        gives them.
 
-        Documents are a DataFrame or what the model takes by itself: a list of texts or dicts, a matrix. The columns of a DataFrame are those of
-        ``documents_of``.
+        Documents are a DataFrame or what the model takes by itself: a list of texts or dicts, a matrix. The columns of
+        a DataFrame are those of ``documents_of``.
         """
         is_frame = isinstance(model_input, pd.DataFrame)
         documents = documents_of(model_input, self._kind) if is_frame else model_input
@@ -45,8 +49,9 @@ class PyfuncModel:
 def documents_of(frame: pd.DataFrame, kind: str) -> Any:
     """The documents in a frame, a row each, for a model of documents of this kind.
 
-    Of texts the column ``text``, or the only one. Of vectors a column a number, unless there are ``indices`` or ``vector``. Of named features a
-    column a feature, unless there is ``features``. Of several parts a column a part. What is missing (None, NaN) is left out.
+    Of texts the column ``text``, or the only one. Of vectors a column a number, unless there are ``indices`` or
+    ``vector``. Of named features a column a feature, unless there is ``features``. Of several parts a column a part.
+    What is missing (None, NaN) is left out.
     """
     if kind == "text" and "text" not in frame and len(frame.columns) == 1:
         return frame.iloc[:, 0].tolist()

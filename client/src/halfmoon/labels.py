@@ -43,7 +43,10 @@ class Labels:
     def columns(self) -> dict[str, list[Any]]:
         """Lists of ids, labels, scores and probabilities, and of the extra fields, if they were asked for."""
         extra = dict.fromkeys(name for line in self._lines for name in line.fields)
-        beside = {f"fields.{name}" if name in _COLUMNS else name: [line.fields.get(name) for line in self._lines] for name in extra}
+        beside = {
+            f"fields.{name}" if name in _COLUMNS else name: [line.fields.get(name) for line in self._lines]
+            for name in extra
+        }
         return {name: [getattr(line, name) for line in self._lines] for name in _COLUMNS} | beside
 
     def to_dict(self) -> dict[str, Label]:

@@ -52,14 +52,32 @@ class LocalService:
 def started(data: str | None = None, workers: int = 1) -> LocalService:
     """A service that is ready; raises ConnectionFailed if it cannot be started."""
     if find_spec("app") is None or find_spec("workers") is None:
-        raise ConnectionFailed("Halfmoon.local() needs the service in this environment: pip install 'halfmoon[embedded]'")
+        raise ConnectionFailed(
+            "Halfmoon.local() needs the service in this environment: pip install 'halfmoon[embedded]'"
+        )
     temporary = Path(tempfile.mkdtemp(prefix="halfmoon-"))
     folder = Path(data) if data is not None else temporary / "data"
     log = temporary / "log"
-    command = [sys.executable, "-c", _GUARD, sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(folder), "--workers", str(workers)]
+    command = [
+        sys.executable,
+        "-c",
+        _GUARD,
+        sys.executable,
+        "-m",
+        "app.cli",
+        "up",
+        "--port",
+        "0",
+        "--data",
+        str(folder),
+        "--workers",
+        str(workers),
+    ]
     environment = {"HALFMOON_EVENT_POLL_SECONDS": "0.05", **os.environ}
     with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT
+        )
     try:
         return LocalService(process, _address(process, log), temporary)
     except BaseException:

@@ -1,4 +1,5 @@
-"""Versions of models in MLflow: a pyfunc that gives the same labels, scores and probabilities as the service, and needs no service.
+"""Versions of models in MLflow: a pyfunc that gives the same labels, scores and probabilities as the service, and needs
+no service.
 
 import mlflow
 from halfmoon.mlflow import log_model
@@ -27,10 +28,14 @@ from halfmoon._sync.models import Model
 _NEEDS = ["numpy>=2", "pandas>=2"]
 
 
-def log_model(model: Model | str | Path, name: str = "model", *, registered_model_name: str | None = None, **more: Any) -> Any:
-    """Log a version to the active run of MLflow, and register it if it is given a name for that; returns MLflow's ``ModelInfo``.
+def log_model(
+    model: Model | str | Path, name: str = "model", *, registered_model_name: str | None = None, **more: Any
+) -> Any:
+    """Log a version to the active run of MLflow, and register it if it is given a name for that; returns MLflow's
+    ``ModelInfo``.
 
-    ``model``: a model of the service, or the archive that ``model.export()`` wrote. ``more``: other arguments of ``mlflow.pyfunc.log_model``.
+    ``model``: a model of the service, or the archive that ``model.export()`` wrote. ``more``: other arguments of
+    ``mlflow.pyfunc.log_model``.
     """
     with _arguments(model) as arguments:
         return mlflow.pyfunc.log_model(name=name, registered_model_name=registered_model_name, **(arguments | more))
@@ -64,7 +69,10 @@ def _arguments(model: Model | str | Path) -> Iterator[dict[str, Any]]:
 def _signature(meta: Mapping[str, Any]) -> ModelSignature:
     """Outputs of any model, and the input of texts. Other documents come in several forms, which no signature has."""
     numbers = Array(DataType.double)
-    outputs = [ColSpec(DataType.string if isinstance(meta["classes"][0], str) else DataType.long, "label"), ColSpec(numbers, "scores")]
+    outputs = [
+        ColSpec(DataType.string if isinstance(meta["classes"][0], str) else DataType.long, "label"),
+        ColSpec(numbers, "scores"),
+    ]
     if "calibration" in meta:
         outputs.append(ColSpec(numbers, "probabilities"))
     is_text = meta["vocabulary"].get("kind") == "text"

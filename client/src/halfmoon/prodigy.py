@@ -3,8 +3,8 @@
     prodigy halfmoon.textcat NEWS ds-1f… tickets
     prodigy halfmoon.textcat NEWS ds-1f… tickets@live --label sport,politics --by ann --preselect
 
-``NEWS`` is the dataset of Prodigy, ``ds-1f…`` that of the service. HALFMOON_URL and HALFMOON_API_KEY say where the service is.
-Protocol: https://prodi.gy/docs/custom-recipes
+``NEWS`` is the dataset of Prodigy, ``ds-1f…`` that of the service. HALFMOON_URL and HALFMOON_API_KEY say where the
+service is. Protocol: https://prodi.gy/docs/custom-recipes
 """
 
 import uuid
@@ -40,7 +40,12 @@ def _names(text: str) -> list[str]:
     preselect=("Show what the model predicts; it is accepted too easily", "flag", "P", bool),
 )  # type: ignore[untyped-decorator]
 def textcat(
-    dataset: str, source: str, model: str, label: Sequence[str] | None = None, by: str | None = None, preselect: bool = False
+    dataset: str,
+    source: str,
+    model: str,
+    label: Sequence[str] | None = None,
+    by: str | None = None,
+    preselect: bool = False,
 ) -> dict[str, Any]:
     """Choose one class for each text that the model suggests."""
     hm = Halfmoon()
@@ -64,9 +69,14 @@ def textcat(
 
 
 def _suggested(model: Model, data: Dataset, by: str | None, waiting: set[str]) -> Iterator[Suggestion]:
-    """Documents, until nothing else is suggested. What is answered meanwhile changes what comes next; ``waiting`` are those without an answer."""
+    """Documents, until nothing else is suggested.
+
+    What is answered meanwhile changes what comes next; ``waiting`` are those without an answer.
+    """
     more: dict[str, Any] = {} if by is None else {"by": by, "claim": _CLAIM_SECONDS}
-    while found := [each for each in model.suggest(data, min(_BATCH + len(waiting), _MOST), **more) if each.id not in waiting]:
+    while found := [
+        each for each in model.suggest(data, min(_BATCH + len(waiting), _MOST), **more) if each.id not in waiting
+    ]:
         if not any(each.text for each in found):
             raise InvalidData(f"the documents of {data.id} have no text to show")
         waiting.update(each.id for each in found)
@@ -84,7 +94,9 @@ def task_of(suggestion: Suggestion, labels: Iterable[str], preselect: bool) -> d
     return task | ({"accept": [str(suggestion.label)]} if preselect else {})
 
 
-def annotation_of(answer: Mapping[str, Any], labels: Mapping[str, Label], by: str | None, preselect: bool) -> dict[str, Any]:
+def annotation_of(
+    answer: Mapping[str, Any], labels: Mapping[str, Label], by: str | None, preselect: bool
+) -> dict[str, Any]:
     """The entry for the log: the label if one was chosen and accepted, else a skip."""
     chosen = answer.get("accept") or []
     is_label = answer.get("answer") == "accept" and len(chosen) == 1

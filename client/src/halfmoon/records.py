@@ -37,6 +37,8 @@ class DatasetRecord(Struct, frozen=True):
     drawn: dict[str, int] = {}
     fields: list[str] = []
     warnings: list[str] = []
+    parts: list[dict[str, Any]] = []
+    """Parts of the documents, sorted by name; empty if all documents have but one."""
 
 
 class Made(Struct, frozen=True):
@@ -64,6 +66,9 @@ class JobRecord(Struct, frozen=True):
     finished_at: datetime | None = None
     text: dict[str, int] | None = None
     start_from: Made | None = None
+    encoder: dict[str, Any] | None = None
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that the job learns from; None if it does not."""
     publish: str = "if_better"
     status: str | None = None
     objective: float | None = None
@@ -94,6 +99,8 @@ class Version(Struct, frozen=True):
     comparison: dict[str, Any] | None = None
     held_out: dict[str, Any] | None = None
     confidence: str | None = None
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that the version learned from."""
 
 
 class ModelRecord(Struct, frozen=True):
@@ -103,6 +110,7 @@ class ModelRecord(Struct, frozen=True):
     served: int
     versions: list[Version]
     aliases: dict[str, int]
+    warnings: list[str] = []
 
 
 class ModelSummary(Struct, frozen=True):
@@ -137,12 +145,16 @@ class Prediction(Struct, frozen=True):
         return None if self.probabilities is None else list(map(max, self.probabilities))
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row a document: its id if it has one, its label, and a column of probabilities for each class."""
+        """A DataFrame with a row a document: its id if it has one, its label, and a column of probabilities for each
+        class.
+        """
         import pandas
 
         columns: dict[str, Any] = {"label": self.labels} if self.ids is None else {"id": self.ids, "label": self.labels}
         if self.probabilities is not None:
-            columns |= {str(label): [row[place] for row in self.probabilities] for place, label in enumerate(self.classes)}
+            columns |= {
+                str(label): [row[place] for row in self.probabilities] for place, label in enumerate(self.classes)
+            }
         return pandas.DataFrame(columns)
 
     def _repr_html_(self) -> str:
@@ -195,7 +207,10 @@ class Trace(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """What a model goes by, and what speaks for and against the labels of documents; ``content`` is the answer of the service."""
+    """What a model goes by, and what speaks for and against the labels of documents;
+
+    ``content`` is the answer of the service.
+    """
 
     content: dict[str, Any]
 
@@ -217,6 +232,10 @@ class Evaluation(Struct, frozen=True):
     confusion: list[list[int]]
     calibration: dict[str, Any] | None = None
     warnings: list[str] = []
+    micro_f1: float | None = None
+    macro_break_even: float | None = None
+    told: int | None = None
+    evaluated_at: datetime | None = None
     page: str = field(default="", name="_page")
     """The page of figures and plots, as HTML."""
 
@@ -231,12 +250,20 @@ class Evaluation(Struct, frozen=True):
         display(HTML(self._repr_html_())) if get_ipython() else print(self)
 
     def __repr__(self) -> str:
-        return f"<Evaluation of {self.model} version {self.version}: error {self.error:.3f}, {self.labeled} labeled documents>"
+        return (
+            f"<Evaluation of {self.model} version {self.version}: error {self.error:.3f}, {self.labeled} labeled "
+            "documents>"
+        )
 
     def __str__(self) -> str:
-        lines = [f"{self.model} version {self.version}: error {self.error:.3f}, macro F1 {self.macro_f1:.3f}, of {self.labeled} labeled documents"]
+        lines = [
+            f"{self.model} version {self.version}: error {self.error:.3f}, macro F1 {self.macro_f1:.3f}, of "
+            f"{self.labeled} labeled documents"
+        ]
         for each in self.classes:
-            figures = f"precision {_figure(each['precision'])}  recall {_figure(each['recall'])}  of {each['documents']}"
+            figures = (
+                f"precision {_figure(each['precision'])}  recall {_figure(each['recall'])}  of {each['documents']}"
+            )
             lines.append(f"  {each['label']!s:24} {figures}")
         return "\n".join([*lines, *self.warnings])
 

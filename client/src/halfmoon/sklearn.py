@@ -24,12 +24,14 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     A −1 is a class where fewer than two other classes are left. ``X`` is a matrix, dense or sparse, or a list of texts.
 
-    Parameters: ``algorithm`` and its ``options``, ``text`` (how texts become terms) and ``seed`` as those of a job; ``url`` and ``key`` of a service,
-    without which one is started in this environment for all classifiers of the process; ``model``, the name of the model there, by default a new one;
-    ``timeout``, seconds that a training may take.
+    Parameters: ``algorithm`` and its ``options``, ``text`` (how texts become terms) and ``seed`` as those of a job;
+    ``url`` and ``key`` of a service, without which one is started in this environment for all classifiers of the
+    process; ``model``, the name of the model there, by default a new one; ``timeout``, seconds that a training may
+    take.
 
-    After ``fit``: ``classes_``, shape (n_classes,); ``transduction_``, shape (n_samples,), the labels of all rows, given or found; ``model_`` and
-    ``version_``, the name and number of the version; ``report_`` of the training; ``n_features_in_`` unless ``X`` is text.
+    After ``fit``: ``classes_``, shape (n_classes,); ``transduction_``, shape (n_samples,), the labels of all rows,
+    given or found; ``model_`` and ``version_``, the name and number of the version; ``report_`` of the training;
+    ``n_features_in_`` unless ``X`` is text.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Train on the rows, labeled and unlabeled ones together."""
         if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: {type(self).__name__} needs some labels")
+            raise ValueError(
+                f"requires y to be passed, but the target y is None: {type(self).__name__} needs some labels"
+            )
         rows = self._rows(X, reset=True)
         given = column_or_1d(y, warn=True)
         check_consistent_length(rows, given)
@@ -86,9 +90,9 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         client = _client(self.url, self.key)
         name = self.model or f"sklearn-{uuid.uuid4().hex}"
         data = client.datasets.create(rows, label=labels)
-        job = client.train(data, name, algorithm=self.algorithm, options=self.options, text=self.text, seed=self.seed, publish="always").wait(
-            self.timeout
-        )
+        job = client.train(
+            data, name, algorithm=self.algorithm, options=self.options, text=self.text, seed=self.seed, publish="always"
+        ).wait(self.timeout)
         made = job.record.model
         assert made is not None
         self.model_, self.version_, self.report_ = made.name, made.version, dict(job.report)
@@ -131,7 +135,9 @@ def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
         raise ValueError("Input y contains NaN, or nothing but missing labels: some rows need a label")
     check_classification_targets(_plain(labels[~missing]))
     if labels.dtype.kind in "if" or all(isinstance(each, int | float) for each in labels[~missing].tolist()):
-        minus = np.array([not gone and each == -1 for each, gone in zip(labels.tolist(), missing.tolist(), strict=True)], bool)
+        minus = np.array(
+            [not gone and each == -1 for each, gone in zip(labels.tolist(), missing.tolist(), strict=True)], bool
+        )
         others = set(labels[~(minus | missing)].tolist())
         if minus.any() and len(others) < _TWO:
             warnings.warn("-1 is taken as a class: without it there are fewer than two", stacklevel=4)

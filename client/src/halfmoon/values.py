@@ -20,9 +20,13 @@ def label_of(value: Any) -> str | int | None:
     if isinstance(plain, float) and plain.is_integer():
         return int(plain)
     if isinstance(plain, bool):
-        raise InvalidData(f"the label {plain} is a truth value; a label is a text or an integer, as labels.astype(str) makes them")
+        raise InvalidData(
+            f"the label {plain} is a truth value; a label is a text or an integer, as labels.astype(str) makes them"
+        )
     if isinstance(value, list | tuple | set):
-        raise InvalidData(f"the label {value!r:.60} is {type(value).__name__}; a document has one label, a text or an integer")
+        raise InvalidData(
+            f"the label {value!r:.60} is {type(value).__name__}; a document has one label, a text or an integer"
+        )
     if not isinstance(plain, str | int):
         raise InvalidData(f"the label {value!r:.60} is {type(value).__name__}; a label is a text or an integer")
     return label_of(str(plain) if isinstance(plain, str) else int(plain))
@@ -48,11 +52,16 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return str(value)
-    raise InvalidData(f"the text {value!r:.60} is {type(value).__name__}, no text{'; decode it' if isinstance(value, bytes) else ''}")
+    raise InvalidData(
+        f"the text {value!r:.60} is {type(value).__name__}, no text{'; decode it' if isinstance(value, bytes) else ''}"
+    )
 
 
 def plain_of(value: Any) -> Any:
-    """A value that is kept beside a document, as JSON has it: numbers as they are, dates and all else as text; None for a missing one."""
+    """A value that is kept beside a document, as JSON has it: numbers as they are, dates and all else as text;
+
+    None for a missing one.
+    """
     if value is None or isinstance(value, str | bool | int):
         return value
     if is_missing(value):
@@ -67,7 +76,9 @@ def json_of(value: Any) -> Any:
     """A value of NumPy, as of an array of labels, in a type of JSON; raises InvalidData for what has none."""
     if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
         return value.item()
-    raise InvalidData(f"{value!r:.60} is {type(value).__name__}, which a request cannot hold; give texts, numbers, lists or dicts")
+    raise InvalidData(
+        f"{value!r:.60} is {type(value).__name__}, which a request cannot hold; give texts, numbers, lists or dicts"
+    )
 
 
 def in_path(what: str, name: Any) -> str:

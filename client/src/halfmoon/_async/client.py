@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from halfmoon._async.datasets import AsyncDataset, AsyncDatasets, id_of_dataset
+from halfmoon._async.datasets import AsyncDatasets
 from halfmoon._async.inference import AsyncInference
 from halfmoon._async.jobs import AsyncJob, AsyncJobs
 from halfmoon._async.models import AsyncModel, AsyncModels
@@ -17,16 +17,19 @@ from halfmoon.errors import RequestFailed
 from halfmoon.local import LocalService, started
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord
+from halfmoon.shown import id_of_dataset, is_dataset
 
 
 class AsyncHalfmoon:
     """A Halfmoon service.
 
-    ``url`` is by default HALFMOON_URL or http://127.0.0.1:8000, ``key`` HALFMOON_API_KEY. ``timeout`` is in seconds: of connecting, and of each wait
-    for bytes.
+    ``url`` is by default HALFMOON_URL or http://127.0.0.1:8000, ``key`` HALFMOON_API_KEY. ``timeout`` is in seconds: of
+    connecting, and of each wait for bytes.
     """
 
-    def __init__(self, url: str | None = None, *, key: str | None = None, timeout: float = 60.0, retries: int = 4) -> None:
+    def __init__(
+        self, url: str | None = None, *, key: str | None = None, timeout: float = 60.0, retries: int = 4
+    ) -> None:
         self._transport = AsyncTransport(url, key, timeout, retries)
         self._service: LocalService | None = None
         self.datasets = AsyncDatasets(self._transport)
@@ -37,7 +40,8 @@ class AsyncHalfmoon:
 
     @classmethod
     async def local(cls, data: str | None = None, *, workers: int = 1, timeout: float = 60.0) -> Self:
-        """A service of its own on this machine, which ends with the client or the process. It needs the package halfmoon.
+        """A service of its own on this machine, which ends with the client or the process. It needs the package
+        halfmoon.
 
         ``data`` is its folder; without one it keeps nothing.
         """
@@ -69,8 +73,7 @@ class AsyncHalfmoon:
 
         ``more`` are fields of the job that this client does not know.
         """
-        given = isinstance(data, AsyncDataset) or (isinstance(data, str) and data.startswith("ds-"))
-        made = None if given else await self.datasets.create(data)
+        made = None if is_dataset(data) else await self.datasets.create(data)
         fields = {
             "dataset": id_of_dataset(data if made is None else made),
             "model": model,
@@ -83,7 +86,10 @@ class AsyncHalfmoon:
             **more,
         }
         try:
-            return await self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+            return await self._submit(
+                {name: value for name, value in fields.items() if value is not None},
+                idempotency_key or str(uuid.uuid4()),
+            )
         except RequestFailed:
             if made is not None:  # nobody knows of it
                 await made.delete()
@@ -92,7 +98,9 @@ class AsyncHalfmoon:
     @operation("create_job")
     async def _submit(self, fields: Mapping[str, Any], key: str) -> AsyncJob:
         headers = {"Idempotency-Key": key}
-        record = await self._transport.call("POST", "/v1/jobs", JobRecord, json=fields, headers=headers, repeatable=True)
+        record = await self._transport.call(
+            "POST", "/v1/jobs", JobRecord, json=fields, headers=headers, repeatable=True
+        )
         return AsyncJob(self._transport, record)
 
     @operation("live")
@@ -113,7 +121,9 @@ class AsyncHalfmoon:
     @operation("show_problem")
     async def problem(self, type: str) -> str:
         """Cause and remedy of a type of problem, such as ``/problems/invalid-name``."""
-        return (await self._transport.send("GET", f"/problems/{type.rpartition('/')[2]}", headers={"Accept": "text/plain"})).text
+        return (
+            await self._transport.send("GET", f"/problems/{type.rpartition('/')[2]}", headers={"Accept": "text/plain"})
+        ).text
 
     async def close(self) -> None:
         """Close the connections, and end a local service."""
@@ -124,7 +134,9 @@ class AsyncHalfmoon:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     def __repr__(self) -> str:

@@ -1,34 +1,15 @@
 """Datasets: documents are sent, shown, labeled and deleted."""
 
-import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import DatasetsMixin
-from halfmoon.display import pairs
 from halfmoon.encode import Choice, Column, body_of
-from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
-from halfmoon.records import Annotation, DatasetRecord, Label, Suggestion
-from halfmoon.values import id_of, in_path
-
-
-class _Page(Struct):
-    datasets: list[DatasetRecord]
-    next_cursor: str | None
-
-
-class _Documents(Struct, rename={"next_cursor": "next"}):
-    documents: list[dict[str, Any]]
-    next_cursor: str | None
-
-
-class _Log(Struct):
-    annotations: list[Annotation]
-    next: int | None
+from halfmoon.records import Annotation, DatasetRecord, Label
+from halfmoon.shown import AnnotationPage, DatasetPage, DocumentPage, ShownDataset, annotation_of
+from halfmoon.values import in_path
 
 
 class AsyncDatasets(DatasetsMixin):
@@ -52,78 +33,80 @@ class AsyncDatasets(DatasetsMixin):
     ) -> "AsyncDataset":
         """Send documents, a slice at a time.
 
-        ``data`` is a data frame of pandas, polars or pyarrow; a list, or any iterable, of texts or of dicts; a matrix of NumPy or SciPy; or the path
-        of a file: CSV, TSV, JSON, JSON lines, npz, npy, svmlight, Parquet, or a zip or tar of text files in folders named by class.
+        ``data`` is a data frame of pandas, polars or pyarrow; a list, or any iterable, of texts or of dicts; a matrix
+        of NumPy or SciPy; or the path of a file: CSV, TSV, JSON, JSON lines, npz, npy, svmlight, Parquet, or a zip or
+        tar of text files in folders named by class.
 
-        ``text``, ``label`` and ``id`` are the names of columns, by default these; label and id may also be lists. ``features`` are columns of
-        numbers, in place of text. A label that is missing (None, NaN, "") is none. ``fields`` are columns that are kept beside the documents and not
-        learned from; ``extra`` says what becomes of other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse".
+        ``text``, ``label`` and ``id`` are the names of columns, by default these; label and id may also be lists.
+        ``features`` are columns of numbers, in place of text. A label that is missing (None, NaN, "") is none.
+        ``fields`` are columns that are kept beside the documents and not learned from; ``extra`` says what becomes of
+        other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse".
         """
         body = body_of(data, Choice(text, label, id, features, fields, extra))
         headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
         params = {**body.query, "name": name}
-        record = await self._transport.call("POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params)
+        record = await self._transport.call(
+            "POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params
+        )
         return AsyncDataset(self._transport, record)
 
     @operation("show_dataset")
     async def get(self, id: str) -> "AsyncDataset":
         """The dataset of this id; raises NotFound."""
-        return AsyncDataset(self._transport, await self._transport.call("GET", f"/v1/datasets/{in_path('dataset', id)}", DatasetRecord))
+        return AsyncDataset(
+            self._transport, await self._transport.call("GET", f"/v1/datasets/{in_path('dataset', id)}", DatasetRecord)
+        )
 
     @operation("list_datasets")
     async def all(self) -> "AsyncIterator[AsyncDataset]":
         """All datasets, newest first."""
-        async for page in self._transport.pages("/v1/datasets", _Page):
+        async for page in self._transport.pages("/v1/datasets", DatasetPage):
             for record in page.datasets:
                 yield AsyncDataset(self._transport, record)
 
 
-class AsyncDataset:
-    """A set of documents, some of them labeled. It never changes; what people say of its documents is a log beside it."""
+class AsyncDataset(ShownDataset):
+    """A set of documents, some of them labeled.
+
+    It never changes; what people say of its documents is a log beside it.
+    """
 
     def __init__(self, transport: AsyncTransport, record: DatasetRecord) -> None:
         self._transport = transport
         self.record = record
 
-    @property
-    def id(self) -> str:
-        """Id of the dataset."""
-        return self.record.id
-
-    @property
-    def warnings(self) -> list[str]:
-        """What the service found odd about the documents."""
-        return self.record.warnings
-
-    def __len__(self) -> int:
-        return self.record.n_documents
-
     @operation("change_labels")
-    async def relabel(self, labels: Mapping[str, Label | None], *, drawn: Mapping[str, str] | None = None, name: str | None = None) -> "AsyncDataset":
+    async def relabel(
+        self, labels: Mapping[str, Label | None], *, drawn: Mapping[str, str] | None = None, name: str | None = None
+    ) -> "AsyncDataset":
         """Another dataset of the same documents, with some labels changed, by document id; None removes a label."""
         body = {"labels": dict(labels)} | ({} if drawn is None else {"drawn": dict(drawn)})
-        path, params = f"/v1/datasets/{self.id}/labels", {"name": name}
+        path, params = f"{self._path}/labels", {"name": name}
         record = await self._transport.call("PUT", path, DatasetRecord, json=body, params=params, repeatable=False)
         return AsyncDataset(self._transport, record)
 
     @operation("annotate")
-    async def annotate(self, document: Any, label: Label | None = None, *, action: str = "label", by: str | None = None, **more: Any) -> int:
-        """Say in the log what a person did with a document: its label, or the action ``skip`` or ``undo``; the number of entries then.
+    async def annotate(
+        self, document: Any, label: Label | None = None, *, action: str = "label", by: str | None = None, **more: Any
+    ) -> int:
+        """Say in the log what a person did with a document: its label, or the action ``skip`` or ``undo``; the number
+        of entries then.
 
         ``document`` is an id, a suggestion, or a dict with an id, as ``documents`` and ``doubts`` give them.
 
         A job learns from the log by ``annotations="latest"``.
         """
-        if action == "label" and label is None:
-            raise InvalidData("annotate: give the label, or action='skip'")
-        entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, "label": label, "by": by, **more}
-        return await self.append([{key: value for key, value in entry.items() if value is not None}])
+        return await self.append([annotation_of(document, label, action, by, more)])
 
     @operation("annotate")
     async def append(self, annotations: Iterable[Mapping[str, Any]]) -> int:
-        """Append annotations to the log, each with an id of its own by which it may come twice; the number of entries then."""
+        """Append annotations to the log, each with an id of its own by which it may come twice; the number of entries
+        then.
+        """
         body = {"annotations": list(annotations)}
-        answer = await self._transport.call("POST", f"/v1/datasets/{self.id}/annotations", dict[str, int], json=body, repeatable=True)
+        answer = await self._transport.call(
+            "POST", f"{self._path}/annotations", dict[str, int], json=body, repeatable=True
+        )
         return answer["sequence"]
 
     @operation("list_annotations")
@@ -132,7 +115,7 @@ class AsyncDataset:
         following: int | None = after
         while following is not None:
             params = {"after": following, "limit": 500}
-            page = await self._transport.call("GET", f"/v1/datasets/{self.id}/annotations", _Log, params=params)
+            page = await self._transport.call("GET", f"{self._path}/annotations", AnnotationPage, params=params)
             for entry in page.annotations:
                 yield entry
             following = page.next
@@ -140,54 +123,36 @@ class AsyncDataset:
     @operation("summarize_annotations")
     async def annotation_summary(self) -> dict[str, Any]:
         """What the log says now: labels by class, draw and person, and how far people agree."""
-        return await self._transport.call("GET", f"/v1/datasets/{self.id}/annotations/summary", dict[str, Any])
+        return await self._transport.call("GET", f"{self._path}/annotations/summary", dict[str, Any])
 
     @operation("list_documents")
     async def documents(self, **params: Any) -> AsyncIterator[dict[str, Any]]:
-        """The documents as they were sent, in order; ``params`` are those of the call, such as label, contains and model."""
-        async for page in self._transport.pages(f"/v1/datasets/{self.id}/documents", _Documents, params):
+        """The documents as they were sent, in order;
+
+        ``params`` are those of the call, such as label, contains and model.
+        """
+        async for page in self._transport.pages(f"{self._path}/documents", DocumentPage, params):
             for document in page.documents:
                 yield document
 
     @operation("draw_audit")
     async def draw_audit(self, n: int, **more: Any) -> dict[str, Any]:
         """Draw documents to label at random, so that the error of any model can be told with an interval."""
-        return await self._transport.call("POST", f"/v1/datasets/{self.id}/audits", dict[str, Any], json={"n": n, **more})
+        return await self._transport.call("POST", f"{self._path}/audits", dict[str, Any], json={"n": n, **more})
 
     @operation("list_audits")
     async def audits(self) -> dict[str, Any]:
         """The audits of the dataset."""
-        return await self._transport.call("GET", f"/v1/datasets/{self.id}/audits", dict[str, Any])
+        return await self._transport.call("GET", f"{self._path}/audits", dict[str, Any])
 
     @operation("show_audit")
     async def audit(self, audit: str, **params: Any) -> dict[str, Any]:
         """An audit and what it says so far, of ``model`` if that is given."""
-        return await self._transport.call("GET", f"/v1/datasets/{self.id}/audits/{in_path('audit', audit)}", dict[str, Any], params=params)
+        return await self._transport.call(
+            "GET", f"{self._path}/audits/{in_path('audit', audit)}", dict[str, Any], params=params
+        )
 
     @operation("delete_dataset")
     async def delete(self) -> None:
         """Delete the dataset; raises Conflict while a job needs it."""
-        await self._transport.send("DELETE", f"/v1/datasets/{self.id}")
-
-    def __repr__(self) -> str:
-        return f"<Dataset {self.id}: {self.record.n_documents} documents, {self.record.n_labeled} labeled>"
-
-    def _repr_html_(self) -> str:
-        shown = {"documents": self.record.n_documents, "labeled": self.record.n_labeled, **self.record.classes}
-        return pairs(f"Dataset {self.id}", shown | {f"warning {number}": text for number, text in enumerate(self.warnings, 1)})
-
-
-def id_of_dataset(data: Any) -> str:
-    """The id of a dataset, which may be given by it; raises InvalidData for what is none."""
-    if not isinstance(data, AsyncDataset | str):
-        raise InvalidData(f"a dataset is needed here, or its id, not {type(data).__name__}: data = hm.datasets.create(…)")
-    return data if isinstance(data, str) else data.id
-
-
-def _name(document: Any) -> str:
-    if isinstance(document, Mapping) and "id" in document:
-        return str(document["id"])
-    named = document.id if isinstance(document, Suggestion) else id_of(document)
-    if not named or isinstance(document, Mapping | list | tuple):
-        raise InvalidData(f"annotate: {document!r:.60} names no document; give its id, or a suggestion")
-    return str(named)
+        await self._transport.send("DELETE", self._path)

@@ -42,7 +42,9 @@ class AsyncInference:
     @operation("oip_infer", "oip_infer_version")
     async def infer(self, name: str, request: Mapping[str, Any], version: int | None = None) -> dict[str, Any]:
         """Answer tensors by tensors."""
-        return await self._transport.call("POST", f"{_path(name, version)}/infer", dict[str, Any], json=request, repeatable=True)
+        return await self._transport.call(
+            "POST", f"{_path(name, version)}/infer", dict[str, Any], json=request, repeatable=True
+        )
 
 
 def _path(name: str, version: int | None) -> str:

@@ -1,32 +1,24 @@
 """Jobs: they are waited for, followed, cancelled; their labels and traces."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from os import PathLike
-from typing import IO, Any, Literal, Self
-
-import msgspec
-from msgspec import Struct
+from typing import IO, Literal, Self
 
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import JobsMixin, sleep
-from halfmoon.display import ProgressLine, pairs
+from halfmoon.display import ProgressLine
 from halfmoon.errors import ConnectionFailed, InvalidData, JobFailed, WaitTimeout
 from halfmoon.labels import LabeledDocument, Labels, decode_lines
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord, Progress, Trace
+from halfmoon.shown import FINAL, LABEL_TYPES, JobPage, ShownJob, past
 from halfmoon.values import in_path
 
-_FINAL = ("succeeded", "failed", "cancelled")
 _EVENT_SECONDS = 30.0
-"""Seconds without an event, comments included, after which a stream counts as broken: the service sends a comment every 15 s."""
+"""Seconds without an event, comments included, after which a stream counts as broken: the service sends a comment every
+15 s."""
 _POLL_SECONDS = 0.5
-_MEDIA_TYPES = {"csv": "text/csv", "ndjson": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
-
-
-class _Page(Struct):
-    jobs: list[JobRecord]
-    next_cursor: str | None
 
 
 class AsyncJobs(JobsMixin):
@@ -43,43 +35,22 @@ class AsyncJobs(JobsMixin):
     @operation("list_jobs")
     async def all(self, *, state: str | None = None, model: str | None = None) -> "AsyncIterator[AsyncJob]":
         """Jobs, newest first, of this state and model if they are given."""
-        async for page in self._transport.pages("/v1/jobs", _Page, {"state": state, "model": model}):
+        async for page in self._transport.pages("/v1/jobs", JobPage, {"state": state, "model": model}):
             for record in page.jobs:
                 yield AsyncJob(self._transport, record)
 
 
-class AsyncJob:
+class AsyncJob(ShownJob):
     """A training job."""
 
     def __init__(self, transport: AsyncTransport, record: JobRecord) -> None:
         self._transport = transport
         self.record = record
-        """The job as it was last seen."""
-
-    @property
-    def id(self) -> str:
-        """Id of the job."""
-        return self.record.id
-
-    @property
-    def state(self) -> str:
-        """State, as it was last seen: queued, running, cancelling, cancelled, succeeded, failed."""
-        return self.record.state
-
-    @property
-    def progress(self) -> Progress:
-        """Progress, as it was last seen."""
-        return self.record.progress
-
-    @property
-    def report(self) -> Mapping[str, Any]:
-        """What was estimated, tried and chosen; empty until the job has succeeded."""
-        return self.record.report or {}
 
     @operation("show_job")
     async def refresh(self) -> Self:
         """See how the job is now."""
-        self.record = await self._transport.call("GET", f"/v1/jobs/{self.id}", JobRecord)
+        self.record = await self._transport.call("GET", self._path, JobRecord)
         return self
 
     async def wait(self, timeout: float | None = None, *, progress: bool = False) -> Self:
@@ -91,8 +62,10 @@ class AsyncJob:
         line = ProgressLine(progress)
         async for seen in self.follow(deadline):
             line.show(seen.fraction, seen.phase)
-        if self.state not in _FINAL:
-            raise WaitTimeout(f"job {self.id} is {self.state} ({self.progress.fraction:.0%}) after {timeout:g} s; it goes on")
+        if self.state not in FINAL:
+            raise WaitTimeout(
+                f"job {self.id} is {self.state} ({self.progress.fraction:.0%}) after {timeout:g} s; it goes on"
+            )
         line.end(f"job {self.id} {self.state}")
         if self.state != "succeeded":
             raise JobFailed(self.id, self.state, self.record.error)
@@ -103,15 +76,17 @@ class AsyncJob:
 
         It comes by events, and by asking again where something on the way holds these back.
         """
-        while self.state not in _FINAL and not _past(deadline):
+        while self.state not in FINAL and not past(deadline):
             try:
-                left = _EVENT_SECONDS if deadline is None else min(_EVENT_SECONDS, max(0.01, deadline - time.monotonic()))
+                left = (
+                    _EVENT_SECONDS if deadline is None else min(_EVENT_SECONDS, max(0.01, deadline - time.monotonic()))
+                )
                 async for seen in self.events(left):
                     yield seen
-                    if _past(deadline):
+                    if past(deadline):
                         return
             except ConnectionFailed:
-                if not _past(deadline):
+                if not past(deadline):
                     await sleep(_POLL_SECONDS)
             await self.refresh()
             yield self.progress
@@ -123,18 +98,11 @@ class AsyncJob:
         Raises ConnectionFailed if the stream breaks off, or nothing comes for ``timeout`` seconds.
         """
         event = ""
-        async with self._transport.stream(f"/v1/jobs/{self.id}/events", timeout=timeout) as answer:
+        async with self._transport.stream(f"{self._path}/events", timeout=timeout) as answer:
             async for line in answer.aiter_lines():
-                name, _, value = line.partition(": ")
-                if name == "event":
-                    event = value
-                elif name == "data" and event == "state":
-                    self.record = msgspec.json.decode(value, type=JobRecord)
-                elif line.startswith(":"):
-                    yield self.progress
-                elif name == "data" and event == "progress":
-                    seen = msgspec.json.decode(value, type=Progress)
-                    self.record = msgspec.structs.replace(self.record, progress=seen)
+                if line.startswith("event: "):
+                    event = line.removeprefix("event: ")
+                elif (seen := self._heard(event, line)) is not None:
                     yield seen
 
     @operation("download_labels")
@@ -152,7 +120,7 @@ class AsyncJob:
     async def iter_labels(self, *, fields: bool = False) -> AsyncIterator[LabeledDocument]:
         """The same one by one, without holding all of them."""
         rest = b""
-        async with self._transport.stream(self._labels(fields), headers={"Accept": _MEDIA_TYPES["ndjson"]}) as answer:
+        async with self._transport.stream(self._labels(fields), headers={"Accept": LABEL_TYPES["ndjson"]}) as answer:
             async for block in answer.aiter_bytes():
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 for line in decode_lines(whole + end):
@@ -162,40 +130,31 @@ class AsyncJob:
 
     @operation("download_labels")
     async def save_labels(
-        self, file: "IO[bytes] | str | PathLike[str]", format: Literal["csv", "ndjson", "parquet"] = "csv", *, fields: bool = False
+        self,
+        file: "IO[bytes] | str | PathLike[str]",
+        format: Literal["csv", "ndjson", "parquet"] = "csv",
+        *,
+        fields: bool = False,
     ) -> None:
-        """Write the labels to a path or a binary file as the service does, with ``fields`` the extra fields of the documents beside them."""
-        if format not in _MEDIA_TYPES:
-            raise InvalidData(f"format {format!r}: labels are written as {', '.join(_MEDIA_TYPES)}")
-        await self._transport.download(self._labels(fields), file, {"Accept": _MEDIA_TYPES[format]})
-
-    def _labels(self, fields: bool) -> str:
-        return f"/v1/jobs/{self.id}/labels{'?include=fields' if fields else ''}"
+        """Write the labels to a path or a binary file as the service does, with ``fields`` the extra fields of the
+        documents beside them.
+        """
+        if format not in LABEL_TYPES:
+            raise InvalidData(f"format {format!r}: labels are written as {', '.join(LABEL_TYPES)}")
+        await self._transport.download(self._labels(fields), file, {"Accept": LABEL_TYPES[format]})
 
     @operation("show_trace")
     async def trace(self) -> Trace:
         """The objective by iteration, so far."""
-        return await self._transport.call("GET", f"/v1/jobs/{self.id}/trace", Trace)
+        return await self._transport.call("GET", f"{self._path}/trace", Trace)
 
     @operation("cancel_job")
     async def cancel(self) -> Self:
         """Cancel the job: it is ``cancelling`` until it has stopped."""
-        self.record = await self._transport.call("POST", f"/v1/jobs/{self.id}/cancel", JobRecord)
+        self.record = await self._transport.call("POST", f"{self._path}/cancel", JobRecord)
         return self
 
     @operation("delete_job")
     async def delete(self) -> None:
         """Delete the job with its labels and trace; a model that it has published stays."""
-        await self._transport.send("DELETE", f"/v1/jobs/{self.id}")
-
-    def __repr__(self) -> str:
-        return f"<Job {self.id}: {self.state}{'' if self.state in _FINAL else f' {self.progress.fraction:.0%} {self.progress.phase}'}>"
-
-    def _repr_html_(self) -> str:
-        record = self.record
-        shown = {"state": record.state, "done": f"{record.progress.fraction:.0%}", "model": record.model_name, "algorithm": record.algorithm}
-        return pairs(f"Job {self.id}", shown | {"summary": " ".join(self.report.get("summary") or []) or record.progress.phase})
-
-
-def _past(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
+        await self._transport.send("DELETE", self._path)

@@ -5,29 +5,26 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
-from halfmoon._async.datasets import AsyncDataset, id_of_dataset
+from halfmoon._async.datasets import AsyncDataset
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import AliasesMixin, ModelMixin, ModelsMixin
-from halfmoon.encode import Choice, Column, body_of, held
+from halfmoon.encode import Choice, Column
 from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
 from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
-from halfmoon.values import in_path
+from halfmoon.shown import (
+    ModelPage,
+    ModelReference,
+    Suggestions,
+    documents_sent,
+    evaluation_sent,
+    explanation_asked,
+    id_of_dataset,
+    reference_of,
+)
 
 _HTML = {"Accept": "text/html"}
-_PAIR = 2
-_PREDICTION = msgspec.json.Decoder(Prediction)
-
-
-class _Page(Struct):
-    models: list[ModelSummary]
-    next_cursor: str | None
-
-
-class _Suggestions(Struct):
-    suggestions: list[Suggestion]
 
 
 class AsyncModels(ModelsMixin):
@@ -37,15 +34,12 @@ class AsyncModels(ModelsMixin):
         self._transport = transport
 
     def __getitem__(self, reference: str | tuple[str, int]) -> "AsyncModel":
-        name, number = reference if isinstance(reference, tuple) and len(reference) == _PAIR else (reference, None)
-        if number is not None and (not hasattr(number, "__index__") or "@" in str(name)):
-            raise InvalidData(f"models[{name!r}, {number!r}]: a version is models['news', 3] by its number, or models['news@live'] by an alias")
-        return AsyncModel(self._transport, in_path("model", name), None if number is None else int(number))
+        return AsyncModel(self._transport, *reference_of(reference))
 
     @operation("list_models")
     async def all(self) -> AsyncIterator[ModelSummary]:
         """The models that have a version, by name."""
-        async for page in self._transport.pages("/v1/models", _Page):
+        async for page in self._transport.pages("/v1/models", ModelPage):
             for summary in page.models:
                 yield summary
 
@@ -72,15 +66,15 @@ class AsyncAliases(AliasesMixin):
         await self._transport.send("DELETE", f"{self._path}/aliases/{alias}")
 
 
-class AsyncModel(ModelMixin):
-    """A model by the version that it serves, an alias of it, or one of its versions. Nothing is asked of the service until a method is called."""
+class AsyncModel(ModelMixin, ModelReference):
+    """A model by the version that it serves, an alias of it, or one of its versions.
+
+    Nothing is asked of the service until a method is called.
+    """
 
     def __init__(self, transport: AsyncTransport, reference: str, number: int | None = None) -> None:
+        super().__init__(reference, number)
         self._transport = transport
-        self.reference = reference
-        self.number_given = number
-        self.name, _, self._alias = reference.partition("@")
-        self._path = f"/v1/models/{reference}" + ("" if number is None else f"/versions/{number}")
         self.aliases = AsyncAliases(transport, self.name)
 
     @operation("show_model")
@@ -92,10 +86,7 @@ class AsyncModel(ModelMixin):
         """Number of the version to which the reference refers now."""
         if self.number_given is not None:
             return self.number_given
-        record = await self.show()
-        if self._alias and self._alias not in record.aliases:
-            raise InvalidData(f"model {self.name!r} has no alias {self._alias!r}; it has {', '.join(record.aliases) or 'none'}")
-        return record.aliases[self._alias] if self._alias else record.served
+        return self._number_in(await self.show())
 
     @operation("show_version")
     async def info(self) -> Version:
@@ -112,28 +103,32 @@ class AsyncModel(ModelMixin):
         features: Sequence[str] | None = None,
         extra: str | None = None,
     ) -> Prediction:
-        """Labels, scores and probabilities of documents, which come as to ``datasets.create``. A single text is a document, too."""
-        if isinstance(documents, AsyncDataset):
-            raise InvalidData(f"a dataset is stored already: its documents(model={self.reference!r}) have what is predicted of them")
-        body = body_of([documents] if isinstance(documents, str) else documents, Choice(text, None, id, features, None, extra))
-        content, headers = held(body)
-        path = f"{self._path}/predict"
-        answer = await self._transport.send("POST", path, content=content, headers=headers, params=body.query, repeatable=True)
-        return _PREDICTION.decode(answer.content)
+        """Labels, scores and probabilities of documents, which come as to ``datasets.create``.
+
+        A single text is a document, too.
+        """
+        request = documents_sent(documents, Choice(text, None, id, features, None, extra), self.reference)
+        return await self._transport.call("POST", f"{self._path}/predict", Prediction, **request)
 
     @operation("label_newest")
     async def label(self, text: str) -> tuple[str | int, float | None]:
         """Label and probability of one text; not for a version by its number."""
-        answer = await self._transport.call("POST", f"/v1/models/{self.reference}/label", dict[str, Any], json={"text": text}, repeatable=True)
+        answer = await self._transport.call(
+            "POST", f"/v1/models/{self.reference}/label", dict[str, Any], json={"text": text}, repeatable=True
+        )
         return answer["label"], answer["probability"]
 
     @operation("explain_newest", "explain_version")
-    async def explain(self, documents: Sequence[Any] | None = None, *, n: int = 10, label: str | int | None = None) -> Explanation:
-        """What the model goes by and, for up to a hundred documents (texts or dicts), what speaks for and against their labels."""
-        fields: dict[str, Any] = {"n": n} | ({} if label is None else {"class": label})
-        if documents is not None:
-            fields["documents"] = [{"text": each} if isinstance(each, str) else each for each in documents]
-        return Explanation(await self._transport.call("POST", f"{self._path}/explain", dict[str, Any], json=fields, repeatable=True))
+    async def explain(
+        self, documents: Sequence[Any] | None = None, *, n: int = 10, label: str | int | None = None
+    ) -> Explanation:
+        """What the model goes by and, for up to a hundred documents (texts or dicts), what speaks for and against their
+        labels.
+        """
+        fields = explanation_asked(documents, n, label)
+        return Explanation(
+            await self._transport.call("POST", f"{self._path}/explain", dict[str, Any], json=fields, repeatable=True)
+        )
 
     @operation("evaluate_newest", "evaluate_version")
     async def evaluate(
@@ -146,43 +141,48 @@ class AsyncModel(ModelMixin):
         extra: str | None = None,
         held_out: bool = False,
     ) -> Evaluation:
-        """How good the model is on labeled documents: a dataset (also by its id), or what ``datasets.create`` takes but for ids of datasets.
+        """How good the model is on labeled documents: a dataset (also by its id), or what ``datasets.create`` takes but
+        for ids of datasets.
 
         ``held_out`` leaves out the documents of the dataset whose labels the version was trained on.
         """
         path = f"{self._path}/evaluate"
-        choice = Choice(text, label, None, features, None, extra)
-        if isinstance(data, AsyncDataset) or (isinstance(data, str) and data.startswith("ds-")):
-            if choice != Choice():
-                raise InvalidData("evaluate: text, label, features and extra are for other data; a dataset has been read")
-            fields = {"dataset": id_of_dataset(data), "held_out": held_out}
-            content, headers, query = msgspec.json.encode(fields), {"Content-Type": "application/json"}, {}
-        else:
-            if held_out:
-                raise InvalidData("evaluate: held_out needs a dataset; whether other documents were trained on is unknown")
-            body = body_of(data, choice)
-            (content, headers), query = held(body), dict(body.query)
-        figures = await self._transport.call("POST", path, Evaluation, content=content, headers=headers, params=query, repeatable=True)
-        page = await self._transport.send("POST", path, content=content, headers=headers | _HTML, params=query, repeatable=True)
+        request = evaluation_sent(data, Choice(text, label, None, features, None, extra), held_out)
+        figures = await self._transport.call("POST", path, Evaluation, **request)
+        page = await self._transport.send("POST", path, **(request | {"headers": request["headers"] | _HTML}))
         return msgspec.structs.replace(figures, page=page.text)
 
     @operation("show_evaluation", "show_evaluation_of_version")
-    async def evaluation(self, data: AsyncDataset | str, *, held_out: bool = False, annotations: int | str | None = None) -> Evaluation:
-        """The same on a dataset, by a link that a browser opens too. ``annotations``: a number of entries of its log, or ``"latest"``."""
+    async def evaluation(
+        self, data: AsyncDataset | str, *, held_out: bool = False, annotations: int | str | None = None
+    ) -> Evaluation:
+        """The same on a dataset, by a link that a browser opens too.
+
+        ``annotations``: a number of entries of its log, or ``"latest"``.
+        """
         params = {"dataset": id_of_dataset(data), "held_out": held_out, "annotations": annotations}
         figures = await self._transport.call("GET", f"{self._path}/evaluate", Evaluation, params=params)
         page = await self._transport.send("GET", f"{self._path}/evaluate", headers=_HTML, params=params)
         return msgspec.structs.replace(figures, page=page.text)
 
     @operation("suggest_newest", "suggest_by_version")
-    async def suggest(self, data: AsyncDataset | str, n: int = 10, *, include: Sequence[str] = ("document",), **more: Any) -> list[Suggestion]:
-        """Documents of the dataset to label next, the most useful first, each with its text. ``more``: strategy, random, seed."""
+    async def suggest(
+        self, data: AsyncDataset | str, n: int = 10, *, include: Sequence[str] = ("document",), **more: Any
+    ) -> list[Suggestion]:
+        """Documents of the dataset to label next, the most useful first, each with its text.
+
+        ``more``: strategy, random, seed.
+        """
         fields = {"dataset": id_of_dataset(data), "n": n, "include": list(include), **more}
-        return (await self._transport.call("POST", f"{self._path}/suggest", _Suggestions, json=fields, repeatable=True)).suggestions
+        return (
+            await self._transport.call("POST", f"{self._path}/suggest", Suggestions, json=fields, repeatable=True)
+        ).suggestions
 
     @operation("export_version")
     async def export(self, path: "str | Path | None" = None, format: Literal["numpy", "onnx"] = "numpy") -> Path:
-        """Write the version as a file that predicts without the service, and return its path: by default ``tickets-3.zip``, or ``.onnx``."""
+        """Write the version as a file that predicts without the service, and return its path: by default
+        ``tickets-3.zip``, or ``.onnx``.
+        """
         number = await self.number()
         target = Path(f"{self.name}-{number}.{'zip' if format == 'numpy' else format}" if path is None else path)
         await self._transport.download(f"/v1/models/{self.name}/versions/{number}/export?format={format}", target)
@@ -192,7 +192,9 @@ class AsyncModel(ModelMixin):
     async def doubts(self, data: AsyncDataset | str, n: int = 10) -> list[dict[str, Any]]:
         """Labels of the dataset that the model doubts, the most doubtful first."""
         fields = {"dataset": id_of_dataset(data), "n": n}
-        answer = await self._transport.call("POST", f"{self._path}/doubts", dict[str, Any], json=fields, repeatable=True)
+        answer = await self._transport.call(
+            "POST", f"{self._path}/doubts", dict[str, Any], json=fields, repeatable=True
+        )
         return list(answer["doubts"])
 
     @operation("delete_model", "delete_version")
@@ -201,6 +203,3 @@ class AsyncModel(ModelMixin):
         if self._alias:
             raise InvalidData(f"{self.reference!r}: an alias is removed by aliases.delete({self._alias!r})")
         await self._transport.send("DELETE", self._path)
-
-    def __repr__(self) -> str:
-        return f"<Model {self.reference}{'' if self.number_given is None else f', version {self.number_given}'}>"

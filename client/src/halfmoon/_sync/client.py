@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from halfmoon._sync.datasets import Dataset, Datasets, id_of_dataset
+from halfmoon._sync.datasets import Datasets
 from halfmoon._sync.inference import Inference
 from halfmoon._sync.jobs import Job, Jobs
 from halfmoon._sync.models import Model, Models
@@ -17,16 +17,19 @@ from halfmoon.errors import RequestFailed
 from halfmoon.local import LocalService, started
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord
+from halfmoon.shown import id_of_dataset, is_dataset
 
 
 class Halfmoon:
     """A Halfmoon service.
 
-    ``url`` is by default HALFMOON_URL or http://127.0.0.1:8000, ``key`` HALFMOON_API_KEY. ``timeout`` is in seconds: of connecting, and of each wait
-    for bytes.
+    ``url`` is by default HALFMOON_URL or http://127.0.0.1:8000, ``key`` HALFMOON_API_KEY. ``timeout`` is in seconds: of
+    connecting, and of each wait for bytes.
     """
 
-    def __init__(self, url: str | None = None, *, key: str | None = None, timeout: float = 60.0, retries: int = 4) -> None:
+    def __init__(
+        self, url: str | None = None, *, key: str | None = None, timeout: float = 60.0, retries: int = 4
+    ) -> None:
         self._transport = Transport(url, key, timeout, retries)
         self._service: LocalService | None = None
         self.datasets = Datasets(self._transport)
@@ -37,7 +40,8 @@ class Halfmoon:
 
     @classmethod
     def local(cls, data: str | None = None, *, workers: int = 1, timeout: float = 60.0) -> Self:
-        """A service of its own on this machine, which ends with the client or the process. It needs the package halfmoon.
+        """A service of its own on this machine, which ends with the client or the process. It needs the package
+        halfmoon.
 
         ``data`` is its folder; without one it keeps nothing.
         """
@@ -69,8 +73,7 @@ class Halfmoon:
 
         ``more`` are fields of the job that this client does not know.
         """
-        given = isinstance(data, Dataset) or (isinstance(data, str) and data.startswith("ds-"))
-        made = None if given else self.datasets.create(data)
+        made = None if is_dataset(data) else self.datasets.create(data)
         fields = {
             "dataset": id_of_dataset(data if made is None else made),
             "model": model,
@@ -83,7 +86,10 @@ class Halfmoon:
             **more,
         }
         try:
-            return self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+            return self._submit(
+                {name: value for name, value in fields.items() if value is not None},
+                idempotency_key or str(uuid.uuid4()),
+            )
         except RequestFailed:
             if made is not None:  # nobody knows of it
                 made.delete()
@@ -113,7 +119,9 @@ class Halfmoon:
     @operation("show_problem")
     def problem(self, type: str) -> str:
         """Cause and remedy of a type of problem, such as ``/problems/invalid-name``."""
-        return (self._transport.send("GET", f"/problems/{type.rpartition('/')[2]}", headers={"Accept": "text/plain"})).text
+        return (
+            self._transport.send("GET", f"/problems/{type.rpartition('/')[2]}", headers={"Accept": "text/plain"})
+        ).text
 
     def close(self) -> None:
         """Close the connections, and end a local service."""
@@ -124,7 +132,9 @@ class Halfmoon:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -42,7 +42,9 @@ class Inference:
     @operation("oip_infer", "oip_infer_version")
     def infer(self, name: str, request: Mapping[str, Any], version: int | None = None) -> dict[str, Any]:
         """Answer tensors by tensors."""
-        return self._transport.call("POST", f"{_path(name, version)}/infer", dict[str, Any], json=request, repeatable=True)
+        return self._transport.call(
+            "POST", f"{_path(name, version)}/infer", dict[str, Any], json=request, repeatable=True
+        )
 
 
 def _path(name: str, version: int | None) -> str:

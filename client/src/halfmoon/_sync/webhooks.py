@@ -21,8 +21,13 @@ class Webhooks:
         self._transport = transport
 
     @operation("create_webhook")
-    def create(self, url: str, events: Sequence[str] = ("job.ended", "version.published"), *, secret: str | None = None) -> Webhook:
-        """Register an address. The answer alone has the secret, by which the libraries of Standard Webhooks check messages."""
+    def create(
+        self, url: str, events: Sequence[str] = ("job.ended", "version.published"), *, secret: str | None = None
+    ) -> Webhook:
+        """Register an address.
+
+        The answer alone has the secret, by which the libraries of Standard Webhooks check messages.
+        """
         fields = {"url": url, "events": list(events)} | ({} if secret is None else {"secret": secret})
         return self._transport.call("POST", "/v1/webhooks", Webhook, json=fields)
 

@@ -1,0 +1,269 @@
+"""What both clients know of datasets, jobs and models: their records, what is sent of them, how notebooks show them."""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from halfmoon.connection import JSON
+from halfmoon.display import pairs
+from halfmoon.encode import Choice, body_of, held
+from halfmoon.errors import InvalidData
+from halfmoon.records import (
+    Annotation,
+    DatasetRecord,
+    JobRecord,
+    Label,
+    ModelRecord,
+    ModelSummary,
+    Progress,
+    Suggestion,
+)
+from halfmoon.values import id_of, in_path
+
+FINAL = ("succeeded", "failed", "cancelled")
+LABEL_TYPES = {"csv": "text/csv", "ndjson": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
+
+
+class DatasetPage(Struct):
+    """A page of the list of datasets."""
+
+    datasets: list[DatasetRecord]
+    next_cursor: str | None
+
+
+class DocumentPage(Struct, rename={"next_cursor": "next"}):
+    """A page of the documents of a dataset."""
+
+    documents: list[dict[str, Any]]
+    next_cursor: str | None
+
+
+class AnnotationPage(Struct):
+    """A page of the log of a dataset."""
+
+    annotations: list[Annotation]
+    next: int | None
+
+
+class JobPage(Struct):
+    """A page of the list of jobs."""
+
+    jobs: list[JobRecord]
+    next_cursor: str | None
+
+
+class ModelPage(Struct):
+    """A page of the list of models."""
+
+    models: list[ModelSummary]
+    next_cursor: str | None
+
+
+class Suggestions(Struct):
+    """Documents to label next."""
+
+    suggestions: list[Suggestion]
+
+
+class ShownDataset:
+    """A dataset as it is known here."""
+
+    record: DatasetRecord
+
+    @property
+    def id(self) -> str:
+        """Id of the dataset."""
+        return self.record.id
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the service found odd about the documents."""
+        return self.record.warnings
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/datasets/{self.id}"
+
+    def __len__(self) -> int:
+        return self.record.n_documents
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.id}: {self.record.n_documents} documents, {self.record.n_labeled} labeled>"
+
+    def _repr_html_(self) -> str:
+        shown = {"documents": self.record.n_documents, "labeled": self.record.n_labeled, **self.record.classes}
+        warnings = {f"warning {number}": text for number, text in enumerate(self.warnings, 1)}
+        return pairs(f"Dataset {self.id}", shown | warnings)
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether the data are a dataset of the service, or the id of one."""
+    return isinstance(data, ShownDataset) or (isinstance(data, str) and data.startswith("ds-"))
+
+
+def id_of_dataset(data: Any) -> str:
+    """The id of a dataset, which may be given by it; raises InvalidData for what is none."""
+    if isinstance(data, ShownDataset):
+        return data.id
+    if isinstance(data, str):
+        return data
+    raise InvalidData(f"a dataset is needed here, or its id, not {type(data).__name__}: data = hm.datasets.create(…)")
+
+
+def annotation_of(document: Any, label: Label | None, action: str, by: str | None, more: Any) -> dict[str, Any]:
+    """An entry for the log, with an id of its own; raises InvalidData."""
+    if action == "label" and label is None:
+        raise InvalidData("annotate: give the label, or action='skip'")
+    entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, "label": label, "by": by, **more}
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def _name(document: Any) -> str:
+    if isinstance(document, Mapping) and "id" in document:
+        return str(document["id"])
+    named = document.id if isinstance(document, Suggestion) else id_of(document)
+    if not named or isinstance(document, Mapping | list | tuple):
+        raise InvalidData(f"annotate: {document!r:.60} names no document; give its id, or a suggestion")
+    return str(named)
+
+
+class ShownJob:
+    """A job as it was last seen."""
+
+    record: JobRecord
+    """The job as it was last seen."""
+
+    @property
+    def id(self) -> str:
+        """Id of the job."""
+        return self.record.id
+
+    @property
+    def state(self) -> str:
+        """State, as it was last seen: queued, running, cancelling, cancelled, succeeded, failed."""
+        return self.record.state
+
+    @property
+    def progress(self) -> Progress:
+        """Progress, as it was last seen."""
+        return self.record.progress
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What was estimated, tried and chosen; empty until the job has succeeded."""
+        return self.record.report or {}
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/jobs/{self.id}"
+
+    def _labels(self, fields: bool) -> str:
+        return f"{self._path}/labels{'?include=fields' if fields else ''}"
+
+    def _heard(self, event: str, line: str) -> Progress | None:
+        """Follow a line of the stream of events; the progress that it tells of, if it does."""
+        name, _, value = line.partition(": ")
+        if line.startswith(":"):
+            return self.progress
+        if name != "data" or event not in ("state", "progress"):
+            return None
+        if event == "state":
+            self.record = msgspec.json.decode(value, type=JobRecord)
+            return None
+        self.record = msgspec.structs.replace(self.record, progress=msgspec.json.decode(value, type=Progress))
+        return self.progress
+
+    def __repr__(self) -> str:
+        done = "" if self.state in FINAL else f" {self.progress.fraction:.0%} {self.progress.phase}"
+        return f"<Job {self.id}: {self.state}{done}>"
+
+    def _repr_html_(self) -> str:
+        record = self.record
+        shown = {
+            "state": record.state,
+            "done": f"{record.progress.fraction:.0%}",
+            "model": record.model_name,
+            "algorithm": record.algorithm,
+            "summary": " ".join(self.report.get("summary") or []) or record.progress.phase,
+        }
+        return pairs(f"Job {self.id}", shown)
+
+
+def past(deadline: float | None) -> bool:
+    """Whether ``time.monotonic()`` has reached the deadline."""
+    return deadline is not None and time.monotonic() >= deadline
+
+
+class ModelReference:
+    """A model by the version that it serves, an alias of it, or one of its versions."""
+
+    def __init__(self, reference: str, number: int | None = None) -> None:
+        self.reference = reference
+        self.number_given = number
+        self.name, _, self._alias = reference.partition("@")
+        self._path = f"/v1/models/{reference}" + ("" if number is None else f"/versions/{number}")
+
+    def _number_in(self, record: ModelRecord) -> int:
+        """Number of the version to which the reference refers; raises InvalidData."""
+        if not self._alias:
+            return record.served
+        if self._alias not in record.aliases:
+            raise InvalidData(
+                f"model {self.name!r} has no alias {self._alias!r}; it has {', '.join(record.aliases) or 'none'}"
+            )
+        return record.aliases[self._alias]
+
+    def __repr__(self) -> str:
+        return f"<Model {self.reference}{'' if self.number_given is None else f', version {self.number_given}'}>"
+
+
+def reference_of(reference: Any) -> tuple[str, int | None]:
+    """A model by its name, and the number of a version; raises InvalidData."""
+    name, number = reference if isinstance(reference, tuple) and len(reference) == 2 else (reference, None)
+    if number is None:
+        return in_path("model", name), None
+    if not hasattr(number, "__index__") or "@" in str(name):
+        raise InvalidData(
+            f"models[{name!r}, {number!r}]: a version is models['news', 3] by its number, or models['news@live'] "
+            "by an alias"
+        )
+    return in_path("model", name), int(number)
+
+
+def documents_sent(documents: Any, choice: Choice, reference: str) -> dict[str, Any]:
+    """The fields of a request for predictions of documents; raises InvalidData."""
+    if isinstance(documents, ShownDataset):
+        raise InvalidData(
+            f"a dataset is stored already: its documents(model={reference!r}) have what is predicted of them"
+        )
+    return _held([documents] if isinstance(documents, str) else documents, choice)
+
+
+def _held(documents: Any, choice: Choice) -> dict[str, Any]:
+    body = body_of(documents, choice)
+    content, headers = held(body)
+    return {"content": content, "headers": headers, "params": body.query, "repeatable": True}
+
+
+def evaluation_sent(data: Any, choice: Choice, held_out: bool) -> dict[str, Any]:
+    """The fields of a request for an evaluation on a dataset or other data; raises InvalidData."""
+    if is_dataset(data):
+        if choice != Choice():
+            raise InvalidData("evaluate: text, label, features and extra are for other data; a dataset has been read")
+        content = msgspec.json.encode({"dataset": id_of_dataset(data), "held_out": held_out})
+        return {"content": content, "headers": JSON, "repeatable": True}
+    if held_out:
+        raise InvalidData("evaluate: held_out needs a dataset; whether other documents were trained on is unknown")
+    return _held(data, choice)
+
+
+def explanation_asked(documents: Sequence[Any] | None, n: int, label: Label | None) -> dict[str, Any]:
+    """The fields of the body of a request for an explanation."""
+    fields: dict[str, Any] = {"n": n} | ({} if label is None else {"class": label})
+    if documents is not None:
+        fields["documents"] = [{"text": each} if isinstance(each, str) else each for each in documents]
+    return fields
