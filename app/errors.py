@@ -20,9 +20,17 @@ import msgspec
 from starlette.responses import Response
 
 from core.errors import MAX_FAULTS, HalfmoonError
-from workers import problems
-from workers.errors import Conflict, IdempotencyConflict, InvalidName, LimitExceeded, QuotaExceeded, StoreDamaged, Unavailable
-from workers.problems import ProblemType
+from storage import problems
+from storage.errors import (
+    Conflict,
+    IdempotencyConflict,
+    InvalidName,
+    LimitExceeded,
+    QuotaExceeded,
+    StoreDamaged,
+    Unavailable,
+)
+from storage.problems import ProblemType
 
 V2 = "/v2"
 """Path of the Open Inference Protocol, below which errors have its form."""
@@ -53,7 +61,10 @@ class Forbidden(ErrorWithHeaders):
 
     def __init__(self, held: Sequence[str], needed: Sequence[str]) -> None:
         challenge = f'{_CHALLENGE}, error="insufficient_scope", scope="{" ".join(needed)}"'
-        super().__init__(f"the key is for {', '.join(held)}; this needs one for {' or '.join(needed)}", {"WWW-Authenticate": challenge})
+        super().__init__(
+            f"the key is for {', '.join(held)}; this needs one for {' or '.join(needed)}",
+            {"WWW-Authenticate": challenge},
+        )
 
 
 class Misdirected(HalfmoonError):
@@ -61,7 +72,8 @@ class Misdirected(HalfmoonError):
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            f"this gateway is not known by the name {host!r}; call it as localhost or by its address, or add the name to HALFMOON_ALLOWED_HOSTS, "
+            f"this gateway is not known by the name {host!r}; call it as localhost or by its address, or add the "
+            "name to HALFMOON_ALLOWED_HOSTS, "
             "a JSON list"
         )
 
@@ -70,7 +82,10 @@ class TooManyRequests(ErrorWithHeaders):
     """A limit is reached; ``left`` is what a smaller request might still get, ``seconds`` when to try again."""
 
     def __init__(self, name: str, unit: str, most: int, left: int, seconds: int) -> None:
-        super().__init__(f"{name}: no more than {most} at a time; try again in {seconds} s", rate_limit(name, unit, most, left, seconds))
+        super().__init__(
+            f"{name}: no more than {most} at a time; try again in {seconds} s",
+            rate_limit(name, unit, most, left, seconds),
+        )
 
 
 class TooManyConnections(TooManyRequests):
@@ -86,7 +101,8 @@ class TooSlow(ErrorWithHeaders):
 
     def __init__(self, idle: float, rate: float) -> None:
         super().__init__(
-            f"the body came too slowly: {idle:g} s without a byte, or less than {rate:g} bytes a second on average", {"Connection": "close"}
+            f"the body came too slowly: {idle:g} s without a byte, or less than {rate:g} bytes a second on average",
+            {"Connection": "close"},
         )
 
 
@@ -133,14 +149,26 @@ PROBLEM_TYPES: Mapping[type[Exception], ProblemType] = {
 def rate_limit(name: str, unit: str, most: int, left: int, seconds: int | None = None) -> dict[str, str]:
     """The rate-limit headers of a limit; with ``seconds`` also when to try again."""
     headers = {"RateLimit-Policy": f'"{name}";q={most};qu="{unit}"', "RateLimit": f'"{name}";r={max(left, 0)}'}
-    return headers if seconds is None else {**headers, "RateLimit": f"{headers['RateLimit']};t={seconds}", "Retry-After": str(seconds)}
+    return (
+        headers
+        if seconds is None
+        else {**headers, "RateLimit": f"{headers['RateLimit']};t={seconds}", "Retry-After": str(seconds)}
+    )
 
 
 def problem_response(
-    problem_type: ProblemType, detail: str, errors: list[dict[str, str]] | None = None, headers: Mapping[str, str] | None = None
+    problem_type: ProblemType,
+    detail: str,
+    errors: list[dict[str, str]] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem of this type; ``errors`` names single documents or fields."""
-    content = {"type": f"/problems/{problem_type.type}", "title": problem_type.title, "status": problem_type.status, "detail": _shortened(detail)}
+    content = {
+        "type": f"/problems/{problem_type.type}",
+        "title": problem_type.title,
+        "status": problem_type.status,
+        "detail": _shortened(detail),
+    }
     named = [{name: _shortened(text) for name, text in each.items()} for each in (errors or [])[:MAX_FAULTS]]
     body = msgspec.json.encode(content | ({"errors": named} if named else {}))
     return Response(body, problem_type.status, headers, PROBLEM)
@@ -165,7 +193,9 @@ def in_form_for(path: str, response: Response) -> Response:
 
 def _as_v2(response: Response) -> Response:
     problem = msgspec.json.decode(response.body)
-    headers = {name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")}
+    headers = {
+        name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")
+    }
     status = HTTPStatus.BAD_REQUEST if response.status_code == HTTPStatus.UNPROCESSABLE_ENTITY else response.status_code
     return Response(msgspec.json.encode({"error": problem["detail"]}), status, headers, "application/json")
 

@@ -24,7 +24,15 @@ from app.datasets import routes as datasets
 from app.documents import routes as documents
 from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
-from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
+from app.http.middleware import (
+    REQUEST_ID,
+    BodyTimeout,
+    ChunkedSend,
+    ConnectionLimit,
+    RequestId,
+    RequestMetrics,
+    SecurityHeaders,
+)
 from app.http.request_tracing import RequestTracing
 from app.http.sockets.process_socket import Processes
 from app.inference import routes as inference
@@ -35,19 +43,26 @@ from app.operations import routes as operations
 from app.operations.readiness import in_a_word
 from app.page import routes as page
 from app.predictions import routes as predictions
-from app.predictions import suggestion_routes as suggestions
 from app.review import routes as review
 from app.services import open_services
 from app.settings import GatewaySettings
 from app.webhooks import routes as webhooks
-from workers.tracing import tracing
+from storage.process.tracing import tracing
 
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
     *(page.router, page.session_router),
-    *(predictions.router, evaluations.router, suggestions.router, review.doubts_router),
-    *(datasets.router, datasets.raw_router, annotations.router, annotations.raw_router, documents.router, review.router, review.raw_router),
+    *(predictions.router, evaluations.router, predictions.suggestions_router, review.doubts_router),
+    *(
+        datasets.router,
+        datasets.raw_router,
+        annotations.router,
+        annotations.raw_router,
+        documents.router,
+        review.router,
+        review.raw_router,
+    ),
     *(
         jobs.router,
         jobs.raw_router,
@@ -76,7 +91,9 @@ def create_app(settings: GatewaySettings, processes: Processes | None = None) ->
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
             others = processes.metrics_of_others if processes is not None and processes.several else None
-            services = app.state.services = await asyncio.to_thread(stack.enter_context, open_services(settings, others))
+            services = app.state.services = await asyncio.to_thread(
+                stack.enter_context, open_services(settings, others)
+            )
             if processes is not None:
                 stack.enter_context(processes.answering(partial(in_a_word, services), services.metrics.of_process))
             yield
@@ -101,7 +118,9 @@ def create_app(settings: GatewaySettings, processes: Processes | None = None) ->
 
 @cache
 def _routes() -> tuple[BaseRoute, ...]:
-    """The routes of all applications of this process: what FastAPI works out of a router at its first request, it works out once."""
+    """The routes of all applications of this process: what FastAPI works out of a router at its first request, it works
+    out once.
+    """
     together = APIRouter(generate_unique_id_function=lambda route: route.name)
     for router in _ROUTERS:
         together.include_router(router)
@@ -118,7 +137,14 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             CORSMiddleware,
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Content-Encoding", "Idempotency-Key", REQUEST_ID],
+            allow_headers=[
+                "Authorization",
+                "X-API-Key",
+                "Content-Type",
+                "Content-Encoding",
+                "Idempotency-Key",
+                REQUEST_ID,
+            ],
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
     app.add_middleware(SecurityHeaders)
@@ -148,10 +174,16 @@ def _add_docs(app: FastAPI) -> None:
 
 
 def _policy(page: str) -> str:
-    """The Content-Security-Policy of the page: files of this server, and the script in the page by its digest. Swagger sets styles as it runs."""
-    digests = (hashlib.sha256(script.encode()).digest() for script in re.findall("<script>(.*?)</script>", page, re.DOTALL))
+    """The Content-Security-Policy of the page: files of this server, and the script in the page by its digest.
+
+    Swagger sets styles as it runs.
+    """
+    digests = (
+        hashlib.sha256(script.encode()).digest() for script in re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    )
     scripts = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' "
+        "data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )

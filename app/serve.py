@@ -15,32 +15,35 @@ from app.http.sockets.process_socket import Processes
 from app.main import create_app
 from app.services.admission import Admission
 from app.settings import GatewaySettings
-from workers.logs import configure_logging
-from workers.queue.connect import connect
-from workers.store import open_store
-from workers.tracing import tracing, wanted
+from storage.process.logs import configure_logging
+from storage.process.tracing import tracing, wanted
+from storage.queue.connect import connect
+from storage.store import open_store
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 SHUTDOWN_TIMEOUT_SECONDS = 10
 """Seconds that open requests, event streams among them, have to end after a signal to stop."""
 
 SWITCH_SECONDS = 0.001
-"""Seconds for which a thread that parses may keep the interpreter when others wait. A small request needs it some ten times, and Python's default
-of 5 ms makes that 50."""
+"""Seconds for which a thread that parses may keep the interpreter when others wait. A small request needs it some ten
+times, and Python's default of 5 ms makes that 50."""
 TRIM_THRESHOLD_BYTES = 16 << 20
 """Freed memory that malloc keeps for the next body."""
 MMAP_THRESHOLD_BYTES = 4 << 20
 """Size from which malloc maps a block on its own."""
 ARENAS = 2
-"""Heaps that all threads share. By default nearly every thread has its own heap, whose free memory no other thread can use."""
+"""Heaps that all threads share. By default nearly every thread has its own heap, whose free memory no other thread can
+use."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Parameters of mallopt, by their numbers in <malloc.h> of glibc."""
 
 
 class GatewayServer(uvicorn.Server):
-    """The server of uvicorn, which loses no request when it stops, as long as another process listens on the same socket.
+    """The server of uvicorn, which loses no request when it stops, as long as another process listens on the same
+    socket.
 
-    New connections go to the other. On those that are open, whatever comes is answered, with ``Connection: close``; see ``Connection.shutdown``.
+    New connections go to the other. On those that are open, whatever comes is answered, with ``Connection: close``; see
+    ``Connection.shutdown``.
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -50,7 +53,8 @@ class GatewayServer(uvicorn.Server):
 
 
 def serve(settings: GatewaySettings, descriptor: int | None = None, processes: Processes | None = None) -> int:
-    """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port.
+    """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of
+    host and port.
 
     ``processes`` are those that listen on this socket, too.
 
@@ -70,7 +74,17 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
         _check_store(settings)
         if wanted():
             tracing.start("halfmoon-gateway")
-        server = GatewayServer(_config(settings, processes))
+        config = uvicorn.Config(
+            create_app(settings, processes),
+            loop="uvloop",
+            http=Connection,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
+        )
+        server = GatewayServer(config)
         _log.info("gateway listens", address=listener.getsockname()[:2])
         server.run([listener])
         tracing.stop()
@@ -78,23 +92,12 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
 
 
 def _check_store(settings: GatewaySettings) -> None:
-    """Raises CannotStart for a store that must not be used: in one line, where uvicorn would print what its application has raised."""
+    """Raises CannotStart for a store that must not be used: in one line, where uvicorn would print what its application
+    has raised.
+    """
     store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
     with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
         Admission(store, redis, settings.queue).start()
-
-
-def _config(settings: GatewaySettings, processes: Processes | None) -> uvicorn.Config:
-    return uvicorn.Config(
-        create_app(settings, processes),
-        loop="uvloop",
-        http=Connection,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
-    )
 
 
 def _raise_open_file_limit() -> None:
@@ -106,7 +109,8 @@ def _raise_open_file_limit() -> None:
 def _tune_malloc() -> None:
     """Let malloc of glibc keep the memory of a body for the next one, once for all threads.
 
-    - Memory that is returned to the system must be faulted in again page by page, which takes a sixth of the time of a large prediction.
+    - Memory that is returned to the system must be faulted in again page by page, which takes a sixth of the time of
+      a large prediction.
     - With few heaps, unused memory stays bounded however long the gateway runs.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None

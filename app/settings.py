@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field, IPvAnyNetwork, SecretStr
 
 from app.codecs.base import Bounds
-from workers.settings import Count, Seconds, Settings
-from workers.upkeep.retention import Keep, Policy
+from storage.process.settings import Count, Seconds, Settings
+from storage.upkeep.retention import Keep, Policy
 
 
 class GatewaySettings(Settings):
@@ -18,11 +18,13 @@ class GatewaySettings(Settings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """Port to listen on. 0: any free port."""
     access: Literal["loopback", "keys", "anyone"] = "loopback"
-    """Who may call. loopback: every caller on this machine that uses the name localhost; the gateway does not start on an address that other machines
-    reach. keys: every caller with a key from `halfmoon keys create`. anyone: every caller that reaches the port."""
+    """Who may call. loopback: every caller on this machine that uses the name localhost; the gateway does not start on
+    an address that other machines reach. keys: every caller with a key from `halfmoon keys create`. anyone: every
+    caller that reaches the port."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names by which clients may call the gateway where no keys are required, as a JSON list, beside localhost and addresses; other names in the Host
-    of a request are refused (421), so that no web page can have its own name point here. ["*"] allows all."""
+    """Names by which clients may call the gateway where no keys are required, as a JSON list, beside localhost and
+    addresses; other names in the Host of a request are refused (421), so that no web page can have its own name point
+    here. ["*"] allows all."""
     public_metrics: bool = False
     """Whether /metrics is answered without a key where keys are required."""
     key_refresh_seconds: Seconds = 2.0
@@ -52,13 +54,15 @@ class GatewaySettings(Settings):
     max_concurrent_scorings_per_caller: Count = 4
     """Datasets that are scored or wait for it for one caller at a time."""
     max_concurrent_exports: Count = 8
-    """Models that are written as files or sent at a time, each of which takes room on disk; beyond, requests are refused (429)."""
+    """Models that are written as files or sent at a time, each of which takes room on disk; beyond, requests are
+    refused (429)."""
     max_concurrent_exports_per_caller: Count = 4
     """Models that are written as files or sent to one caller at a time."""
     max_connections: Count = 2_000
     """Connections that are open at a time, event streams among them; beyond, requests are refused (429)."""
     max_ranked_scores: Count = 2**27
-    """Scores that an evaluation keeps on disk (8 bytes each) to rank documents by; beyond, it leaves out the figures that need ranks."""
+    """Scores that an evaluation keeps on disk (8 bytes each) to rank documents by; beyond, it leaves out the figures
+    that need ranks."""
     max_datasets: Count = 100_000
     """Datasets in the store."""
     max_total_dataset_bytes: Count | None = None
@@ -74,13 +78,16 @@ class GatewaySettings(Settings):
     body_idle_timeout_seconds: Seconds = 30.0
     """Seconds without a byte after which a body is refused (408)."""
     min_body_bytes_per_second: Seconds = 1024.0
-    """Bytes a second that a body must average over every body_idle_timeout_seconds of waiting for it; slower ones are refused (408)."""
+    """Bytes a second that a body must average over every body_idle_timeout_seconds of waiting for it; slower ones are
+    refused (408)."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the service from a browser, as a JSON list."""
     webhook_networks: tuple[IPvAnyNetwork, ...] = ()
-    """Private networks that webhooks may call, as a JSON list such as ["10.0.0.0/8"]; public addresses are allowed in any case."""
+    """Private networks that webhooks may call, as a JSON list such as ["10.0.0.0/8"]; public addresses are allowed in
+    any case."""
     label_studio_url: str | None = None
-    """Address of the Label Studio whose projects are trained on when it asks for it. Unset: it gets predictions alone."""
+    """Address of the Label Studio whose projects are trained on when it asks for it. Unset: it gets predictions
+    alone."""
     label_studio_token: SecretStr | None = None
     """Token by which its tasks are read: a personal access token, or one of the former kind."""
     log_requests: bool = False
@@ -88,21 +95,23 @@ class GatewaySettings(Settings):
     model_cache_bytes: Count = 512 * 2**20
     """Bytes of models that are kept in memory; beyond, the least recently used are dropped."""
     score_cache_bytes: Count = 128 * 2**20
-    """Bytes of predictions of whole datasets that are kept for the next page of documents and the next suggestions, 20 a document."""
+    """Bytes of predictions of whole datasets that are kept for the next page of documents and the next suggestions, 20
+    a document."""
     version_cache_seconds: Seconds = 0.25
     """Seconds for which the version that a model serves is cached, where the store is not a local folder."""
     max_version_age_seconds: Seconds = 86_400.0
-    """Seconds for which a model in memory answers by the version that was last known, while the store does not answer; one that is called by its
-    number answers for ever."""
+    """Seconds for which a model in memory answers by the version that was last known, while the store does not answer;
+    one that is called by its number answers for ever."""
     reconcile_interval_seconds: Seconds = 1.0
     """Seconds between two searches for lost and for half-published jobs."""
     cleanup_interval_seconds: Seconds = 600.0
     """Seconds between two runs of retention and garbage collection."""
     abandoned_after_seconds: Seconds = 86_400.0
-    """Seconds after which an unfinished upload, relabeling or deletion counts as abandoned, and its files are removed."""
+    """Seconds after which an unfinished upload, relabeling or deletion counts as abandoned, and its files are
+    removed."""
     keep_versions: Keep | None = None
-    """Versions to keep of each model, as JSON of count, seconds and bytes. The version that is served, and those that an alias or an unfinished job
-    names, are kept in any case."""
+    """Versions to keep of each model, as JSON of count, seconds and bytes. The version that is served, and those that
+    an alias or an unfinished job names, are kept in any case."""
     keep_jobs: Keep | None = None
     """Finished jobs to keep, in the same form. A version stays when the job that published it is removed."""
     keep_datasets: Keep | None = None
@@ -114,7 +123,8 @@ class GatewaySettings(Settings):
     event_poll_threads: Count = 2
     """Threads that read jobs whose events clients follow."""
     parse_threads: Count = 4
-    """Threads that parse and store uploads; as many more parse other large bodies. An upload occupies one only while its bytes are parsed."""
+    """Threads that parse and store uploads; as many more parse other large bodies. An upload occupies one only while
+    its bytes are parsed."""
     predict_threads: Count = 2
     """Threads that compute large predictions; as many more load models."""
     score_threads: Count = 1
@@ -133,12 +143,24 @@ class GatewaySettings(Settings):
     @property
     def upload_bounds(self) -> Bounds:
         """Bounds of an upload."""
-        return Bounds(self.max_upload_bytes, self.max_decompressed_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
+        return Bounds(
+            self.max_upload_bytes,
+            self.max_decompressed_bytes,
+            self.max_document_bytes,
+            self.max_documents,
+            self.max_nonzeros,
+        )
 
     @property
     def request_bounds(self) -> Bounds:
         """Bounds of a body that is held in memory."""
-        return Bounds(self.max_request_bytes, self.max_request_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
+        return Bounds(
+            self.max_request_bytes,
+            self.max_request_bytes,
+            self.max_document_bytes,
+            self.max_documents,
+            self.max_nonzeros,
+        )
 
     @property
     def prediction_bounds(self) -> Bounds:

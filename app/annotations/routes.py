@@ -16,13 +16,18 @@ from app.services import ServicesDep, services_of
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
 
-After = Annotated[int, Query(ge=0, le=2**31 - 1, description="Number of entries to pass over; those that a client has read.")]
+After = Annotated[
+    int, Query(ge=0, le=2**31 - 1, description="Number of entries to pass over; those that a client has read.")
+]
 _EXAMPLE = {"annotations": [{"id": "6b1f…", "document": "d1", "label": "sport", "by": "ann", "mode": "blind"}]}
 _APPEND: dict[str, Any] = {
     **json_body(AnnotationsBody, _EXAMPLE),
     "parameters": [path_parameter("id", "Id of the dataset."), ENCODING],
 }
-_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Appended}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": Appended},
+    **error_responses(404, 408, 413, 415, 422, 429, 503, 507),
+}
 
 
 @raw_router.post("/{id}/annotations", responses=_ANSWERS, openapi_extra=_APPEND)

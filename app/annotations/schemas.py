@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field
 
 from app.codecs.json_documents.document import DrawWord, Integer, ShortText
 from app.http.schemas import Schema
-from workers.contract import Action, Annotation, Label
+from storage.records import Action, Annotation, Label
 
 MAX_ANNOTATIONS = 10_000
 """Most annotations of one request."""
@@ -26,13 +26,14 @@ class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
     document: ShortText
     """Id of the document."""
     action: Action = "label"
-    """Action. label: gives the label. skip: gives none, and the document is not suggested again. undo: takes back what the same person did with the
-    document last."""
+    """Action. label: gives the label. skip: gives none, and the document is not suggested again. undo: takes back what
+    the same person did with the document last."""
     label: ShortText | Integer | None = None
     labels: _Labels | None = None
     """The same as a list of one: a document has one label."""
     drawn: DrawWord | None = None
-    """How the document was drawn. Left out: as the service knows it of documents that it suggested, found by a search or drew for an audit."""
+    """How the document was drawn. Left out: as the service knows it of documents that it suggested, found by a search
+    or drew for an audit."""
     by: ShortText | None = None
     """Name of the person; the answers of several people about a document count one each."""
     mode: Mode | None = None

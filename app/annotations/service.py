@@ -10,16 +10,20 @@ from app.annotations.schemas import AnnotationBody, AnnotationsBody, AnnotationS
 from app.errors import InvalidRequest
 from app.services import Services
 from core.documents.drawn import Draw
-from workers.repositories.datasets import NewAnnotation
+from storage.repositories.datasets import NewAnnotation
 
 _SEVERAL = (
-    "a document has one label: give the one that fits best; where documents belong to several classes, label a dataset for each class, yes or no; "
+    "a document has one label: give the one that fits best; where documents belong to several classes, "
+    "label a dataset for each class, yes or no; "
     "PUT /v1/datasets/{id}/labels makes more of them, which share the documents"
 )
 
 
 def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
-    """Append annotations; raises NotFound, InvalidRequest, InvalidDocuments, LimitExceeded. After an error nothing was appended."""
+    """Append annotations; raises NotFound, InvalidRequest, InvalidDocuments, LimitExceeded.
+
+    After an error nothing was appended.
+    """
     now = datetime.now(UTC)
     given = [_checked(place, each, now) for place, each in enumerate(body.annotations)]
     sequence, accepted = services.datasets.annotate(dataset, given)
@@ -33,7 +37,11 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
     documents = services.datasets.open(dataset, count)
     labeled = documents.class_indices >= 0
     counts = np.bincount(documents.class_indices[labeled], minlength=len(documents.classes)).tolist()
-    draws = np.zeros(len(Draw), np.int64) if documents.drawn is None else np.bincount(documents.drawn[labeled], minlength=len(Draw))
+    draws = (
+        np.zeros(len(Draw), np.int64)
+        if documents.drawn is None
+        else np.bincount(documents.drawn[labeled], minlength=len(Draw))
+    )
     compared = [answer for answer in answers.values() if answer.people > 1]
     return AnnotationSummary(
         sequence=count,
@@ -50,7 +58,9 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
 
 
 def resolved(services: Services, dataset: str, wanted: Literal["latest"] | int | None) -> int | None:
-    """The number of entries of the log that ``wanted`` means now, so that later entries change nothing; raises InvalidRequest, NotFound."""
+    """The number of entries of the log that ``wanted`` means now, so that later entries change nothing; raises
+    InvalidRequest, NotFound.
+    """
     if wanted is None:
         return None
     count = services.datasets.log(dataset).refreshed()

@@ -26,24 +26,28 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 def _backup(options: argparse.Namespace) -> int:
     _exit_on_signals()
-    from workers.settings import Settings
-    from workers.store import open_raw, open_store
-    from workers.store.admission import check_format
-    from workers.upkeep.backup import back_up
+    from storage.process.settings import Settings
+    from storage.store import open_raw, open_store
+    from storage.store.admission import check_format
+    from storage.upkeep.backup import back_up
 
     settings = Settings()
     address = store_address(options, settings, existing=True)
     check_format(open_store(address, settings.cache_dir))
-    copied = back_up(open_raw(address), options.file, lambda key: print(f"halfmoon: {key} is damaged; it is copied as it is", file=sys.stderr))
+    copied = back_up(
+        open_raw(address),
+        options.file,
+        lambda key: print(f"halfmoon: {key} is damaged; it is copied as it is", file=sys.stderr),
+    )
     print(f"{options.file} has {copied.files:,} files of {address}, {copied.bytes:,} bytes", file=sys.stderr)
     return 0
 
 
 def _restore(options: argparse.Namespace) -> int:
     _exit_on_signals()
-    from workers.settings import Settings
-    from workers.store import open_raw
-    from workers.upkeep.backup import restore
+    from storage.process.settings import Settings
+    from storage.store import open_raw
+    from storage.upkeep.backup import restore
 
     address = store_address(options, Settings(), existing=False)
     copied = restore(open_raw(address), options.file)

@@ -20,7 +20,7 @@ from app.cli.files import add_commands as add_files
 from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
 from core.spelling import did_you_mean
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 _INVALID = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _WORD = re.compile(r"[\w-]+")
@@ -30,7 +30,10 @@ _USAGE_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, and return its exit code. Errors that the user can fix are reported in a line, without a traceback."""
+    """Run a command, and return its exit code.
+
+    Errors that the user can fix are reported in a line, without a traceback.
+    """
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.run is None:
@@ -76,28 +79,46 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     description = "Semi-supervised classification of documents as a service."
-    parser = _Parser(prog="halfmoon", description=description, epilog="To see it work: halfmoon demo. To use it: halfmoon up.")
+    parser = _Parser(
+        prog="halfmoon", description=description, epilog="To see it work: halfmoon demo. To use it: halfmoon up."
+    )
     parser.add_argument("--version", action="version", version=version("halfmoon"))
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="command")
 
     up = "halfmoon up --data /srv/halfmoon --workers 2"
-    command = commands.add_parser("up", help="run the whole service on this machine: gateway, workers and Valkey", epilog=f"example: {up}")
+    command = commands.add_parser(
+        "up", help="run the whole service on this machine: gateway, workers and Valkey", epilog=f"example: {up}"
+    )
     command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    command.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)")
+    command.add_argument(
+        "--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)"
+    )
     command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
-    command.add_argument("--gateways", type=_count, default=1, help="number of gateway processes at the one address (default: %(default)s)")
+    command.add_argument(
+        "--gateways",
+        type=_count,
+        default=1,
+        help="number of gateway processes at the one address (default: %(default)s)",
+    )
     command.add_argument("--workers", type=_count, default=1, help="number of worker processes (default: %(default)s)")
     command.set_defaults(run=_up)
 
-    command = commands.add_parser("restart", help="replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile")
+    command = commands.add_parser(
+        "restart",
+        help="replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile",
+    )
     command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
     command.set_defaults(run=_restart)
 
-    command = commands.add_parser("api", help="run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store")
+    command = commands.add_parser(
+        "api",
+        help="run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store",
+    )
     command.add_argument("--host", help="address to listen on, in place of HALFMOON_HOST")
     command.add_argument("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT")
-    # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether there are several
+    # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether there are
+    # several
     command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)
     command.add_argument("--processes", type=Path, help=argparse.SUPPRESS)
     command.add_argument("--several", action="store_true", help=argparse.SUPPRESS)
@@ -106,16 +127,31 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("worker", help="run a worker alone, with the same settings")
     command.set_defaults(run=_worker)
 
-    command = commands.add_parser("cluster", help="run a cluster on this machine, with which workers share large trainings (docs/engines.md)")
-    command.add_argument("--host", default="127.0.0.1", help="address to listen on; beyond this machine it needs certificates (default: %(default)s)")
-    command.add_argument("--port", type=_port, default=8786, help="port of the scheduler; 0 takes a free one (default: %(default)s)")
+    command = commands.add_parser(
+        "cluster", help="run a cluster on this machine, with which workers share large trainings (docs/engines.md)"
+    )
+    command.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; beyond this machine it needs certificates (default: %(default)s)",
+    )
+    command.add_argument(
+        "--port", type=_port, default=8786, help="port of the scheduler; 0 takes a free one (default: %(default)s)"
+    )
     command.add_argument("--workers", type=_count, default=2, help="number of worker processes (default: %(default)s)")
     command.set_defaults(run=_cluster)
 
     doctor = "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix"
     example = "halfmoon doctor --data tickets.csv --text body --label topic"
-    command = commands.add_parser("doctor", help=doctor, description=f"{doctor[0].upper()}{doctor[1:]}.", epilog=f"example: {example}")
-    command.add_argument("--data", type=Path, metavar="FILE", help="say what would be understood of this file, and what is wrong with it, instead")
+    command = commands.add_parser(
+        "doctor", help=doctor, description=f"{doctor[0].upper()}{doctor[1:]}.", epilog=f"example: {example}"
+    )
+    command.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="say what would be understood of this file, and what is wrong with it, instead",
+    )
     add_columns(command)
     command.set_defaults(run=_doctor)
 
@@ -124,12 +160,20 @@ def _parser() -> argparse.ArgumentParser:
     add_backup(commands.add_parser("backup", help="copy the store into a file"))
     add_restore(commands.add_parser("restore", help="copy a backup into an empty store"))
 
-    command = commands.add_parser("warm", help="compile the kernels into Numba's cache, so that the first start is quick")
+    command = commands.add_parser(
+        "warm", help="compile the kernels into Numba's cache, so that the first start is quick"
+    )
     command.set_defaults(run=_warm)
 
-    command = commands.add_parser("demo", help="train on real vectors and texts over HTTP, label what is suggested, and show the errors")
+    command = commands.add_parser(
+        "demo", help="train on real vectors and texts over HTTP, label what is suggested, and show the errors"
+    )
     command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
-    command.add_argument("--key-file", type=Path, help="file with an API key of scopes predict, train and admin, for a service that requires one")
+    command.add_argument(
+        "--key-file",
+        type=Path,
+        help="file with an API key of scopes predict, train and admin, for a service that requires one",
+    )
     command.set_defaults(run=_demo)
     return parser
 
@@ -155,7 +199,9 @@ def _up(options: argparse.Namespace) -> int:
     check_exposure(settings.access, options.host)
     store_url = settings.store_url if "store_url" in settings.model_fields_set else None
     data, drain = options.data.absolute(), settings.drain_seconds
-    return up(Plan(data, options.host, options.port, options.workers, os.environ, drain, store_url, gateways=options.gateways))
+    return up(
+        Plan(data, options.host, options.port, options.workers, os.environ, drain, store_url, gateways=options.gateways)
+    )
 
 
 def _restart(options: argparse.Namespace) -> int:
@@ -166,7 +212,8 @@ def _restart(options: argparse.Namespace) -> int:
 
 
 def _api(options: argparse.Namespace) -> int:
-    # imported modules live as long as the process: collecting garbage among them would delay the start, and later single requests
+    # imported modules live as long as the process: collecting garbage among them would delay the start, and later
+    # single requests
     gc.disable()
     from app.http.sockets.process_socket import Processes
     from app.serve import serve
@@ -180,15 +227,15 @@ def _api(options: argparse.Namespace) -> int:
 
 
 def _worker(options: argparse.Namespace) -> int:
-    from workers.settings import Settings
+    from storage.process.settings import Settings
     from workers.worker.run import run_worker
 
     return run_worker(Settings())
 
 
 def _cluster(options: argparse.Namespace) -> int:
+    from storage.process.settings import Settings
     from workers.cluster.address import NO_TLS, TlsFiles, security_of
-    from workers.settings import Settings
 
     settings = Settings()
     files = TlsFiles(settings.cluster_ca, settings.cluster_cert, settings.cluster_key)

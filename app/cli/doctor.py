@@ -18,14 +18,14 @@ from redis.exceptions import RedisError
 from app.cli.findings import Finding
 from app.http.sockets.listener import check_exposure
 from app.settings import GatewaySettings
-from workers.errors import CannotStart, StoreUnavailable, Unavailable
-from workers.queue.connect import connect, redis_error_text
-from workers.queue.redis_state import RedisState
-from workers.repositories.api_keys import ApiKeys
-from workers.settings import renamed_variables, unknown_variables
-from workers.store import Store, open_store
-from workers.store.admission import check_first_writer, check_format
-from workers.upkeep.inspection import inspect_records
+from storage.errors import CannotStart, StoreUnavailable, Unavailable
+from storage.process.settings import unknown_variables
+from storage.queue.connect import connect, redis_error_text
+from storage.queue.redis_state import RedisState
+from storage.repositories.api_keys import ApiKeys
+from storage.store import Store, open_store
+from storage.store.admission import check_first_writer, check_format
+from storage.upkeep.inspection import inspect_records
 
 _MIN_FREE_BYTES = 2**30
 _OTHER_FILES = 256
@@ -40,13 +40,8 @@ Check = Callable[[GatewaySettings], Iterator[Finding]]
 
 def examine() -> Iterator[Finding]:
     """The findings of all checks; where a setting is wrong, of the settings alone."""
-    renamed = list(renamed_variables())
-    for old, new in renamed:
-        yield Finding("settings", False, f"{old} is now called {new}")
     for name in unknown_variables(GatewaySettings):
         yield Finding("settings", False, f"{name} is no setting; correct its spelling, or remove it")
-    if renamed:
-        return
     try:
         settings = GatewaySettings()
     except ValidationError as error:
@@ -82,7 +77,9 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
         with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
             started = time.monotonic()
             redis.set(f"{settings.queue}:probe", b"", px=1000)
-            yield _timed("redis", "a write", time.monotonic() - started, "jobs start late and progress is reported late")
+            yield _timed(
+                "redis", "a write", time.monotonic() - started, "jobs start late and progress is reported late"
+            )
             yield from _redis_settings(redis)
             n_workers = len(RedisState(redis, settings.queue).workers())
             advice = "" if n_workers else ": jobs wait until one is started with `halfmoon worker`"
@@ -91,7 +88,8 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
         yield Finding(
             "redis",
             False,
-            f"{settings.redis_url.rpartition('@')[2]}: {redis_error_text(error)}; does it run, is HALFMOON_REDIS_URL right, does it accept writes?",
+            f"{settings.redis_url.rpartition('@')[2]}: {redis_error_text(error)}; does it run, is "
+            "HALFMOON_REDIS_URL right, does it accept writes?",
         )
 
 
@@ -99,7 +97,9 @@ def _redis_settings(redis: Redis) -> Iterator[Finding]:
     try:
         found = cast("dict[str, str]", redis.config_get("maxmemory-policy"))
     except RedisError:
-        yield Finding("redis", True, "does not report its configuration; make sure that its maxmemory-policy is noeviction")
+        yield Finding(
+            "redis", True, "does not report its configuration; make sure that its maxmemory-policy is noeviction"
+        )
         return
     policy = found.get("maxmemory-policy", "noeviction")
     advice = "" if policy == "noeviction" else ": it may drop queued jobs, which then start late; set noeviction"
@@ -121,7 +121,8 @@ def _store(settings: GatewaySettings) -> Iterator[Finding]:
 
 
 def _admission(store: Store) -> Iterator[Finding]:
-    """A key that exists must not be created again, and the format must be known: all guarantees of jobs depend on it."""
+    """A key that exists must not be created again, and the format must be known: all guarantees of jobs depend on
+    it."""
     try:
         check_format(store)
         check_first_writer(store)
@@ -132,7 +133,9 @@ def _admission(store: Store) -> Iterator[Finding]:
 
 
 def _records(settings: GatewaySettings) -> Iterator[Finding]:
-    """Every record of the store must be readable: the service goes on without a damaged one, but that does not come back by itself."""
+    """Every record of the store must be readable: the service goes on without a damaged one, but that does not come
+    back by itself.
+    """
     try:
         found = inspect_records(open_store(settings.store_url, settings.cache_dir))
     except (ValueError, StoreUnavailable):
@@ -140,7 +143,9 @@ def _records(settings: GatewaySettings) -> Iterator[Finding]:
     if not found.damaged:
         yield Finding("records", True, f"{found.n_records} can be read")
     for detail in islice(found.damaged.values(), _MOST_NAMED):
-        yield Finding("records", False, f"{detail}; restore it from a backup, or delete what it belongs to (docs/runbook.md)")
+        yield Finding(
+            "records", False, f"{detail}; restore it from a backup, or delete what it belongs to (docs/runbook.md)"
+        )
     if len(found.damaged) > _MOST_NAMED:
         yield Finding("records", False, f"{len(found.damaged) - _MOST_NAMED} more are damaged")
 
@@ -149,12 +154,15 @@ def _disk(settings: GatewaySettings) -> Iterator[Finding]:
     folder = settings.cache_dir or Path(tempfile.gettempdir())
     existing = next(path for path in (folder, *folder.parents) if path.is_dir())
     free = shutil.disk_usage(existing).free
-    advice = "" if free > _MIN_FREE_BYTES else ": uploads and fetched files go there; choose another with HALFMOON_CACHE_DIR"
+    advice = (
+        "" if free > _MIN_FREE_BYTES else ": uploads and fetched files go there; choose another with HALFMOON_CACHE_DIR"
+    )
     yield Finding("disk", free > _MIN_FREE_BYTES, f"{free / 2**30:.1f} GiB are free at {existing}{advice}")
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = settings.max_connections + _OTHER_FILES
     advice = (
-        f": raise it (ulimit -Hn) to {needed} or more, each of {settings.max_connections} connections takes one, or lower HALFMOON_MAX_CONNECTIONS"
+        f": raise it (ulimit -Hn) to {needed} or more, each of {settings.max_connections} connections takes "
+        "one, or lower HALFMOON_MAX_CONNECTIONS"
     )
     yield Finding("disk", limit >= needed, f"{limit} files may be open{'' if limit >= needed else advice}")
 
@@ -173,4 +181,6 @@ def _kernels(settings: GatewaySettings) -> Iterator[Finding]:
 
 def _timed(subject: str, what: str, seconds: float, consequence: str) -> Finding:
     good = seconds < _SLOW_SECONDS
-    return Finding(subject, good, f"{what} in {1000 * seconds:.1f} ms" + ("" if good else f", which is slow: {consequence}"))
+    return Finding(
+        subject, good, f"{what} in {1000 * seconds:.1f} ms" + ("" if good else f", which is slow: {consequence}")
+    )

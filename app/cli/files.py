@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 if TYPE_CHECKING:
     from halfmoon import Halfmoon
@@ -24,7 +24,8 @@ _EXAMPLES = {
     "watch": "halfmoon watch job-06h0…",
 }
 _FILE = (
-    "documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow; .zip, .tar or .tgz of text files in folders "
+    "documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow; "
+    ".zip, .tar or .tgz of text files in folders "
     "named by class"
 )
 _COLUMNS = ("text", "label", "id")
@@ -50,7 +51,9 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     predict = _command(add, "predict", "write the labels that a model gives to the documents of a file", _predict)
     _add_model(predict)
     _add_file(predict, ("text", "id"))
-    predict.add_argument("--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)")
+    predict.add_argument(
+        "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
+    )
 
     evaluate = _command(add, "evaluate", "report how good a model is on a file of labeled documents", _evaluate)
     _add_model(evaluate)
@@ -59,7 +62,12 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
     export = _command(add, "export", "write a model as a file that predicts without the service", _export)
     _add_model(export)
-    export.add_argument("--format", choices=("numpy", "onnx"), default="numpy", help="numpy: reads text, needs NumPy alone (default); onnx: a graph")
+    export.add_argument(
+        "--format",
+        choices=("numpy", "onnx"),
+        default="numpy",
+        help="numpy: reads text, needs NumPy alone (default); onnx: a graph",
+    )
     export.add_argument("--out", type=Path, help="file to write (default: name and number of the version)")
 
     watch = _command(add, "watch", "follow a job to its end", _watch)
@@ -69,7 +77,11 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, run: _Run) -> argparse.ArgumentParser:
     parser = add(name, help=help, description=help[0].upper() + help[1:] + ".", epilog=f"example: {_EXAMPLES[name]}")
     parser.add_argument("--url", help="address of the service (default: HALFMOON_URL, or http://127.0.0.1:8000)")
-    parser.add_argument("--key-file", type=Path, help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)")
+    parser.add_argument(
+        "--key-file",
+        type=Path,
+        help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)",
+    )
     parser.set_defaults(run=lambda options: _run(run, options))
     return parser
 
@@ -84,13 +96,20 @@ def _add_file(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS
 
 
 def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS) -> None:
-    """Add the options that say how a file of documents is read: which of its columns are read, and what becomes of others."""
+    """Add the options that say how a file of documents is read: which of its columns are read, and what becomes of
+    others.
+    """
     for name in columns:
-        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table, or field of JSON, with the {name} (default: {name})")
+        parser.add_argument(
+            f"--{name}",
+            metavar="COLUMN",
+            help=f"column of a table, or field of JSON, with the {name} (default: {name})",
+        )
     parser.add_argument(
         "--extra",
         choices=("keep", "ignore", "refuse"),
-        help="what becomes of other columns and unknown fields (default: columns are kept beside the documents, fields refused)",
+        help="what becomes of other columns and unknown fields (default: columns are kept beside the documents, "
+        "fields refused)",
     )
 
 
@@ -102,14 +121,22 @@ def query_of(options: argparse.Namespace) -> dict[str, str]:
 def _add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help="name of the model (default: the name of the file)")
     parser.add_argument("--algorithm", default="auto", help="algorithm (default: %(default)s)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="option of the algorithm, as JSON; may be repeated")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the algorithm, as JSON; may be repeated",
+    )
 
 
 def _run(run: _Run, options: argparse.Namespace) -> int:
     try:
         from halfmoon import Halfmoon, HalfmoonError
     except ImportError:
-        raise CannotStart("this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client") from None
+        raise CannotStart(
+            "this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client"
+        ) from None
     try:
         with Halfmoon(options.url, key=key_of(options)) as service:
             run(service, options)
@@ -148,7 +175,9 @@ def _predict(service: "Halfmoon", options: argparse.Namespace) -> None:
 
 
 def _evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
-    evaluation = service.models[_reference(options.model)].evaluate(_file(options), text=options.text, label=options.label, extra=options.extra)
+    evaluation = service.models[_reference(options.model)].evaluate(
+        _file(options), text=options.text, label=options.label, extra=options.extra
+    )
     print(evaluation)
     if options.page:
         options.page.write_text(evaluation.page, encoding="utf-8")
@@ -170,7 +199,12 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
     data = service.datasets.create(_file(options), **query_of(options))
     _print_warnings(data.warnings)
     try:
-        return data, service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
+        return data, service.train(
+            data,
+            options.model or options.file.name.partition(".")[0],
+            algorithm=options.algorithm,
+            options=of_algorithm,
+        )
     except RequestFailed:  # where there is no answer the job may have been accepted
         data.delete()  # the next try sends the file again
         raise
@@ -234,7 +268,9 @@ def _out(*formats: _Format) -> Callable[[str], Path]:
     def checked(text: str) -> Path:
         path, endings = Path(text), [ending for ending, format in _FORMATS.items() if format in formats]
         if path.suffix not in endings:
-            raise argparse.ArgumentTypeError(f"{text!r}: the end of the name says what is written; it may be {', '.join(endings)}")
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: the end of the name says what is written; it may be {', '.join(endings)}"
+            )
         if not path.parent.is_dir():
             raise argparse.ArgumentTypeError(f"there is no folder {str(path.parent)!r}")
         return path

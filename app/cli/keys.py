@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from app.cli.store_address import add_data, store_address
 
 if TYPE_CHECKING:
-    from workers.repositories.api_keys import ApiKeys
+    from storage.repositories.api_keys import ApiKeys
 
 SCOPES = ("predict", "train", "admin")
-"""Scopes of keys, repeated here so that the command line loads no repositories; see ``workers.repositories.api_keys.Scope``."""
+"""Scopes of keys, repeated here so that the command line loads no repositories; see
+``storage.repositories.api_keys.Scope``."""
 
 
 _MAX_DAYS = 36_500
@@ -23,12 +24,20 @@ def add_command(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``halfmoon keys``."""
     commands = parser.add_subparsers(required=True, metavar="action")
     example = "example: halfmoon keys create --name shop --scope predict --days 365 > shop.key"
-    create = _action(commands.add_parser("create", help="create a key and print it; it is not shown again", epilog=example), _create, existing=False)
+    create = _action(
+        commands.add_parser("create", help="create a key and print it; it is not shown again", epilog=example),
+        _create,
+        existing=False,
+    )
     create.add_argument("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'")
-    create.add_argument("--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated")
+    create.add_argument(
+        "--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated"
+    )
     create.add_argument("--days", type=_days, help="days for which it is valid (default: until it is revoked)")
     _action(commands.add_parser("list", help="list all keys, without their secrets"), _list)
-    revoke = _action(commands.add_parser("revoke", help="make a key invalid for ever, within seconds in every gateway"), _revoke)
+    revoke = _action(
+        commands.add_parser("revoke", help="make a key invalid for ever, within seconds in every gateway"), _revoke
+    )
     revoke.add_argument("id", help="id of the key, as `list` prints it")
 
 
@@ -49,10 +58,10 @@ def _action(
     """Let a parser run an action on the keys. With ``existing`` no store is created where there is none."""
 
     def run(options: argparse.Namespace) -> int:
-        from workers.repositories.api_keys import ApiKeys
-        from workers.settings import Settings
-        from workers.store import open_store
-        from workers.store.admission import check_format
+        from storage.process.settings import Settings
+        from storage.repositories.api_keys import ApiKeys
+        from storage.store import open_store
+        from storage.store.admission import check_format
 
         settings = Settings()
         store = open_store(store_address(options, settings, existing=existing), settings.cache_dir)
@@ -66,7 +75,7 @@ def _action(
 
 
 def _create(keys: "ApiKeys", options: argparse.Namespace) -> None:
-    from workers.repositories.api_keys import Scope
+    from storage.repositories.api_keys import Scope
 
     expires_at = None if options.days is None else datetime.now(UTC) + timedelta(days=options.days)
     key, text = keys.create(options.name, {Scope(scope) for scope in options.scope}, expires_at)
@@ -82,7 +91,9 @@ def _list(keys: "ApiKeys", options: argparse.Namespace) -> None:
     for listed in all_keys:
         key = listed.key
         until = "" if key.expires_at is None else f"  until {key.expires_at:%Y-%m-%d}"
-        print(f"{key.id}  {listed.state(now):7}  {key.created_at:%Y-%m-%d}  {','.join(key.scopes):19}  {key.name}{until}")
+        print(
+            f"{key.id}  {listed.state(now):7}  {key.created_at:%Y-%m-%d}  {','.join(key.scopes):19}  {key.name}{until}"
+        )
 
 
 def _revoke(keys: "ApiKeys", options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workers.settings import Settings
+    from storage.process.settings import Settings
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 def store_address(options: argparse.Namespace, settings: "Settings", *, existing: bool) -> str:
     """The URL of the store. Raises CannotStart if ``existing`` is required and the data folder has no store."""
-    from workers.errors import CannotStart
+    from storage.errors import CannotStart
 
     if options.data is None:
         return settings.store_url

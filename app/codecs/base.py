@@ -1,14 +1,13 @@
 """The protocol of decoders, the description of a format, and the bounds of a body."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal, NamedTuple, Protocol, get_args
 
 from app.errors import InvalidRequest
 from core import errors
-from workers import contract
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
 BLOCK_BYTES = 256 << 10
 """Bytes that are parsed at a time: few enough that a parse in a thread does not hold the interpreter lock for long."""
@@ -16,14 +15,12 @@ BLOCK_BYTES = 256 << 10
 MAX_FAULTS = errors.MAX_FAULTS
 """Faults that an answer names at most."""
 
-MAX_TEXT = contract.MAX_TEXT
-"""Characters of an id or a label at most."""
-
 VECTOR_NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 """What one of several vectors of a document may be called."""
 
 Spool = Callable[[], IO[bytes] | None]
-"""Opens a file for a format that needs the whole body before it can be read; returns None where the body is kept in memory."""
+"""Opens a file for a format that needs the whole body before it can be read; returns None where the body is kept in
+memory."""
 
 Reserve = Callable[[int], None]
 """Reserves bytes of memory; may raise TooManyRequests."""
@@ -31,7 +28,7 @@ Reserve = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a body; beyond them decoders raise ``workers.errors.LimitExceeded``."""
+    """Bounds of a body; beyond them decoders raise ``storage.errors.LimitExceeded``."""
 
     body_bytes: int
     """Bytes as sent."""
@@ -49,7 +46,8 @@ COLUMNS: tuple[Column, ...] = get_args(Column)
 
 
 Extra = Literal["keep", "ignore", "refuse"]
-"""What becomes of columns and fields that Halfmoon does not know: they are kept beside the documents, left out, or refused."""
+"""What becomes of columns and fields that Halfmoon does not know: they are kept beside the documents, left out, or
+refused."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,11 @@ class Reading:
     bounds: Bounds
     spool: Spool = lambda: None
     reserve: Reserve = lambda size: None
-    """Reserves the memory of what a decoder holds of the body beside the blocks that it is fed, where the body is not read as a stream."""
+    """Reserves the memory of what a decoder holds of the body beside the blocks that it is fed, where the body is not
+    read as a stream."""
     columns: Mapping[Column, str] = field(default_factory=dict)
-    """Names of the columns of a table, or fields of JSON, that hold text, label and id, where the request gives them."""
+    """Names of the columns of a table, or fields of JSON, that hold text, label and id, where the request gives
+    them."""
     extra: Extra | None = None
     """What becomes of extra columns and fields; None: those of tables are kept, others refused."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -73,8 +73,9 @@ class Reading:
 class Decoder(Protocol):
     """A push parser: it is fed blocks of a body and yields the batches of documents that they complete.
 
-    The iterators must be read to their end. They raise InvalidDocuments, which names document and field, and LimitExceeded.
-    A batch without documents says that a part of the work is done, so that the caller may look whether the client is still there.
+    The iterators must be read to their end. They raise InvalidDocuments, which names document and field, and
+    LimitExceeded. A batch without documents says that a part of the work is done, so that the caller may look whether
+    the client is still there.
     """
 
     def feed(self, data: bytes) -> Iterator[Batch]:
@@ -103,11 +104,21 @@ class Format(NamedTuple):
     """Whether the format itself is compressed, so that a body may grow a thousandfold."""
     aliases: tuple[str, ...] = ()
     """Other media types of the same format."""
+    endings: tuple[str, ...] = ()
+    """Endings of the names of its files, without the point."""
     has_columns: bool = False
     """Whether text, label and id have names in it, which a request may give."""
 
     def open(self, reading: Reading) -> Decoder:
         """A decoder for one body; raises InvalidRequest if the request names columns, and the format has none."""
         if reading.columns and not self.has_columns:
-            raise InvalidRequest(next(iter(reading.columns)), f"names a column of a table or a field of JSON; {self.media_type} has neither")
+            raise InvalidRequest(
+                next(iter(reading.columns)),
+                f"names a column of a table or a field of JSON; {self.media_type} has neither",
+            )
         return self.decoder(reading)
+
+
+def endings_of(formats: Iterable[Format]) -> dict[str, str]:
+    """The media types of files by the ending of their names."""
+    return {ending: format.media_type for format in formats for ending in format.endings}

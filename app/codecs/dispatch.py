@@ -8,15 +8,15 @@ import msgspec
 
 from app.codecs.archives import tar, zip
 from app.codecs.arrays import npz
-from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Extra, Reading, Reserve, Spool
+from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Extra, Reading, Reserve, Spool, endings_of
 from app.codecs.json_documents import body, ndjson
 from app.codecs.tables import arrow, csv, svmlight
 from app.codecs.transport import multipart
 from app.codecs.transport.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
 from app.errors import InvalidRequest, UnsupportedMediaType
 from core.spelling import did_you_mean
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from storage.errors import LimitExceeded
+from storage.repositories.datasets import Batch
 
 _READ = (
     *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT, npz.FORMAT, npz.NPY),
@@ -24,11 +24,14 @@ _READ = (
 )
 FORMATS = {each.media_type: each for each in _READ}
 """Formats that the gateway reads, by media type."""
+ENDINGS = endings_of(_READ)
+"""Media types of files by the ending of their names, for forms, the page and ``halfmoon doctor``."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
 
 _UNNAMED = "say what it is, as by -H 'Content-Type: text/csv'; "
 _ADVICE = {
-    "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send lines by --data-binary; ",
+    "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send "
+    "lines by --data-binary; ",
     "spreadsheet": "save the table as CSV and send it as text/csv; ",
     "ms-excel": "save the table as CSV and send it as text/csv; ",
     "octet-stream": "say what it really is, as by -H 'Content-Type: application/x-npz'; ",
@@ -79,7 +82,10 @@ def body_decoder(
     """
     media_type = media_type_of(headers)
     if media_type not in _BY_ANY_NAME:
-        raise UnsupportedMediaType(f"a body of type {media_type[:64] or '(none)'}", f"{_advice(media_type)}documents come as {', '.join(FORMATS)}")
+        raise UnsupportedMediaType(
+            f"a body of type {media_type[:64] or '(none)'}",
+            f"{_advice(media_type)}documents come as {', '.join(FORMATS)}",
+        )
     decompressor = decompressor_of(headers, bounds, reserve)
     length = headers.get("content-length", "")
     if length.isdecimal():
@@ -90,7 +96,9 @@ def body_decoder(
 
 
 def _advice(media_type: str) -> str:
-    """What to do instead of this media type: it may differ from a known one in what stands before its name, as text/json does."""
+    """What to do instead of this media type: it may differ from a known one in what stands before its name, as
+    text/json does.
+    """
     name = media_type.rpartition("/")[2].removeprefix("x-")
     meant = next((each for each in _BY_ANY_NAME if each.rpartition("/")[2].removeprefix("x-") == name), "")
     if not media_type or meant:
@@ -114,7 +122,10 @@ def _extra_of(query: Mapping[str, str]) -> Extra | None:
     given = query.get("extra")
     found = next((word for word in get_args(Extra) if word == given), None)
     if given is not None and found is None:
-        raise InvalidRequest("extra", f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}")
+        raise InvalidRequest(
+            "extra",
+            f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}",
+        )
     return found
 
 

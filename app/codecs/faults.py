@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from app.codecs.base import MAX_FAULTS, MAX_TEXT
+from app.codecs.base import MAX_FAULTS
 from app.codecs.json.text import InvalidJson, decode_json
 from core.errors import Fault, InvalidDocuments
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT
 
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 EXTRA_REMEDY = "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out"
@@ -24,10 +25,17 @@ def invalid_documents(faults: Sequence[Fault]) -> InvalidDocuments:
     return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
 
 
+def refused(detail: str, field: str = "") -> InvalidDocuments:
+    """The error for a body that cannot be read as a whole."""
+    return invalid_documents([Fault("", field, detail)])
+
+
 def document_too_long(text: bytes | bytearray, where: str, most: int) -> LimitExceeded:
     """The error for a document of more than ``most`` bytes; ``text`` is its beginning."""
     name = id_in(text)
-    return LimitExceeded(f"bytes in document {name}, {where}" if name else f"bytes in the document {where}", most, _TOO_LONG)
+    return LimitExceeded(
+        f"bytes in document {name}, {where}" if name else f"bytes in the document {where}", most, _TOO_LONG
+    )
 
 
 class _Identified(Struct):
@@ -38,7 +46,10 @@ _identified = msgspec.json.Decoder(_Identified)
 
 
 def id_in(text: bytes | bytearray) -> str:
-    """The id in the JSON of a document; in malformed JSON it is found if it is the first field. Empty if there is none."""
+    """The id in the JSON of a document; in malformed JSON it is found if it is the first field.
+
+    Empty if there is none.
+    """
     try:
         found = decode_json(_identified.decode, text).id
     except InvalidJson:

@@ -104,8 +104,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "type": "/problems/invalid-documents",
         "title": "The documents cannot be used",
         "status": 422,
-        "detail": "document d2: label: line 2: must be a number or a text, not true or false; a label is a text or an integer",
-        "errors": [{"document": "d2", "field": "label", "detail": "line 2: must be a number or a text, not true or false"}],
+        "detail": "document d2: label: line 2: must be a number or a text, not true or false; a label is a text or "
+        "an integer",
+        "errors": [
+            {"document": "d2", "field": "label", "detail": "line 2: must be a number or a text, not true or false"}
+        ],
     },
 }
 """Examples by the name of their schema."""

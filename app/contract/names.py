@@ -6,7 +6,8 @@ SCHEMAS = "#/components/schemas/"
 
 
 def named_choices(schemas: dict[str, Any]) -> dict[str, Any]:
-    """The schemas with a name for each object and each list of words that a field may be beside something else, such as null.
+    """The schemas with a name for each object and each list of words that a field may be beside something else, such as
+    null.
 
     The name is that of the schema and of the field, so that no other schema changes it.
     """
@@ -16,7 +17,9 @@ def named_choices(schemas: dict[str, Any]) -> dict[str, Any]:
             if "anyOf" in value:
                 name = parent.removesuffix("Out") + "".join(word.capitalize() for word in field.split("_"))
                 options = [_named(option, name, found) for option in value["anyOf"]]
-                found[parent] = found[parent] | {"properties": found[parent]["properties"] | {field: value | {"anyOf": options}}}
+                found[parent] = found[parent] | {
+                    "properties": found[parent]["properties"] | {field: value | {"anyOf": options}}
+                }
     return dict(sorted(found.items()))
 
 

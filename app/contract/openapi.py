@@ -1,4 +1,4 @@
-"""The contract as an OpenAPI document: FastAPI's, completed. ``python -m app.cli.contract`` writes it to ``openapi/``."""
+"""The contract as an OpenAPI document: FastAPI's, completed. ``app.cli.contract`` writes it to ``openapi/``."""
 
 import re
 from collections.abc import Callable
@@ -14,17 +14,26 @@ from app.contract.examples import EXAMPLES
 from app.contract.names import SCHEMAS, named_choices
 from app.errors import V2
 from app.http.access import SCHEMES, scopes_for
-from app.http.openapi_fragments import DOCUMENT, DOCUMENTS, DOCUMENTS_BY_KIND, ERROR_RESPONSES, EXTRA_FIELDS, error_responses, v2_error_responses
+from app.http.openapi_fragments import (
+    DOCUMENT,
+    DOCUMENTS,
+    DOCUMENTS_BY_KIND,
+    ERROR_RESPONSES,
+    EXTRA_FIELDS,
+    error_responses,
+    v2_error_responses,
+)
 from app.http.schemas import ProblemOut
 from app.inference.schemas import MODELS
 from app.predictions.schemas import LabeledDocument
 
 _ABOUT = """Semi-supervised classification: few labels and many unlabeled documents in, a model that predicts out.
 
-Post documents (`create_dataset`), train (`create_job`), wait until the job is over (`show_job`, `follow_job`), fetch the labels that it has given
-(`download_labels`), and predict new documents (`predict_newest`).
+Post documents (`create_dataset`), train (`create_job`), wait until the job is over (`show_job`, `follow_job`), fetch
+the labels that it has given (`download_labels`), and predict new documents (`predict_newest`).
 
-Errors are `application/problem+json` (RFC 9457): `detail` says what is wrong, and `errors` in which document and field."""
+Errors are `application/problem+json` (RFC 9457): `detail` says what is wrong, and `errors` in which document and
+field."""
 _TAGS = {
     "datasets": "Documents, some of them labeled. They never change; other labels make another dataset.",
     "jobs": "Training. A job is accepted at once and runs in a worker; it ends as succeeded, failed or cancelled.",
@@ -33,7 +42,8 @@ _TAGS = {
     "evaluations": "How good a model is on documents whose labels are known.",
     "suggestions": "Which documents to label next.",
     "inference": "The Open Inference Protocol (KServe V2), for gateways and clients that speak it.",
-    "label-studio": "The machine learning backend of Label Studio: predictions. A key is sent as the password of Basic authentication, too.",
+    "label-studio": "The machine learning backend of Label Studio: predictions. A key is sent as the password of "
+    "Basic authentication, too.",
     "label-studio-training": "The same: training on its projects.",
     "webhooks": "Addresses that are told when a job ends or a version is published.",
     "health": "Liveness of the process and readiness of the service.",
@@ -77,14 +87,19 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         "responses": {name: ERROR_RESPONSES[name] for name in sorted({*used})},
         "securitySchemes": SCHEMES,
     }
-    return _with_examples(_without_suffix(document))
+    described: dict[str, Any] = _unwrapped(_with_examples(_without_suffix(document)))
+    return described
 
 
 def _schemas(known: dict[str, Any]) -> dict[str, Any]:
     kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, *MODELS]
     _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{SCHEMAS}{{model}}")
-    unmentioned: dict[str, Any] = extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}
-    return {name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")} | unmentioned
+    unmentioned: dict[str, Any] = (
+        extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}
+    )
+    return {
+        name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")
+    } | unmentioned
 
 
 def _drop_fastapi_errors(operation: dict[str, Any]) -> None:
@@ -93,18 +108,23 @@ def _drop_fastapi_errors(operation: dict[str, Any]) -> None:
         del operation["responses"]["422"]
 
 
-def _document_keys(operation: dict[str, Any], method: str, error_responses: Callable[..., dict[int | str, dict[str, Any]]]) -> None:
+def _document_keys(
+    operation: dict[str, Any], method: str, error_responses: Callable[..., dict[int | str, dict[str, Any]]]
+) -> None:
     """Document the scopes of keys that allow an operation."""
     scopes = scopes_for(operation["tags"][0], method.upper())
     if scopes is not None:
         operation["security"] = [{name: []} for name in SCHEMES]
         operation["x-scopes"] = sorted(scope.value for scope in scopes)
-        answers = operation["responses"] | {str(status): answer for status, answer in error_responses(401, 403, 421, 429).items()}
+        answers = operation["responses"] | {
+            str(status): answer for status, answer in error_responses(401, 403, 421, 429).items()
+        }
         operation["responses"] = dict(sorted(answers.items()))
 
 
 def _summarise(operation: dict[str, Any]) -> None:
-    """Make the first sentence of the description the summary, in place of FastAPI's, which is the name of the function."""
+    """Make the first sentence of the description the summary, in place of FastAPI's, which is the name of the
+    function."""
     summary, _, rest = operation.pop("description").partition("\n\n")
     operation["summary"] = " ".join(summary.split()).removesuffix(".")
     operation |= {"description": rest} if rest else {}
@@ -129,9 +149,26 @@ def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the titles that pydantic derives from field names: client generators would name types by them."""
+    """The schema without the titles that pydantic derives from field names: client generators would name types by
+    them."""
     fields = schema.get("properties", {}).items()
-    return schema | {"properties": {name: {key: each[key] for key in each if key != "title"} for name, each in fields}} if fields else schema
+    return (
+        schema | {"properties": {name: {key: each[key] for key in each if key != "title"} for name, each in fields}}
+        if fields
+        else schema
+    )
+
+
+def _unwrapped(part: Any) -> Any:
+    """The same with each paragraph of a description in one line, however the source is wrapped."""
+    if isinstance(part, list):
+        return [_unwrapped(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    unwrapped = {key: _unwrapped(each) for key, each in part.items()}
+    if isinstance(text := part.get("description"), str):
+        unwrapped["description"] = re.sub(r"(?<!\n)\n(?!\n| *[-*|])", " ", text)
+    return unwrapped
 
 
 def _without_suffix(document: dict[str, Any]) -> dict[str, Any]:

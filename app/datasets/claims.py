@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from app.services import Services
-from workers.errors import RedisStateUnavailable
+from storage.errors import RedisStateUnavailable
 
 
 def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[int]:
@@ -18,7 +18,12 @@ def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[i
 
 
 def claim(services: Services, dataset: str, positions: Collection[int], by: str | None, seconds: int) -> set[int]:
-    """Claim documents for a person; positions of those that others were faster to claim. Claims of nobody, or of no seconds, are none."""
+    """Claim documents for a person; positions of those that others were faster to claim.
+
+    Claims of nobody, or of no seconds, are none.
+    """
     with suppress(RedisStateUnavailable):
-        return set() if by is None or not seconds else services.redis_state.claims.claim(dataset, positions, by, seconds)
+        return (
+            set() if by is None or not seconds else services.redis_state.claims.claim(dataset, positions, by, seconds)
+        )
     return set()

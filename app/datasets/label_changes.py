@@ -14,9 +14,9 @@ from app.codecs.json.text import InvalidJson
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
 from core.errors import MAX_FAULTS, Fault
-from workers.contract import MAX_TEXT, Label
-from workers.repositories.datasets.files.draws import draw_detail
-from workers.repositories.datasets.labels import label_detail
+from storage.records import MAX_TEXT, Label
+from storage.repositories.datasets.files.draws import draw_detail
+from storage.repositories.datasets.labels import label_detail
 
 _ENTRY_BYTES = 160
 """Bytes of memory of an entry of a large dict, beside the characters of its key."""
@@ -59,11 +59,13 @@ def _label_detail(label: Any) -> str | None:
     return None if label is None else label_detail(label, None)
 
 
-def _entries(raw: msgspec.Raw, name: str, fault_field: str, detail: Detail, reserve: Reserve) -> Iterator[dict[str, Any]]:
+def _entries(
+    raw: msgspec.Raw, name: str, fault_field: str, detail: Detail, reserve: Reserve
+) -> Iterator[dict[str, Any]]:
     """The entries of a raw field by document id, a slice at a time; none if the field is absent or null.
 
-    Raises InvalidRequest if the field is no object, InvalidDocuments naming the documents whose values are not valid, LimitExceeded, and what
-    ``reserve`` raises.
+    Raises InvalidRequest if the field is no object, InvalidDocuments naming the documents whose values are not valid,
+    LimitExceeded, and what ``reserve`` raises.
     """
     if not is_given(raw):
         return
@@ -76,7 +78,9 @@ def _entries(raw: msgspec.Raw, name: str, fault_field: str, detail: Detail, rese
             _refuse(entries, fault_field, detail)
             reserve(sum(map(len, entries)) + _ENTRY_BYTES * len(entries))
             # equal values share one object: labels are few
-            yield {id: known.setdefault(value, value) if len(known) < _KNOWN else value for id, value in entries.items()}
+            yield {
+                id: known.setdefault(value, value) if len(known) < _KNOWN else value for id, value in entries.items()
+            }
     except InvalidJson as error:
         raise InvalidRequest(name, error.detail) from None
 

@@ -9,12 +9,21 @@ from app.datasets.label_changes import LabelChanges
 from app.datasets.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.datasets.upload import read_dataset
 from app.http.bodies import in_steps, in_thread, read_json
-from app.http.openapi_fragments import DOCUMENT_BODY, DRAWS, ENCODING, LABELS, NAME, error_responses, json_body, path_parameter
+from app.http.openapi_fragments import (
+    DOCUMENT_BODY,
+    DRAWS,
+    ENCODING,
+    LABELS,
+    NAME,
+    error_responses,
+    json_body,
+    path_parameter,
+)
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
 from app.services import Services, ServicesDep, services_of
 from app.services.left_out import left_out
-from workers.contract import Dataset
+from storage.records import Dataset
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
@@ -23,19 +32,29 @@ _NAME = {
     "name": "name",
     "in": "query",
     "required": False,
-    "description": "1 to 128 letters, digits, '.', '_' or '-'; need not be unique. A relabeled dataset keeps its name by default.",
+    "description": "1 to 128 letters, digits, '.', '_' or '-'; need not be unique. A relabeled dataset keeps its "
+    "name by default.",
     "schema": NAME,
 }
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {
-    **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}, "drawn": {"d1": "random"}}, labels=LABELS, drawn=DRAWS),
+    **json_body(
+        LabelsBody, {"labels": {"d1": "sport", "d2": None}, "drawn": {"d1": "random"}}, labels=LABELS, drawn=DRAWS
+    ),
     "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
 }
 _LOCATION = {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}}
-_CREATED: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Created and durable", "headers": _LOCATION}}
+_CREATED: dict[int | str, dict[str, Any]] = {
+    201: {"model": DatasetOut, "description": "Created and durable", "headers": _LOCATION}
+}
 
 
-@raw_router.post("", status_code=201, responses={**_CREATED, **error_responses(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
+@raw_router.post(
+    "",
+    status_code=201,
+    responses={**_CREATED, **error_responses(408, 413, 415, 422, 429, 503, 507)},
+    openapi_extra=_UPLOAD,
+)
 async def create_dataset(request: Request) -> Response:
     """Create a dataset from the documents in the body, which is read as a stream."""
     dataset = await read_dataset(request, services_of(request), request.query_params.get("name"))
@@ -66,7 +85,10 @@ def delete_dataset(services: ServicesDep, id: str) -> None:
 
 
 @raw_router.put(
-    "/{id}/labels", status_code=201, responses={**_CREATED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS
+    "/{id}/labels",
+    status_code=201,
+    responses={**_CREATED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
+    openapi_extra=_LABELS,
 )
 async def change_labels(request: Request) -> Response:
     """Create a dataset with the documents of this one and some labels changed.
@@ -89,4 +111,6 @@ def _relabel(services: Services, id: str, changes: LabelChanges, name: str | Non
 
 
 def _created(dataset: Dataset) -> Response:
-    return Response(DatasetOut.of(dataset).model_dump_json(), 201, {"Location": f"/v1/datasets/{dataset.id}"}, "application/json")
+    return Response(
+        DatasetOut.of(dataset).model_dump_json(), 201, {"Location": f"/v1/datasets/{dataset.id}"}, "application/json"
+    )

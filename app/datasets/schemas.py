@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Page, Schema
 from core.documents.kinds import Kind
-from workers.contract import Dataset, DatasetPart
+from storage.records import Dataset, DatasetPart
 
 
 class DatasetOut(Schema):
@@ -55,4 +55,5 @@ class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
     labels: msgspec.Raw
     """Labels by document id; they are checked one by one, so that an error names the document."""
     drawn: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
-    """How labels were come by, by document id: random, chosen, found or unknown. New labels of suggested documents have it without being told."""
+    """How labels were come by, by document id: random, chosen, found or unknown. New labels of suggested documents have
+    it without being told."""

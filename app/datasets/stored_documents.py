@@ -9,19 +9,27 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.rows import SparseRows
-from workers.repositories.datasets import Documents, StoredFields
+from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
 
 
 def stored_documents(documents: Documents, positions: NDArray[np.int64], extra: StoredFields) -> dict[int, Fields]:
-    """Id, content, label, draw and extra fields of the documents at these positions, by position, in the order of ``positions``."""
+    """Id, content, label, draw and extra fields of the documents at these positions, by position, in the order of
+    ``positions``.
+    """
     ascending = np.sort(positions)
-    ids = dict(zip(ascending.tolist(), documents.ids.at(ascending.tolist()), strict=True))
+    ids = documents.ids.by_position(ascending.tolist())
     contents = dict(zip(ascending.tolist(), _contents(documents, ascending), strict=True))
-    beside = {position: {"fields": fields} for position, fields in zip(ascending.tolist(), extra.at(ascending), strict=True)} if extra else {}
+    beside = (
+        {position: {"fields": fields} for position, fields in zip(ascending.tolist(), extra.at(ascending), strict=True)}
+        if extra
+        else {}
+    )
     found = positions.tolist()
-    return {each: {"id": ids[each], **contents[each], **beside.get(each, {}), **_label(documents, each)} for each in found}
+    return {
+        each: {"id": ids[each], **contents[each], **beside.get(each, {}), **_label(documents, each)} for each in found
+    }
 
 
 def _contents(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fields]:
@@ -29,8 +37,14 @@ def _contents(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fi
     if not isinstance(rows, PartRows):
         return _contents_of_kind(rows)
     held = {name: np.diff(part.indptr) > 0 for name, part in rows.parts.items()}
-    fields = {name: _dense(part) if isinstance(part, SparseRows) and is_dense(name) else _contents_of_kind(part) for name, part in rows.parts.items()}
-    return (_with_parts({name: next(each) for name, each in fields.items()}, {name: held[name][row] for name in held}) for row in range(rows.n_rows))
+    fields = {
+        name: _dense(part) if isinstance(part, SparseRows) and is_dense(name) else _contents_of_kind(part)
+        for name, part in rows.parts.items()
+    }
+    return (
+        _with_parts({name: next(each) for name, each in fields.items()}, {name: held[name][row] for name in held})
+        for row in range(rows.n_rows)
+    )
 
 
 def _contents_of_kind(rows: RowsOfKind) -> Iterator[Fields]:

@@ -19,15 +19,18 @@ from app.http.bodies import in_steps, in_thread
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
 from app.services import Services
-from workers.contract import Dataset
-from workers.repositories.datasets import Batch, DatasetBuilder
-from workers.store.os_errors import translate_os_errors
+from storage.records import Dataset
+from storage.repositories.datasets import Batch, DatasetBuilder
+from storage.store.local_files import translate_os_errors
 
 T = TypeVar("T")
 
 
 async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
-    """Store the documents of a body as a dataset. Memory does not grow with the body; after an error nothing is kept."""
+    """Store the documents of a body as a dataset.
+
+    Memory does not grow with the body; after an error nothing is kept.
+    """
     with services.upload_limit.reserve(caller_of(request.scope), 1):
         return await _read_dataset(request, services, name)
 
@@ -48,10 +51,14 @@ async def _read_dataset(request: Request, services: Services, name: str | None) 
         return await in_thread(pool, _seal, body, builder)
 
 
-def make_dataset(services: Services, documents: msgspec.Raw, query: Mapping[str, str]) -> Generator[None, None, Dataset]:
+def make_dataset(
+    services: Services, documents: msgspec.Raw, query: Mapping[str, str]
+) -> Generator[None, None, Dataset]:
     """Store the documents of a JSON array as a dataset without a name, a batch a step; ``query`` as of an upload."""
     with services.datasets.builder(None) as builder:
-        body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile, query=query)
+        body = body_decoder(
+            {"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile, query=query
+        )
         for block in document_blocks(documents):
             yield from _parse(body, builder, block)
             yield
@@ -60,7 +67,9 @@ def make_dataset(services: Services, documents: msgspec.Raw, query: Mapping[str,
 
 
 @translate_os_errors("write", "the upload")
-def _start_upload(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[BodyDecoder, DatasetBuilder]:
+def _start_upload(
+    request: Request, services: Services, name: str | None, stack: ExitStack
+) -> tuple[BodyDecoder, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
     spool = lambda: stack.enter_context(temporary_file(services.store))  # noqa: E731
     body = body_decoder(request.headers, services.settings.upload_bounds, spool, query=request.query_params)

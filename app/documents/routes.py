@@ -1,7 +1,6 @@
 """Routes of the documents of a dataset."""
 
 import asyncio
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any
@@ -22,36 +21,68 @@ from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
 from app.predictions.prediction import load_model
 from app.predictions.scoring import run_scoring
-from app.services import Services, ServicesDep
+from app.services import ServicesDep
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 
 _JSON, _NDJSON = "application/json", "application/x-ndjson"
 _ENCODER = msgspec.json.Encoder()
-Limit = Annotated[int, Query(ge=1, le=service.MAX_PAGE, description="Most documents of a page; in other forms, of a part that is read at a time.")]
+Limit = Annotated[
+    int,
+    Query(
+        ge=1,
+        le=service.MAX_PAGE,
+        description="Most documents of a page; in other forms, of a part that is read at a time.",
+    ),
+]
 Exact = Annotated[bool, Query(description=EXACT)]
 Cursor = Annotated[str | None, Query(max_length=256, description="`next` of the page before.")]
 Ids = Annotated[
-    str | None, Query(max_length=60_000, description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.')
+    str | None,
+    Query(
+        max_length=60_000,
+        description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.',
+    ),
 ]
-Contains = Annotated[str | None, Query(min_length=1, max_length=256, description="Text that a document contains, or a name of its features.")]
+Contains = Annotated[
+    str | None,
+    Query(min_length=1, max_length=256, description="Text that a document contains, or a name of its features."),
+]
 LabelOf = Annotated[str | None, Query(max_length=256, description="Label that the documents have.")]
 Predicted = Annotated[str | None, Query(max_length=256, description="Label that the model predicts.")]
-ModelName = Annotated[str | None, Query(max_length=300, description="Model whose predictions are shown: name, name@alias or name/number.")]
+ModelName = Annotated[
+    str | None, Query(max_length=300, description="Model whose predictions are shown: name, name@alias or name/number.")
+]
 AtLeast = Annotated[float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")]
 AtMost = Annotated[float, Query(ge=0, le=1, description="Most probability of it.")]
 Seed = Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random order.")]
-By = Annotated[str | None, Query(min_length=1, max_length=256, description="Name of a person. Documents that others have claimed are left out.")]
-Claim = Annotated[int, Query(ge=0, le=86_400, description="Seconds for which the documents of the page are claimed for the person; 0: not at all.")]
+By = Annotated[
+    str | None,
+    Query(
+        min_length=1, max_length=256, description="Name of a person. Documents that others have claimed are left out."
+    ),
+]
+Claim = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=86_400,
+        description="Seconds for which the documents of the page are claimed for the person; 0: not at all.",
+    ),
+]
 Mistaken = Annotated[bool, Query(description="Only documents with a label, to which the model gives another one.")]
 WhichState = Annotated[State | None, Query(description="State: open documents have no label and were not left out.")]
-WhichOrder = Annotated[Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")]
+WhichOrder = Annotated[
+    Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")
+]
 
 _LINES = {"schema": {"type": "string"}, "example": '{"id":"d1","text":"…","label":null,"drawn":null,"skipped":false}\n'}
 _ALL = {
     _NDJSON: _LINES,
     CSV: {"schema": {"type": "string"}, "example": "id,text,label,drawn,skipped\nd1,…,,,false\n"},
-    PARQUET: {"schema": {"type": "string", "format": "binary", "description": "The same table; needs the extra arrow."}},
+    PARQUET: {
+        "schema": {"type": "string", "format": "binary", "description": "The same table; needs the extra arrow."}
+    },
 }
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": DocumentPage, "description": "A page; in other forms all documents", "content": _ALL},
@@ -81,27 +112,36 @@ async def list_documents(
     claim: Claim = 0,
     exact: Exact = False,
 ) -> Response:
-    """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it predicts.
+    """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it
+    predicts.
 
-    Filters go together. The service remembers how documents without a label were come by: those of a search are found, those by their predictions
-    chosen, those of the random order random. Documents are those of the dataset; labels are those that people gave, else those of the dataset.
-    What one person has claimed is listed for no other person until the claim ends, by itself.
+    Filters go together. The service remembers how documents without a label were come by: those of a search are found,
+    those by their predictions chosen, those of the random order random. Documents are those of the dataset; labels are
+    those that people gave, else those of the dataset. What one person has claimed is listed for no other person until
+    the claim ends, by itself.
     """
     media_type = negotiate(request, (_JSON, _NDJSON, CSV, PARQUET))
     if media_type != _JSON and "limit" not in request.query_params:
         limit = service.MAX_PAGE
-    query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken, by, claim)
+    query = service.Query(
+        limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken, by, claim
+    )
     service.check(query, model=model is not None)
     if claim and media_type != _JSON:
         raise InvalidRequest("claim", f"is for a page: ask for {_JSON}")
     loaded = None if model is None else await load_model(services, model)
     predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)
     pages = service.pages(services, id, query, predictor)
-    first = await _first_page(request, services, pages, query)
+    if query.needs_scores:
+        # it takes predictions of all documents, so it runs where datasets are scored
+        first = await run_scoring(request, services, next, pages)
+    else:
+        first = await asyncio.to_thread(next, pages)
     if media_type == _JSON:
         return Response(_ENCODER.encode(first), media_type=_JSON)
     if media_type == _NDJSON:
-        return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
+        lines = (_ENCODER.encode_lines(page["documents"]) for page in chain([first], pages))
+        return StreamingResponse(lines, media_type=_NDJSON)
     dataset = await asyncio.to_thread(services.datasets.get, id)
     columns = document_columns(dataset, predictor and predictor.version)
     rows = document_rows(dataset, columns, chain([first], pages))
@@ -109,21 +149,3 @@ async def list_documents(
         return StreamingResponse(csv_blocks(columns, rows, exact=exact), media_type=CSV)
     file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, columns, rows))
     return StreamingResponse(iter_file(file), media_type=PARQUET)
-
-
-async def _first_page(request: Request, services: Services, pages: Iterator[service.Page], query: service.Query) -> service.Page:
-    """The first page. Predictions of all documents take long, so they run where datasets are scored."""
-    if query.needs_scores:
-        return await run_scoring(request, services, next, pages)
-    return await asyncio.to_thread(next, pages)
-
-
-def _lines(first: service.Page, pages: Iterator[service.Page]) -> Iterator[bytes]:
-    """All documents, a line each; a page is in memory at a time."""
-    yield _encoded(first)
-    for page in pages:
-        yield _encoded(page)
-
-
-def _encoded(page: service.Page) -> bytes:
-    return b"".join(_ENCODER.encode(document) + b"\n" for document in page["documents"])

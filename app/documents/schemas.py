@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.codecs.json_documents.document import DrawWord
 from app.http.schemas import Schema
-from workers.contract import Label
+from storage.records import Label
 
 
 class State(StrEnum):
@@ -68,8 +68,8 @@ class DocumentPage(Schema):
 
     documents: list[StoredDocument]
     next: str | None = Field(examples=["499"])
-    """Value of ``cursor`` for the next page; null on the last page. A page of a search may be shorter than ``limit``, or empty, where documents
-    follow that were not searched yet."""
+    """Value of ``cursor`` for the next page; null on the last page. A page of a search may be shorter than ``limit``,
+    or empty, where documents follow that were not searched yet."""
     model: str | None
     """Name of the model that predicted."""
     version: int | None

@@ -24,7 +24,8 @@ class Hits(NamedTuple):
 
 
 def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> Hits:
-    """The first ``most`` of the candidates that contain ``text``, in whatever case; fewer where that would take too long.
+    """The first ``most`` of the candidates that contain ``text``, in whatever case; fewer where that would take too
+    long.
 
     Raises InvalidRequest for documents that have neither words nor names.
     """
@@ -74,7 +75,10 @@ class _TextMatcher:
         self._text = text.lower()
 
     def __call__(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        texts = self._rows.taken(chosen) if not _consecutive(chosen) else self._rows.between(int(chosen[0]), int(chosen[-1]) + 1)
+        if (np.diff(chosen) == 1).all():
+            texts = self._rows.between(int(chosen[0]), int(chosen[-1]) + 1)
+        else:
+            texts = self._rows.taken(chosen)
         if not self._text.isascii():
             return np.fromiter((self._text in text.lower() for text in texts), bool, len(chosen))
         return self._in_bytes(texts)
@@ -106,7 +110,3 @@ class _NameMatcher:
         first, last = int(rows.indptr[0]), int(rows.indptr[-1])
         counts = np.concatenate([[0], np.cumsum(self._columns[rows.indices[first:last]])])
         return np.diff(counts[rows.indptr - first]) > 0
-
-
-def _consecutive(chosen: NDArray[np.int64]) -> bool:
-    return bool((np.diff(chosen) == 1).all())

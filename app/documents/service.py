@@ -17,8 +17,8 @@ from app.predictions.dataset_scores import DatasetScores, scores_at, scores_of_d
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
-from workers.contract import Version
-from workers.repositories.datasets import Documents, StoredFields
+from storage.records import Version
+from storage.repositories.datasets import Documents, StoredFields
 
 MAX_PAGE = 500
 _MOST_BYTES = 8 << 20
@@ -76,7 +76,10 @@ class _Opened(NamedTuple):
 def check(query: Query, *, model: bool) -> None:
     """Raises InvalidRequest for parts of a query that do not fit together."""
     if query.needs_scores and not model:
-        raise InvalidRequest("model", "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts")
+        raise InvalidRequest(
+            "model",
+            "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts",
+        )
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
     if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION or query.claim):
@@ -86,7 +89,10 @@ def check(query: Query, *, model: bool) -> None:
 
 
 def pages(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> Iterator[Page]:
-    """The page of a query, then those that follow, each read when it is asked for. Raises InvalidRequest, InvalidDocuments, NotFound."""
+    """The page of a query, then those that follow, each read when it is asked for.
+
+    Raises InvalidRequest, InvalidDocuments, NotFound.
+    """
     opened = _open(services, dataset, query, predictor)
     if query.ids is not None:
         yield _page(opened, _named(services, dataset, query.ids), None)
@@ -108,7 +114,11 @@ def pages(services: Services, dataset: str, query: Query, predictor: Predictor |
 def _open(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> _Opened:
     answers = services.datasets.log(dataset).answers()
     documents = services.datasets.open_annotated(dataset, answers)
-    skipped = frozenset(position for position, answer in answers.items() if answer.label is None and documents.class_indices[position] < 0)
+    skipped = frozenset(
+        position
+        for position, answer in answers.items()
+        if answer.label is None and documents.class_indices[position] < 0
+    )
     scores = None
     if predictor is not None and query.needs_scores:
         scores = scores_of_dataset(services, *predictor, dataset, documents)
@@ -147,7 +157,9 @@ def _candidates(opened: _Opened, query: Query) -> Positions:
 
 
 def _in_classes(version: Version, documents: Documents) -> NDArray[np.intp]:
-    """The labels of documents as positions in the classes of a version, shape (n_documents,); -1 for those that it does not know."""
+    """The labels of documents as positions in the classes of a version, shape (n_documents,); -1 for those that it does
+    not know.
+    """
     places = {label: place for place, label in enumerate(version.classes)}
     return np.array([*(places.get(label, -1) for label in documents.classes), -1])[documents.class_indices]
 
@@ -185,8 +197,13 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return mixed ^ (mixed >> np.uint64(31))
 
 
-def _next(opened: _Opened, query: Query, candidates: Positions, keys: NDArray[np.uint64] | None, cursor: int | None) -> tuple[Positions, int | None]:
-    """The documents after the cursor, and the next cursor: the last document that was looked at; None if no candidate is left."""
+def _next(
+    opened: _Opened, query: Query, candidates: Positions, keys: NDArray[np.uint64] | None, cursor: int | None
+) -> tuple[Positions, int | None]:
+    """The documents after the cursor, and the next cursor: the last document that was looked at;
+
+    None if no candidate is left.
+    """
     if keys is None:
         left = candidates if cursor is None else candidates[np.searchsorted(candidates, cursor, "right") :]
     else:
@@ -262,7 +279,9 @@ def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
     }
 
 
-def _add_predictions(opened: _Opened, predictor: Predictor, found: Positions, documents: dict[int, dict[str, Any]]) -> None:
+def _add_predictions(
+    opened: _Opened, predictor: Predictor, found: Positions, documents: dict[int, dict[str, Any]]
+) -> None:
     ascending = np.sort(found)
     scores = opened.scores
     if scores is None:
@@ -278,7 +297,9 @@ def _add_predictions(opened: _Opened, predictor: Predictor, found: Positions, do
 
 
 def _remember(services: Services, opened: _Opened, query: Query, found: Positions) -> None:
-    """Record how documents without a label were come by, which decides what their labels, which come later, say of the others."""
+    """Record how documents without a label were come by, which decides what their labels, which come later, say of the
+    others.
+    """
     draw = _draw(query)
     unlabeled = found[opened.documents.class_indices[found] < 0]
     if draw is not None and len(unlabeled):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.documents.service import Page
 from app.http.answers.tables import Column, Row, columns_beside
 from core.documents.kinds import field_of
-from workers.contract import Dataset, Label, Version
+from storage.records import Dataset, Label, Version
 
 _CONTENTS = {"text": ["text"], "features": ["features"], "vectors": ["indices", "values"]}
 """Fields of the documents of one kind; numbers stand in them as JSON."""
@@ -13,7 +13,11 @@ _CONTENTS = {"text": ["text"], "features": ["features"], "vectors": ["indices", 
 
 def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
     """The columns, those of a prediction only with a version."""
-    fields = {name: None for part in dataset.parts for name in (_CONTENTS["vectors"] if part.name == "indices" else [field_of(part.name)])}
+    fields = {
+        name: None
+        for part in dataset.parts
+        for name in (_CONTENTS["vectors"] if part.name == "indices" else [field_of(part.name)])
+    }
     contents = [Column(name, "text", by_strangers=name == "text") for name in (fields or _CONTENTS[dataset.kind])]
     own = [
         Column("id", "text"),
@@ -32,7 +36,10 @@ def document_rows(dataset: Dataset, columns: Sequence[Column], pages: Iterable[P
     own = [column.name for column in columns[: len(columns) - len(dataset.fields)]]
     for page in pages:
         for document in page["documents"]:
-            yield (*(document.get(name) for name in own), *(document.get("fields", {}).get(name) for name in dataset.fields))
+            yield (
+                *(document.get(name) for name in own),
+                *(document.get("fields", {}).get(name) for name in dataset.fields),
+            )
 
 
 def _labels(name: str, labels: Sequence[Label]) -> Column:

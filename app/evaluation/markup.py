@@ -14,18 +14,20 @@ class Markup(str):
 
 
 def element(name: str, *content: str, **attributes: str | float) -> Markup:
-    """An element with its end tag. ``class_`` is the attribute class, ``stroke_width`` is stroke-width; content that is no Markup is escaped."""
-    named = "".join(f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
+    """An element with its end tag.
+
+    ``class_`` is the attribute class, ``stroke_width`` is stroke-width; content that is no Markup is escaped.
+    """
+    named = "".join(
+        f' {key.strip("_").replace("_", "-")}="{_text(value if isinstance(value, str) else f"{value:.6g}")}"'
+        for key, value in attributes.items()
+    )
     return Markup(f"<{name}{named}>{joined(*content)}</{name}>")
 
 
 def joined(*content: str) -> Markup:
     """The parts in a row; those that are no Markup are escaped."""
     return Markup("".join(part if isinstance(part, Markup) else _text(part) for part in content))
-
-
-def _value(value: str | float) -> str:
-    return _text(value) if isinstance(value, str) else f"{value:.6g}"
 
 
 def _text(text: str) -> str:

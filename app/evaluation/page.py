@@ -8,19 +8,17 @@ from importlib.resources import files
 from starlette.responses import HTMLResponse
 
 from app.evaluation.markup import Markup, element, joined
-from app.evaluation.plot_files import PLOTS, save_link, style, with_curves
+from app.evaluation.plot_files import LARGEST_MATRIX, PLOTS, save_link, style, with_curves
 from app.evaluation.plots import Drawing, curves, reliability
 from app.evaluation.schemas import ClassFigures, Evaluation
 
-_LARGEST_MATRIX = 30
-"""Labels up to which the whole confusion matrix is shown."""
 _MOST_CONFUSED = 30
-_SHADES = 10
 _NOTES = (
     "Precision: of the documents that were given a label, the fraction that has it. "
     "Recall: of the documents that have a label, the fraction that was given it. "
     "F1 is their harmonic mean, macro F1 the mean of F1 over the labels. "
-    "Break-even is the precision where it equals the recall: among as many documents as have the label, those of the highest scores. "
+    "Break-even is the precision where it equals the recall: among as many documents as have the label, "
+    "those of the highest scores. "
     "A dash is 0 / 0."
 )
 
@@ -28,37 +26,52 @@ _NOTES = (
 def page_of(evaluation: Evaluation) -> HTMLResponse:
     """The page, with a Content-Security-Policy that loads nothing and runs no scripts."""
     name = f"{evaluation.model}-{evaluation.version}-evaluation.html"
-    headers = {"Content-Security-Policy": _policy(), "Content-Disposition": f'inline; filename="{name}"', "Cache-Control": "no-store"}
+    headers = {
+        "Content-Security-Policy": f"{_content_policy()}; frame-ancestors 'self'",
+        "Content-Disposition": f'inline; filename="{name}"',
+        "Cache-Control": "no-store",
+    }
     return HTMLResponse(_document(evaluation), headers=headers)
 
 
 def _document(evaluation: Evaluation) -> str:
     title = f"{evaluation.model}, version {evaluation.version}: evaluation"
-    head = element("head", Markup('<meta charset="utf-8">'), _meta(), element("title", title), element("style", Markup(_style())))
-    sections = [_header(evaluation), _figures(evaluation), _warnings(evaluation), _classes(evaluation), _confusion(evaluation), _plots(evaluation)]
+    # a saved page keeps the policy
+    meta = Markup(
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_content_policy()}">'
+    )
+    head = element("head", meta, element("title", title), element("style", Markup(_style())))
+    of = f" of dataset {evaluation.dataset}" if evaluation.dataset else ""
+    summary = f"{evaluation.labeled:,} labeled documents{of}, evaluated {evaluation.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    warnings = [element("li", warning) for warning in evaluation.warnings]
+    sections = [
+        element("h1", evaluation.model, " ", element("small", f"version {evaluation.version}")),
+        element("p", summary),
+        _figures(evaluation),
+        element("ul", *warnings, class_="warnings") if warnings else Markup(),
+        _classes(evaluation),
+        _confusion(evaluation),
+        _plots(evaluation),
+    ]
     body = element("body", element("main", *sections, element("p", _NOTES, class_="note")))
     return f"<!doctype html>{element('html', head, body, lang='en')}"
 
 
-def _header(evaluation: Evaluation) -> Markup:
-    of = f" of dataset {evaluation.dataset}" if evaluation.dataset else ""
-    summary = f"{evaluation.labeled:,} labeled documents{of}, evaluated {evaluation.evaluated_at:%Y-%m-%d %H:%M} UTC"
-    return joined(element("h1", evaluation.model, " ", element("small", f"version {evaluation.version}")), element("p", summary))
-
-
 def _figures(evaluation: Evaluation) -> Markup:
-    figures: list[tuple[str, float | None]] = [("accuracy", evaluation.accuracy), ("error", evaluation.error), ("macro F1", evaluation.macro_f1)]
-    figures += [("micro F1", evaluation.micro_f1), ("mean break-even", evaluation.macro_break_even)]
+    figures: dict[str, float | None] = {
+        "accuracy": evaluation.accuracy,
+        "error": evaluation.error,
+        "macro F1": evaluation.macro_f1,
+        "micro F1": evaluation.micro_f1,
+        "mean break-even": evaluation.macro_break_even,
+    }
     if evaluation.calibration:
-        found = evaluation.calibration
-        figures += [("calibration error", found.expected_error), ("Brier score", found.brier), ("log loss", found.log_loss)]
-    return element("dl", *(element("div", element("dt", name), element("dd", _number(value))) for name, value in figures))
-
-
-def _warnings(evaluation: Evaluation) -> Markup:
-    if not evaluation.warnings:
-        return Markup()
-    return element("ul", *(element("li", warning) for warning in evaluation.warnings), class_="warnings")
+        figures["calibration error"] = evaluation.calibration.expected_error
+        figures["Brier score"] = evaluation.calibration.brier
+        figures["log loss"] = evaluation.calibration.log_loss
+    shown = (element("div", element("dt", name), element("dd", _number(value))) for name, value in figures.items())
+    return element("dl", *shown)
 
 
 def _classes(evaluation: Evaluation) -> Markup:
@@ -66,26 +79,26 @@ def _classes(evaluation: Evaluation) -> Markup:
     rows = []
     for each in evaluation.classes:
         counts = (f"{each.documents:,}", f"{each.given:,}")
-        shares = (_number(share) for share in (each.precision, each.recall, each.f1, each.break_even, each.average_precision))
+        shares = (
+            _number(share) for share in (each.precision, each.recall, each.f1, each.break_even, each.average_precision)
+        )
         name = joined(_label(each), "" if each.known else " (unknown to the model)")
-        rows.append(element("tr", element("th", name, scope="row"), *(element("td", text) for text in (*counts, *shares))))
+        rows.append(
+            element("tr", element("th", name, scope="row"), *(element("td", text) for text in (*counts, *shares)))
+        )
     head = element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
     return _section("Label by label", element("table", head, element("tbody", *rows)))
 
 
 def _confusion(evaluation: Evaluation) -> Markup:
-    title = joined("Confusion", save_link(evaluation, "confusion", PLOTS["confusion"](evaluation)))
-    if len(evaluation.classes) > _LARGEST_MATRIX:
-        return _most_confused(evaluation, title)
-    given = [class_index for class_index, each in enumerate(evaluation.classes) if each.known]
-    columns = (element("th", _label(evaluation.classes[class_index]), scope="col") for class_index in given)
-    top = element("tr", element("th", "has \\ was given", scope="col"), *columns)
-    rows = []
-    for each, counts in zip(evaluation.classes, evaluation.confusion, strict=True):
-        cells = (element("td", f"{counts[class_index]:,}", class_=f"heat heat{_shade(counts[class_index], each.documents)}") for class_index in given)
-        rows.append(element("tr", element("th", _label(each), scope="row"), *cells))
-    note = "Rows: labels that documents have. Columns: labels that they were given. The stronger the colour, the larger the fraction of the row."
-    return _section(title, element("p", note, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
+    drawing = PLOTS["confusion"](evaluation)
+    if len(evaluation.classes) > LARGEST_MATRIX:
+        return _most_confused(evaluation, joined("Confusion", save_link(evaluation, "confusion", drawing)))
+    note = (
+        "Rows: labels that documents have. Columns: labels that they were given. The stronger the colour, "
+        "the larger the fraction of the row."
+    )
+    return _plot(evaluation, "confusion", "Confusion", note, drawing)
 
 
 def _most_confused(evaluation: Evaluation, title: Markup) -> Markup:
@@ -97,7 +110,9 @@ def _most_confused(evaluation: Evaluation, title: Markup) -> Markup:
         if count and has is not was
     ]
     pairs.sort(key=lambda pair: -pair[0])
-    head = element("thead", element("tr", *(element("th", name, scope="col") for name in ("has", "was given", "documents"))))
+    head = element(
+        "thead", element("tr", *(element("th", name, scope="col") for name in ("has", "was given", "documents")))
+    )
     rows = [
         element("tr", element("th", _label(has), scope="row"), element("th", _label(was)), element("td", f"{count:,}"))
         for count, has, was in pairs[:_MOST_CONFUSED]
@@ -110,7 +125,11 @@ def _plots(evaluation: Evaluation) -> Markup:
     shown = with_curves(evaluation)
     parts = []
     if shown:
-        of = "each label" if len(shown) == len(evaluation.classes) else f"the {len(shown)} labels with the most documents"
+        of = (
+            "each label"
+            if len(shown) == len(evaluation.classes)
+            else f"the {len(shown)} labels with the most documents"
+        )
         note = f"Curves of {of}, by score. A curve crosses the dashed line at its break-even."
         parts.append(_plot(evaluation, "precision_recall", "Precision and recall", note, curves(shown)))
     if evaluation.calibration:
@@ -137,16 +156,6 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _shade(count: int, whole: int) -> int:
-    """A shade from 1 to _SHADES, and 0 for no documents."""
-    return 0 if not count else max(1, round(_SHADES * count / whole))
-
-
-def _meta() -> Markup:
-    """Metadata with the Content-Security-Policy, so that a saved page keeps it."""
-    return Markup(f'<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" content="{_content_policy()}">')
-
-
 @cache
 def _style() -> str:
     return style() + files("app.evaluation").joinpath("page.css").read_text(encoding="utf-8")
@@ -156,8 +165,3 @@ def _style() -> str:
 def _content_policy() -> str:
     digest = b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-
-
-def _policy() -> str:
-    """The Content-Security-Policy of the page: it may use only the style in it."""
-    return f"{_content_policy()}; frame-ancestors 'none'"

@@ -14,13 +14,16 @@ from app.evaluation.plots import CURVES, Drawing, confusion, curves, reliability
 from app.evaluation.schemas import ClassFigures, Evaluation
 
 SVG = "image/svg+xml"
-_LARGEST_MATRIX = 30
+LARGEST_MATRIX = 30
+"""Labels up to which the whole confusion matrix is shown."""
 
 
 def _confusion(evaluation: Evaluation) -> Drawing:
     """Confusion of all labels, or of those with the most documents."""
-    frequent = sorted(range(len(evaluation.classes)), key=lambda class_index: -evaluation.classes[class_index].documents)
-    class_indices = sorted(frequent[:_LARGEST_MATRIX])
+    frequent = sorted(
+        range(len(evaluation.classes)), key=lambda class_index: -evaluation.classes[class_index].documents
+    )
+    class_indices = sorted(frequent[:LARGEST_MATRIX])
     return confusion(
         [evaluation.classes[class_index] for class_index in class_indices],
         [[evaluation.confusion[has][was] for was in class_indices] for has in class_indices],
@@ -42,12 +45,18 @@ def _curves(evaluation: Evaluation) -> Drawing:
 def _reliability(evaluation: Evaluation) -> Drawing:
     if evaluation.calibration is None:
         raise InvalidRequest(
-            "plot", "reliability needs probabilities, and the model is not calibrated (auto calibrates, other algorithms by the option probabilities)"
+            "plot",
+            "reliability needs probabilities, and the model is not calibrated (auto calibrates, other algorithms "
+            "by the option probabilities)",
         )
     return reliability(evaluation.calibration)
 
 
-PLOTS: Mapping[str, Callable[[Evaluation], Drawing]] = {"confusion": _confusion, "precision_recall": _curves, "reliability": _reliability}
+PLOTS: Mapping[str, Callable[[Evaluation], Drawing]] = {
+    "confusion": _confusion,
+    "precision_recall": _curves,
+    "reliability": _reliability,
+}
 """Plots by name; each raises InvalidRequest if there is nothing to plot."""
 
 
@@ -58,7 +67,10 @@ def check_plot(name: str | None) -> None:
 
 
 def plot_of(evaluation: Evaluation, name: str) -> Response:
-    """The answer with one plot, with a Content-Security-Policy that loads nothing. Raises InvalidRequest if there is nothing to plot."""
+    """The answer with one plot, with a Content-Security-Policy that loads nothing.
+
+    Raises InvalidRequest if there is nothing to plot.
+    """
     digest = b64encode(hashlib.sha256(style().encode()).digest()).decode()
     headers = {
         "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'",
@@ -71,7 +83,9 @@ def plot_of(evaluation: Evaluation, name: str) -> Response:
 def save_link(evaluation: Evaluation, name: str, drawing: Drawing) -> Markup:
     """A link that saves a plot of a page; it contains the plot."""
     content = b64encode(svg_file(drawing).encode()).decode()
-    return element("a", "save as SVG", class_="save", href=f"data:{SVG};base64,{content}", download=file_name(evaluation, name))
+    return element(
+        "a", "save as SVG", class_="save", href=f"data:{SVG};base64,{content}", download=file_name(evaluation, name)
+    )
 
 
 def svg_file(drawing: Drawing) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.evaluation.markup import Markup, element, joined
-from app.evaluation.schemas import CalibrationFigures, ClassFigures, ReliabilityBin
+from app.evaluation.schemas import CalibrationFigures, ClassFigures
 
 _TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _SIDE, _LEFT, _TOP, _BELOW = 300, 48, 12, 44
@@ -33,8 +33,15 @@ class Drawing(NamedTuple):
     def svg(self, *before: Markup) -> Markup:
         """The SVG element; ``before`` comes before the content."""
         box = f"0 0 {self.width:g} {self.height:g}"
-        named: dict[str, str | float] = {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "viewBox": box, "font_size": _FONT}
-        return element("svg", element("title", self.title), *before, self.content, width=self.width, height=self.height, **named)
+        named: dict[str, str | float] = {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "role": "img",
+            "viewBox": box,
+            "font_size": _FONT,
+        }
+        return element(
+            "svg", element("title", self.title), *before, self.content, width=self.width, height=self.height, **named
+        )
 
 
 class _UnitSquare(NamedTuple):
@@ -80,20 +87,45 @@ class _UnitSquare(NamedTuple):
 
 
 def reliability(figures: CalibrationFigures) -> Drawing:
-    """Reliability diagram: accuracy by confidence as bars that should end at the diagonal; below, numbers of documents."""
+    """Reliability diagram: accuracy by confidence as bars that should end at the diagonal; below, numbers of
+    documents."""
     plane = _UnitSquare()
     filled = [each for each in figures.bins if each.documents]
-    bars = [plane.bar(each.start, each.end, each.accuracy or 0.0, _bar_title(each)) for each in filled]
-    marks = [element("circle", cx=plane.x(each.confidence or 0.0), cy=plane.y(each.accuracy or 0.0), r=3, class_="mark") for each in filled]
+    bars = [
+        plane.bar(
+            each.start,
+            each.end,
+            each.accuracy or 0.0,
+            f"{each.documents} documents: confidence {each.confidence:.3f}, accuracy {each.accuracy:.3f}",
+        )
+        for each in filled
+    ]
+    marks = [
+        element("circle", cx=plane.x(each.confidence or 0.0), cy=plane.y(each.accuracy or 0.0), r=3, class_="mark")
+        for each in filled
+    ]
     most = max(each.documents for each in filled)
     base = _TOP + _SIDE + _BELOW + _COUNTS
     counts = []
     for each in filled:
         height = max(1.0, each.documents / most * (_COUNTS - 16))
         title = element("title", f"{each.documents} documents")
-        shape = {"x": plane.x(each.start) + 0.5, "width": (each.end - each.start) * _SIDE - 1, "y": base - height, "height": height}
+        shape = {
+            "x": plane.x(each.start) + 0.5,
+            "width": (each.end - each.start) * _SIDE - 1,
+            "y": base - height,
+            "height": height,
+        }
         counts.append(element("rect", title, class_="count", **shape))
-    counts.append(element("text", f"documents by confidence; the highest bar is {most}", x=plane.x(0.5), y=base + 16, text_anchor="middle"))
+    counts.append(
+        element(
+            "text",
+            f"documents by confidence; the highest bar is {most}",
+            x=plane.x(0.5),
+            y=base + 16,
+            text_anchor="middle",
+        )
+    )
     parts = [plane.axes("confidence", "accuracy"), *bars, plane.path([(0, 0), (1, 1)], "ideal"), *marks, *counts]
     return _under_axes("Reliability: accuracy by confidence", base + 24, *parts)
 
@@ -111,11 +143,14 @@ def curves(classes: Sequence[ClassFigures]) -> Drawing:
             _label(each, x=_LEFT + 28, y=y),
         ]
     height = base + len(classes[:CURVES]) * _LINE
-    return _under_axes("Precision by recall", height, plane.axes("recall", "precision"), plane.path([(0, 0), (1, 1)], "ideal"), *lines)
+    return _under_axes(
+        "Precision by recall", height, plane.axes("recall", "precision"), plane.path([(0, 0), (1, 1)], "ideal"), *lines
+    )
 
 
 def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) -> Drawing:
-    """Confusion matrix: rows are labels that documents have, columns labels that they were given, of those that the model knows.
+    """Confusion matrix: rows are labels that documents have, columns labels that they were given, of those that the
+    model knows.
 
     ``counts`` has all pairs of these classes. The stronger the colour, the larger the fraction of the row.
     """
@@ -125,7 +160,14 @@ def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) 
     width, height = cell * len(given), cell * len(classes)
     parts = [
         element("text", "was given", x=left + width / 2, y=14, text_anchor="middle"),
-        element("text", "has", x=14, y=top + height / 2, text_anchor="middle", transform=f"rotate(-90 14 {top + height / 2:g})"),
+        element(
+            "text",
+            "has",
+            x=14,
+            y=top + height / 2,
+            text_anchor="middle",
+            transform=f"rotate(-90 14 {top + height / 2:g})",
+        ),
     ]
     for column, class_index in enumerate(given):
         x = left + (column + 0.5) * cell + 4
@@ -133,26 +175,32 @@ def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) 
     for row, each in enumerate(classes):
         y = top + row * cell
         parts.append(_label(each, x=left - 6, y=y + cell / 2 + 4, text_anchor="end"))
-        parts += [_cell(left + column * cell, y, cell, counts[row][class_index], each.documents) for column, class_index in enumerate(given)]
+        parts += [
+            _cell(left + column * cell, y, cell, counts[row][class_index], each.documents)
+            for column, class_index in enumerate(given)
+        ]
     return Drawing(
-        "Confusion: documents by the label that they have and the one that they were given", left + width + 16, top + height + 12, joined(*parts)
+        "Confusion: documents by the label that they have and the one that they were given",
+        left + width + 16,
+        top + height + 12,
+        joined(*parts),
     )
 
 
 def _cell(x: float, y: float, side: float, count: int, whole: int) -> Markup:
-    box = element("rect", element("title", f"{count} of {whole} documents"), x=x, y=y, width=side, height=side, class_="box")
+    box = element(
+        "rect", element("title", f"{count} of {whole} documents"), x=x, y=y, width=side, height=side, class_="box"
+    )
     if not count:
         return box
     heat = element("rect", x=x, y=y, width=side, height=side, class_="shade", fill_opacity=0.06 + 0.6 * count / whole)
     if side < _SMALLEST_COUNTED:
         return joined(heat, box)
     size = min(12.0, 1.6 * side / len(f"{count:,}"))
-    number = element("text", f"{count:,}", x=x + side / 2, y=y + side / 2 + 4, text_anchor="middle", class_="counted", font_size=size)
+    number = element(
+        "text", f"{count:,}", x=x + side / 2, y=y + side / 2 + 4, text_anchor="middle", class_="counted", font_size=size
+    )
     return joined(heat, box, number)
-
-
-def _bar_title(each: ReliabilityBin) -> str:
-    return f"{each.documents} documents: confidence {each.confidence:.3f}, accuracy {each.accuracy:.3f}"
 
 
 def _label(each: ClassFigures, **attributes: str | float) -> Markup:

@@ -7,7 +7,7 @@ from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Schema
-from workers.contract import Label
+from storage.records import Label
 
 Fraction = float | None
 """A fraction; null for 0 / 0."""
@@ -30,12 +30,14 @@ class ClassFigures(Schema):
     f1: Fraction
     """F1, the harmonic mean of precision and recall; null if no document has the label or was given it."""
     break_even: Fraction
-    """Precision-recall break-even point: the precision among as many documents as have the label, those of the highest scores; ties count by their
-    fraction. Null if no document has the label, or if there were too many scores to keep."""
+    """Precision-recall break-even point: the precision among as many documents as have the label, those of the highest
+    scores; ties count by their fraction. Null if no document has the label, or if there were too many scores to
+    keep."""
     average_precision: Fraction
     """Average precision by scores; null where break_even is."""
     curve: list[tuple[float, float]] | None
-    """Points (recall, precision) of the precision-recall curve; null for labels that are not among the most frequent, and where break_even is."""
+    """Points (recall, precision) of the precision-recall curve; null for labels that are not among the most frequent,
+    and where break_even is."""
 
 
 class ReliabilityBin(Schema):
@@ -54,11 +56,13 @@ class CalibrationFigures(Schema):
     """Calibration of the probabilities."""
 
     expected_error: float
-    """Expected calibration error of the likeliest class: mean gap between confidence and accuracy, over bins of equal width."""
+    """Expected calibration error of the likeliest class: mean gap between confidence and accuracy, over bins of equal
+    width."""
     brier: float
     """Brier score, the mean squared error of the probabilities: with two classes from 0 to 1, with more from 0 to 2."""
     log_loss: float
-    """Log loss, the mean of -ln of the probability of the label. An unknown label counts 36.04, which is -ln of the machine epsilon."""
+    """Log loss, the mean of -ln of the probability of the label. An unknown label counts 36.04, which is -ln of the
+    machine epsilon."""
     bins: list[ReliabilityBin]
 
 
@@ -75,7 +79,8 @@ class Evaluation(Schema):
     labeled: int
     """Number of labeled documents, on which the model is evaluated."""
     told: int | None
-    """Number of these that the version learned with their labels, so that the figures are too good; null if that is unknown."""
+    """Number of these that the version learned with their labels, so that the figures are too good; null if that is
+    unknown."""
     accuracy: float
     error: float
     """Error rate: 1 - accuracy."""
@@ -92,10 +97,13 @@ class Evaluation(Schema):
     classes: list[ClassFigures]
     """Figures of the classes of the model, then of labels that it does not know."""
     confusion: list[list[int]]
-    """Confusion matrix: documents by the label that they have (rows) and the label that they were given (columns), in the order of ``classes``."""
+    """Confusion matrix: documents by the label that they have (rows) and the label that they were given (columns), in
+    the order of ``classes``."""
     calibration: CalibrationFigures | None
     """Calibration of the probabilities; null if the model is not calibrated."""
-    warnings: list[str] = Field(examples=[["12 of the 400 labeled documents were trained on with their labels: the figures are too optimistic"]])
+    warnings: list[str] = Field(
+        examples=[["12 of the 400 labeled documents were trained on with their labels: the figures are too optimistic"]]
+    )
 
 
 class EvaluateBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -106,4 +114,5 @@ class EvaluateBody(msgspec.Struct, forbid_unknown_fields=True):
     held_out: bool = False
     """Whether to leave out the documents of the dataset whose labels the version was trained on."""
     annotations: Literal["latest"] | Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
-    """Labels to compare with: those that people gave by so many entries of the log, or by all; by default those of the dataset alone."""
+    """Labels to compare with: those that people gave by so many entries of the log, or by all; by default those of the
+    dataset alone."""

@@ -24,14 +24,14 @@ from app.http.answers.negotiation import negotiate
 from app.http.bodies import read_blocks, read_json
 from app.http.disconnect import run_until_disconnect
 from app.http.route_classes import RESERVATION
-from app.predictions.prediction import decode_documents, load_model
-from app.predictions.scoring import ScoredBatch, run_scoring, score_posted, score_stored
+from app.predictions.prediction import Loaded, decode_documents, load_model
+from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.services import Services
 from core.errors import Fault
 from core.models.model import Model
-from workers.contract import Version
-from workers.repositories.datasets import Batch
-from workers.repositories.datasets.labels import Classes
+from storage.records import Version
+from storage.repositories.datasets import Batch
+from storage.repositories.datasets.labels import Classes
 
 JSON, HTML = "application/json", "text/html"
 
@@ -45,41 +45,29 @@ class _Input(NamedTuple):
     annotations: Literal["latest"] | int | None = None
 
 
-class _Form(NamedTuple):
-    """Form of the answer."""
-
-    media_type: str
-    plot: str | None
-    """Name of the plot that is requested alone."""
-
-
 async def evaluate(request: Request, services: Services, reference: str) -> Response:
     """Evaluate the version to which ``reference`` refers now, on the labeled documents of the body or of a dataset.
 
-    Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooManyRequests, StoreUnavailable,
-    UnsupportedMediaType.
+    Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooManyRequests,
+    StoreUnavailable, UnsupportedMediaType.
     """
-    form = _form(request)
-    input = await _read(request, services)
-    loaded = await load_model(services, reference)
-    if input.dataset is None:
-        answer = await run_until_disconnect(request, services.evaluate_pool, _answer, services, loaded.version, loaded.model, input, form)
-    else:
-        answer = await run_scoring(request, services, _answer, services, loaded.version, loaded.model, input, form)
-    return loaded.marked(answer)
-
-
-def _form(request: Request) -> _Form:
-    """The form of the answer; raises NotAcceptable and InvalidRequest. A plot is always SVG."""
     plot = request.query_params.get("plot")
     media_type = negotiate(request, (JSON, HTML, SVG) if plot is None else (SVG,))
     if media_type == SVG:
         check_plot(plot)
-    return _Form(media_type, plot)
+    input = await _read(request, services)
+    loaded = await load_model(services, reference)
+    arguments = _answer, services, loaded, input, media_type, plot
+    if input.dataset is None:
+        return loaded.marked(await run_until_disconnect(request, services.evaluate_pool, *arguments))
+    return loaded.marked(await run_scoring(request, services, *arguments))
 
 
 async def _read(request: Request, services: Services) -> _Input:
-    """The documents of the request. A dataset needs a key that may read datasets, documents in the body one that may predict."""
+    """The documents of the request.
+
+    A dataset needs a key that may read datasets, documents in the body one that may predict.
+    """
     bounds = services.settings.prediction_bounds
     if request.method == "GET":
         services.access.authorize(request.scope, "datasets")
@@ -101,13 +89,17 @@ async def _read(request: Request, services: Services) -> _Input:
     if not posted:
         check_unread(request.query_params, "those of a dataset have been read")
         return _Input((), body.dataset, body.held_out, body.annotations)
-    documents = decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds, query=request.query_params)
+    documents = decode_documents(
+        document_blocks(body.documents), {"content-type": JSON}, bounds, query=request.query_params
+    )
     return _Input(documents, None, False, None)
 
 
 def _query(request: Request) -> EvaluateBody:
     """The query of a link to an evaluation; raises InvalidRequest."""
-    given = {name: value for name, value in request.query_params.items() if name in ("dataset", "held_out", "annotations")}
+    given = {
+        name: value for name, value in request.query_params.items() if name in ("dataset", "held_out", "annotations")
+    }
     if "dataset" not in given:
         raise InvalidRequest("dataset", "is needed: the dataset to evaluate on")
     try:
@@ -117,19 +109,17 @@ def _query(request: Request) -> EvaluateBody:
         raise InvalidRequest(field.rstrip("`"), in_words(detail)) from None
 
 
-def _answer(services: Services, version: Version, model: Model, input: _Input, form: _Form) -> Response:
+def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, plot: str | None) -> Response:
     with temporary_file(services.store) as file:
-        evaluator = Evaluator(model, file, services.settings.max_ranked_scores)
+        evaluator = Evaluator(loaded.model, file, services.settings.max_ranked_scores)
         if input.dataset is None:
-            batches = _checked(input.batches, services.settings.max_classes)
-            evaluation = _evaluate_batches(evaluator, score_posted(model, batches)).evaluation(version, None, None, None, [])
+            evaluator.add_all(score_posted(loaded.model, _checked(input.batches, services.settings.max_classes)))
+            evaluation = evaluator.evaluation(loaded.version, None, None, None, [])
         else:
-            evaluation = _on_dataset(services, version, model, input, evaluator)
-    if form.plot is not None:
-        return plot_of(evaluation, form.plot)
-    if form.media_type == HTML:
-        return page_of(evaluation)
-    return Response(evaluation.model_dump_json(), media_type=JSON)
+            evaluation = _on_dataset(services, loaded.version, loaded.model, input, evaluator)
+    if plot is not None:
+        return plot_of(evaluation, plot)
+    return page_of(evaluation) if media_type == HTML else Response(evaluation.model_dump_json(), media_type=JSON)
 
 
 def _on_dataset(services: Services, version: Version, model: Model, input: _Input, evaluator: Evaluator) -> Evaluation:
@@ -138,16 +128,18 @@ def _on_dataset(services: Services, version: Version, model: Model, input: _Inpu
     documents = services.datasets.open(dataset.id, resolved(services, dataset.id, input.annotations))
     overlap = training_overlap(services, version, dataset)
     if input.held_out and not overlap.known:
-        raise InvalidRequest("held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted")
+        raise InvalidRequest(
+            "held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted"
+        )
     positions = positions_to_evaluate(documents, overlap, input.held_out)
-    _evaluate_batches(evaluator, score_stored(model, documents, positions))
-    return evaluator.evaluation(version, dataset.id, dataset.n_documents, told(overlap, positions), overlap_warnings(overlap, version, positions))
-
-
-def _evaluate_batches(evaluator: Evaluator, batches: Iterable[ScoredBatch]) -> Evaluator:
-    for scored in batches:
-        evaluator.add(scored)
-    return evaluator
+    evaluator.add_all(score_stored(model, documents, positions))
+    return evaluator.evaluation(
+        version,
+        dataset.id,
+        dataset.n_documents,
+        told(overlap, positions),
+        overlap_warnings(overlap, version, positions),
+    )
 
 
 def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:

@@ -1,4 +1,6 @@
-"""Overlap of a dataset with the training data of a version: on labels that it was trained on, figures are too optimistic."""
+"""Overlap of a dataset with the training data of a version: on labels that it was trained on, figures are too
+optimistic.
+"""
 
 from typing import NamedTuple
 
@@ -6,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.services import Services
-from workers.contract import Dataset, Version
-from workers.errors import NotFound
-from workers.repositories.datasets import Documents
+from storage.errors import NotFound
+from storage.records import Dataset, Version
+from storage.repositories.datasets import Documents
 
 
 class TrainingOverlap(NamedTuple):
     """The documents of a dataset that a version was trained on."""
 
     labeled: NDArray[np.bool_] | None
-    """Whether a document was trained on with its label, of shape (n_documents,); None if the training had other documents."""
+    """Whether a document was trained on with its label, of shape (n_documents,); None if the training had other
+    documents."""
     known: bool = True
     """False if the training dataset was deleted, so that the overlap is unknown."""
 
@@ -40,7 +43,10 @@ def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_o
 
 
 def told(overlap: TrainingOverlap, positions: NDArray[np.int64]) -> int | None:
-    """How many of the documents at these positions the version was trained on with their labels; None if that is unknown."""
+    """How many of the documents at these positions the version was trained on with their labels;
+
+    None if that is unknown.
+    """
     if not overlap.known:
         return None
     return 0 if overlap.labeled is None else int(np.count_nonzero(overlap.labeled[positions]))
@@ -56,7 +62,10 @@ def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDAr
     n_labeled = told(overlap, positions) or 0
     n_others = len(positions) - n_labeled
     if n_labeled:
-        found.append(f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the figures are too optimistic")
+        found.append(
+            f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the "
+            "figures are too optimistic"
+        )
     if n_others:
         found.append(f"{n_others} of the {len(positions)} labeled documents were trained on without their labels")
     return found
@@ -64,5 +73,8 @@ def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDAr
 
 def _same_documents(one: Dataset, other: Dataset) -> bool:
     """Whether two datasets have the same documents in the same order; their labels and ids may differ."""
-    contents = [{kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids", "drawn")} for each in (one, other)]
+    contents = [
+        {kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids", "drawn")}
+        for each in (one, other)
+    ]
     return contents[0] == contents[1]

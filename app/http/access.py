@@ -9,23 +9,33 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope as Connection
 
-from app.codecs.base import MAX_TEXT
 from app.errors import Forbidden, Misdirected, Unauthenticated
 from app.settings import GatewaySettings
-from workers.errors import StoreUnavailable
-from workers.repositories.api_keys import ApiKey, ApiKeys, Scope, expired, find
+from storage.errors import StoreUnavailable
+from storage.records import MAX_TEXT
+from storage.repositories.api_keys import ApiKey, ApiKeys, Scope, expired, find
 
 COOKIE = "halfmoon-key"
 """Name of the cookie in which a browser sends the key of a person at the page."""
 PAGE_HEADER = "x-halfmoon-page"
-"""Header without which the cookie is not read: no form or image of another site can send it, which prevents CSRF."""
+"""Header without which the cookie is not read, unless the browser says that a link or a frame of the page asks: no form
+or image of another site can send either, which prevents CSRF."""
 _NO_KEY = ("health", "page")
 """Tags of calls for which no key is needed."""
 KEY_ID = "halfmoon.key"
 """Key of the ASGI scope: id of the API key of the request."""
 SCHEMES = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer hm_…`; keys are made by `halfmoon keys create`."},
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, for clients that cannot send the other header."},
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "`Authorization: Bearer hm_…`; keys are made by `halfmoon keys create`.",
+    },
+    "header": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "The same key, for clients that cannot send the other header.",
+    },
 }
 
 _CALLER_BITS = 64
@@ -47,11 +57,17 @@ _WRITE_SCOPES: Mapping[str, Scopes] = {
     "label-studio-training": frozenset({Scope.TRAIN}),
     "evaluations": frozenset({Scope.PREDICT, Scope.TRAIN}),
 }
-_READ_SCOPES: Mapping[str, Scopes] = {**_WRITE_SCOPES, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _ANY_SCOPE}
+_READ_SCOPES: Mapping[str, Scopes] = {
+    **_WRITE_SCOPES,
+    "models": frozenset({Scope.PREDICT, Scope.TRAIN}),
+    "metrics": _ANY_SCOPE,
+}
 
 
 def caller_of(connection: Connection) -> str:
-    """Who makes a request, for limits: its API key, or where it has none its address; of IPv6 the network, in which one machine has all addresses."""
+    """Who makes a request, for limits: its API key, or where it has none its address; of IPv6 the network, in which one
+    machine has all addresses.
+    """
     if KEY_ID in connection:
         return str(connection[KEY_ID])
     address, _ = connection.get("client") or ("", 0)
@@ -76,8 +92,8 @@ class Access:
     - loopback: callers on this machine need no key.
     - anyone: no caller needs a key.
 
-    Where no key is required, the Host of a request must be an address or a known name (``HostCheck``), which prevents DNS rebinding.
-    Keys are kept in memory, so a check reads no store. ``refresh`` reads them again.
+    Where no key is required, the Host of a request must be an address or a known name (``HostCheck``), which prevents
+    DNS rebinding. Keys are kept in memory, so a check reads no store. ``refresh`` reads them again.
     """
 
     def __init__(self, keys: ApiKeys, settings: GatewaySettings) -> None:
@@ -100,8 +116,8 @@ class Access:
     def authorize(self, connection: Connection, tag: str) -> None:
         """Check that a request may make this kind of call, and note its key in the ASGI scope.
 
-        Raises Unauthenticated and Forbidden where keys are required, StoreUnavailable before they were read, and Misdirected for a Host that
-        is not allowed where they are not.
+        Raises Unauthenticated and Forbidden where keys are required, StoreUnavailable before they were read, and
+        Misdirected for a Host that is not allowed where they are not.
         """
         scopes = scopes_for(tag, connection["method"])
         if scopes is not None and self._host_check is not None:
@@ -117,7 +133,10 @@ class Access:
             raise Forbidden(key.scopes, sorted(scopes))
 
     def check_key(self, text: str) -> None:
-        """Raise Unauthenticated for a key that is not valid, where keys are required; StoreUnavailable before they were read."""
+        """Raise Unauthenticated for a key that is not valid, where keys are required;
+
+        StoreUnavailable before they were read.
+        """
         if self._requires_key:
             self._find(text)
 
@@ -130,7 +149,10 @@ class Access:
         return key
 
     def check_again(self, connection: Connection) -> None:
-        """Check that the key of a request that lasts is valid still. Raises Unauthenticated, which closes the connection."""
+        """Check that the key of a request that lasts is valid still.
+
+        Raises Unauthenticated, which closes the connection.
+        """
         id = connection.get(KEY_ID)
         key = None if id is None or self._valid is None else self._valid.get(id)
         if id is not None and (key is None or expired(key, datetime.now(UTC))):
@@ -146,13 +168,15 @@ def _key_of(headers: Headers) -> str | None:
         return text.strip()
     if scheme.lower() == "basic":
         return _password(text.strip())
-    if "x-api-key" in headers or PAGE_HEADER not in headers:
+    own = PAGE_HEADER in headers or headers.get("sec-fetch-site") == "same-origin"
+    if "x-api-key" in headers or not own:
         return headers.get("x-api-key")
     return cookie_parser(headers.get("cookie", "")).get(COOKIE)
 
 
 def _password(text: str) -> str:
-    """The password of Basic authentication, for clients that know no other: the key, whatever the name of the user is."""
+    """The password of Basic authentication, for clients that know no other: the key, whatever the name of the user
+    is."""
     try:
         return base64.b64decode(text, validate=True).decode().partition(":")[2]
     except ValueError:
@@ -162,9 +186,10 @@ def _password(text: str) -> str:
 class HostCheck:
     """Refuses requests by their Host; prevents DNS rebinding.
 
-    In a DNS rebinding attack a web page lets its own host name resolve to this machine, and a browser that reaches it then lets the page read all
-    answers. So names must be known: localhost, the name to listen on, and the allowed ones. An address cannot be bent: any is allowed, but of a
-    gateway for its own machine only those of loopback. A client that is no browser need not send a Host.
+    In a DNS rebinding attack a web page lets its own host name resolve to this machine, and a browser that reaches it
+    then lets the page read all answers. So names must be known: localhost, the name to listen on, and the allowed ones.
+    An address cannot be bent: any is allowed, but of a gateway for its own machine only those of loopback. A client
+    that is no browser need not send a Host.
     """
 
     def __init__(self, settings: GatewaySettings) -> None:

@@ -1,7 +1,7 @@
 """Request bodies that are read into memory, within bounds: JSON and the documents of a prediction."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextvars import copy_context
 from typing import Any, TypeVar
@@ -30,7 +30,10 @@ _MIN_BLOCK_BYTES = 32 << 10
 
 
 async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a blocking function in a thread. A cancelled request waits for its end, so that nothing is cleaned up under it."""
+    """Call a blocking function in a thread.
+
+    A cancelled request waits for its end, so that nothing is cleaned up under it.
+    """
     # the context carries the request id into the log lines of the thread
     future = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, function, *arguments)
     try:
@@ -41,7 +44,9 @@ async def in_thread(executor: Executor, function: Callable[..., T], *arguments: 
 
 
 async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
-    """The body as sent, in blocks of at least _MIN_BLOCK_BYTES but for the last; raises LimitExceeded, TooManyRequests, TooSlow."""
+    """The body as sent, in blocks of at least _MIN_BLOCK_BYTES but for the last; raises LimitExceeded, TooManyRequests,
+    TooSlow.
+    """
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
@@ -64,8 +69,8 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
 async def in_steps(request: Request | None, executor: Executor, steps: Iterator[T]) -> list[T]:
     """Do blocking work in a thread, a step of an iterator at a time, and return what the steps yield.
 
-    Between two steps the thread serves others, so long work delays no other request by more than a step. With ``request``, whose body must have
-    been read, work ends there with ClientDisconnect if the client has disconnected.
+    Between two steps the thread serves others, so long work delays no other request by more than a step. With
+    ``request``, whose body must have been read, work ends there with ClientDisconnect if the client has disconnected.
     """
     done: list[T] = []
     while (step := await in_thread(executor, next, steps, _END)) is not _END:
@@ -82,7 +87,8 @@ async def read_json(request: Request, state: HttpState, kind: type[StructT], abs
     """
     bounds = state.settings.request_bounds
     media_type = media_type_of(request.headers)
-    if absent is not None and not media_type and _has_no_body(request.headers):
+    is_empty = request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers
+    if absent is not None and not media_type and is_empty:
         return absent
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this body must be application/json")
@@ -92,10 +98,6 @@ async def read_json(request: Request, state: HttpState, kind: type[StructT], abs
     if len(data) < state.settings.large_request_bytes and not is_compressed(request.headers):
         return _decoded(data, decompressor, kind, reservation.grow)
     return await in_thread(state.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
-
-
-def _has_no_body(headers: Mapping[str, str]) -> bool:
-    return headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
 
 def _decoded(data: bytes, decompressor: Decompressor, kind: type[StructT], reserve: Reserve) -> StructT:

@@ -18,7 +18,10 @@ _disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", d
 
 
 async def run_until_disconnect(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a blocking function that calls ``raise_if_disconnected`` now and then. The body of the request must have been read."""
+    """Call a blocking function that calls ``raise_if_disconnected`` now and then.
+
+    The body of the request must have been read.
+    """
     disconnected = threading.Event()
     token = _disconnected.set(disconnected)
     watch = asyncio.create_task(_watch(request, disconnected))

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import PROBLEM_TYPES, InvalidRequest, error_response, in_form_for, problem_response
-from app.http.middleware import shortened
+from app.http.middleware import HttpMiddleware, shortened
 from core.errors import HalfmoonError
-from workers.problems import ProblemType
+from storage.problems import ProblemType
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _CLIENT_CLOSED_REQUEST = 499
@@ -48,7 +48,10 @@ async def _on_halfmoon_error(request: Request, error: Exception) -> Response:
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    named = [{"document": "", "field": ".".join(str(part) for part in each["loc"][1:]), "detail": each["msg"]} for each in error.errors()]
+    named = [
+        {"document": "", "field": ".".join(str(part) for part in each["loc"][1:]), "detail": each["msg"]}
+        for each in error.errors()
+    ]
     return problem_response(PROBLEM_TYPES[InvalidRequest], f"{named[0]['field']}: {named[0]['detail']}", named)
 
 
@@ -57,7 +60,8 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     status = HTTPStatus(error.status_code)
     details = {
         HTTPStatus.NOT_FOUND: f"nothing is at {request.url.path}; /docs describes every call",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; possible are {_allowed_methods(request)}",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; possible are "
+        f"{_allowed_methods(request)}",
     }
     problem_type = ProblemType(status, status.phrase.lower().replace(" ", "-"), status.phrase)
     headers = {"Allow": _allowed_methods(request)} if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
@@ -79,21 +83,22 @@ async def _on_any_error(request: Request, error: Exception) -> Response:
     return error_response(HalfmoonError())
 
 
-class ErrorBoundary:
+class ErrorBoundary(HttpMiddleware):
     """ASGI middleware that answers 500 to every error that nothing else handles.
 
-    It stands inside the middleware that counts, tags and logs answers, so that this answer is counted, tagged and logged, too.
+    It stands inside the middleware that counts, tags and logs answers, so that this answer is counted, tagged and
+    logged, too.
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        super().__init__(app)
         self._answer = _in_form(_on_any_error)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle the request. After the start of an answer the error is raised again: the server then closes the connection."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle the request.
+
+        After the start of an answer the error is raised again: the server then closes the connection.
+        """
         started = False
 
         async def send_and_note(message: Message) -> None:

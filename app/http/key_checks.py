@@ -10,7 +10,10 @@ CHECK_SECONDS = 1.0
 
 
 def receive_while_valid(receive: Receive, check: Callable[[], None]) -> Receive:
-    """A ``receive`` that checks the key with every part of the body, and while it waits for one. It raises what ``check`` raises."""
+    """A ``receive`` that checks the key with every part of the body, and while it waits for one.
+
+    It raises what ``check`` raises.
+    """
     complete = False
 
     async def receive_and_check() -> Message:

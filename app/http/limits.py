@@ -19,9 +19,11 @@ _RETRY_SECONDS = 1
 
 
 class Limit:
-    """A limit on something that requests hold for a while, in all and of each caller. It may be used from the event loop and from threads.
+    """A limit on something that requests hold for a while, in all and of each caller. It may be used from the event
+    loop and from threads.
 
-    A caller is an API key, or an address where no keys are required (``app.http.access.caller_of``). So no caller can hold all there is.
+    A caller is an API key, or an address where no keys are required (``app.http.access.caller_of``). So no caller can
+    hold all there is.
     """
 
     def __init__(self, name: str, unit: str, most: int, most_per_caller: int) -> None:
@@ -40,7 +42,10 @@ class Limit:
 
     @contextmanager
     def reserve(self, caller: str, size: int = 0) -> Iterator["Reservation"]:
-        """A reservation of this size, which can grow and is given back at the end of the block. Raises TooManyRequests."""
+        """A reservation of this size, which can grow and is given back at the end of the block.
+
+        Raises TooManyRequests.
+        """
         reservation = Reservation(self, caller)
         try:
             reservation.grow(size)

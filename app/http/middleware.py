@@ -1,4 +1,5 @@
-"""ASGI middleware of the gateway: request ids, request metrics, time-outs of bodies, chunked sending, connection limit, security headers.
+"""ASGI middleware of the gateway: request ids, request metrics, time-outs of bodies, chunked sending, connection limit,
+security headers.
 
 It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers.
 """
@@ -7,6 +8,7 @@ import asyncio
 import re
 import secrets
 import time
+from abc import ABC, abstractmethod
 from contextlib import ExitStack
 
 import structlog
@@ -20,7 +22,8 @@ REQUEST_ID = "X-Request-ID"
 CONNECTIONS = "halfmoon.connections"
 """Key of the ASGI scope: number of open connections when the request came."""
 SEND_STACK = "halfmoon.send-stack"
-"""Key of the ASGI scope: an ExitStack that is closed when all of the answer but its last chunk has left this process, or the client is gone."""
+"""Key of the ASGI scope: an ExitStack that is closed when all of the answer but its last chunk has left this process,
+or the client is gone."""
 CHUNK_BYTES = 64 << 10
 """Bytes that are sent at a time; no more wait in memory for a client that does not read."""
 _ID_HEADER = REQUEST_ID.lower().encode()
@@ -30,21 +33,35 @@ _MAX_LOGGED_PATH = 512
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class RequestId:
-    """Gives every request an id, which its answer and all of its log lines carry. A valid id that the client sends is kept.
+class HttpMiddleware(ABC):
+    """ASGI middleware of HTTP requests. Other events of the server, as of its start, pass through."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle an event of the server."""
+        handle = self.handle if scope["type"] == "http" else self._app
+        await handle(scope, receive, send)
+
+    @abstractmethod
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+
+
+class RequestId(HttpMiddleware):
+    """Gives every request an id, which its answer and all of its log lines carry. A valid id that the client sends is
+    kept.
 
     With ``log_requests`` every answer is logged. Failures are logged in any case, by ``app.http.error_handlers``.
     """
 
     def __init__(self, app: ASGIApp, log_requests: bool) -> None:
-        self._app = app
+        super().__init__(app)
         self._log_requests = log_requests
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         sent = next((value for name, value in scope["headers"] if name == _ID_HEADER), b"")
         id = sent if _VALID_ID.fullmatch(sent) else secrets.token_hex(8).encode()
         # each request runs in a context of its own, so nothing has to be unbound
@@ -55,7 +72,14 @@ class RequestId:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], (_ID_HEADER, id)]
                 if self._log_requests:
-                    _log_answer(scope, message["status"], time.perf_counter() - started)
+                    _log.info(
+                        "answered",
+                        method=scope["method"],
+                        path=shortened(scope["path"]),
+                        status=int(message["status"]),
+                        seconds=round(time.perf_counter() - started, 6),
+                        key=scope.get(KEY_ID),
+                    )
             await send(message)
 
         await self._app(scope, receive, send_with_id)
@@ -66,28 +90,11 @@ def shortened(path: str) -> str:
     return path if len(path) <= _MAX_LOGGED_PATH else f"{path[:_MAX_LOGGED_PATH]}…"
 
 
-def _log_answer(scope: Scope, status: int, seconds: float) -> None:
-    _log.info(
-        "answered",
-        method=scope["method"],
-        path=shortened(scope["path"]),
-        status=int(status),
-        seconds=round(seconds, 6),
-        key=scope.get(KEY_ID),
-    )
-
-
-class RequestMetrics:
+class RequestMetrics(HttpMiddleware):
     """Counts every request by method, route template and status, and measures the time until its answer starts."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         started = time.perf_counter()
 
         async def send_and_count(message: Message) -> None:
@@ -100,23 +107,21 @@ class RequestMetrics:
         await self._app(scope, receive, send_and_count)
 
 
-class BodyTimeout:
-    """Refuses a body (408) of which nothing comes for ``idle`` seconds, or which over so long comes slower than ``rate`` bytes a second.
+class BodyTimeout(HttpMiddleware):
+    """Refuses a body (408) of which nothing comes for ``idle`` seconds, or which over so long comes slower than
+    ``rate`` bytes a second.
 
-    It is a leaky bucket of patience: waiting empties it, each byte fills it by 1 / ``rate`` seconds, and it never holds more than ``idle`` seconds.
-    So a fast beginning does not pay for hours of dripping.
+    It is a leaky bucket of patience: waiting empties it, each byte fills it by 1 / ``rate`` seconds, and it never holds
+    more than ``idle`` seconds. So a fast beginning does not pay for hours of dripping.
     """
 
     def __init__(self, app: ASGIApp, idle: float, rate: float) -> None:
-        self._app = app
+        super().__init__(app)
         self._idle = idle
         self._rate = rate
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request. Raises TooSlow."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         patience, complete = self._idle, False
 
         async def receive_in_time() -> Message:
@@ -125,32 +130,30 @@ class BodyTimeout:
                 return await receive()
             started = time.monotonic()
             try:
-                # only the time spent waiting counts: the service's own work between two parts of a body is not the client's fault
+                # only the time spent waiting counts: the service's own work between two parts of a body is not the
+                # client's fault
                 async with asyncio.timeout(patience):
                     message = await receive()
             except TimeoutError:
                 raise TooSlow(self._idle, self._rate) from None
-            patience = min(self._idle, patience - (time.monotonic() - started) + len(message.get("body", b"")) / self._rate)
+            patience = min(
+                self._idle, patience - (time.monotonic() - started) + len(message.get("body", b"")) / self._rate
+            )
             complete = not message.get("more_body", False)
             return message
 
         await self._app(scope, receive_in_time, send)
 
 
-class ChunkedSend:
+class ChunkedSend(HttpMiddleware):
     """Sends a long answer in chunks, each after the one before has left this process.
 
-    What an answer has reserved of a limit is given back when the answer was read: it stands on the ExitStack at ``SEND_STACK``.
+    What an answer has reserved of a limit is given back when the answer was read: it stands on the ExitStack at
+    ``SEND_STACK``.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
 
         async def send_in_chunks(message: Message) -> None:
             body = message.get("body", b"")
@@ -166,26 +169,28 @@ class ChunkedSend:
             await self._app(scope, receive, send_in_chunks)
 
 
-class ConnectionLimit:
+class ConnectionLimit(HttpMiddleware):
     """Answers 429 on connections beyond ``most`` and closes them.
 
-    Liveness probes are answered on any connection: an orchestrator would otherwise restart a process because it is busy.
+    Liveness probes are answered on any connection: an orchestrator would otherwise restart a process because it is
+    busy.
     """
 
     def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app = app
+        super().__init__(app)
         self._most = most
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request."""
-        if scope["type"] != "http" or scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
+        if scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
             await self._app(scope, receive, send)
             return
         await in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
 
 
-class SecurityHeaders:
-    """Adds the security headers: nosniff to every answer; to HTML also frame, referrer, opener and permissions policies.
+class SecurityHeaders(HttpMiddleware):
+    """Adds the security headers: nosniff to every answer; to HTML also frame, referrer, opener and permissions
+    policies.
 
     A page adds its own Content-Security-Policy, since that depends on its scripts and styles.
     """
@@ -199,18 +204,14 @@ class SecurityHeaders:
         (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
     )
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                html = any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
+                html = any(
+                    name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
+                )
                 message["headers"] = [*message["headers"], *(self._HTML if html else self._EVERY_ANSWER)]
             await send(message)
 

@@ -4,12 +4,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from app.codecs.base import COLUMNS, MAX_TEXT, Extra
+from app.codecs.base import COLUMNS, Extra
 from app.codecs.dispatch import FORMATS
 from app.codecs.json_documents.document import PARTS
 from app.errors import PROBLEM
 from core.documents.drawn import Draw
 from core.documents.kinds import FIELDS, PartKind
+from storage.records import MAX_TEXT
 
 _ERRORS = {
     401: ("Unauthenticated", "No key was sent, or no valid one"),
@@ -31,19 +32,32 @@ _V2_INVALID = 400
 _TRY_AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
 NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
-LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
-LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null removes a label.", "additionalProperties": LABEL}
+LABEL: dict[str, Any] = {
+    "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]
+}
+LABELS: dict[str, Any] = {
+    "type": "object",
+    "description": "By document id; null removes a label.",
+    "additionalProperties": LABEL,
+}
 DRAW: dict[str, Any] = {"type": "string", "enum": [draw.word for draw in Draw]}
 DRAWS: dict[str, Any] = {
-    "description": "How labels were come by, by document id. A new label of a document that the service has suggested is chosen or random by itself.",
+    "description": "How labels were come by, by document id. A new label of a document that the service has "
+    "suggested is chosen or random by itself.",
     "anyOf": [{"type": "object", "additionalProperties": DRAW}, {"type": "null"}],
     "default": None,
 }
 _COMMON_FIELDS = {
-    "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
+    "id": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_TEXT,
+        "description": "By default the position, as a string.",
+    },
     "label": {"description": "Absent or null: unlabeled.", **LABEL},
     "drawn": {
-        "description": "How the label was come by, only beside one: random (from all documents), chosen (as by a model), found (as by words of its "
+        "description": "How the label was come by, only beside one: random (from all documents), chosen (as by a "
+        "model), found (as by words of its "
         "class). Absent or null: unknown.",
         "anyOf": [DRAW, {"type": "null"}],
     },
@@ -64,7 +78,11 @@ _CONTENT_FIELDS: dict[PartKind, dict[str, Any]] = {
         }
     },
     "vectors": {
-        "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
+        "indices": {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+            "description": "0-based, each once.",
+        },
         "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
     },
 }
@@ -88,10 +106,15 @@ def _document(kind: PartKind) -> dict[str, Any]:
 
 
 def _document_of_parts() -> dict[str, Any]:
-    properties = {name: field for fields in (_COMMON_FIELDS, *_CONTENT_FIELDS.values(), _DENSE_FIELDS) for name, field in fields.items()}
+    properties = {
+        name: field
+        for fields in (_COMMON_FIELDS, *_CONTENT_FIELDS.values(), _DENSE_FIELDS)
+        for name, field in fields.items()
+    }
     return {
         "type": "object",
-        "description": "A document of several parts: any of these fields together. A document may lack parts that others have. A single dense "
+        "description": "A document of several parts: any of these fields together. A document may lack parts that "
+        "others have. A single dense "
         "vector is a document, too.",
         "additionalProperties": False,
         "anyOf": [{"required": [field]} for field in PARTS],
@@ -109,7 +132,8 @@ EXTRA_FIELDS: dict[str, Any] = {
 DOCUMENTS_BY_KIND = {**{_NAMES[kind]: _document(kind) for kind in _NAMES}, _PARTS: _document_of_parts()}
 """Schema of a document of each kind, by the name of the schema."""
 DOCUMENT: dict[str, Any] = {
-    "description": "A document of one of three kinds, or of several parts. A document shares a part with those before it; for a prediction all of "
+    "description": "A document of one of three kinds, or of several parts. A document shares a part with those "
+    "before it; for a prediction all of "
     "its parts are among those of the model.",
     "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in DOCUMENTS_BY_KIND],
 }
@@ -120,14 +144,19 @@ DOCUMENTS: dict[str, Any] = {
     "properties": {"documents": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Document"}}},
 }
 
-ENCODING: dict[str, Any] = {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}}
+ENCODING: dict[str, Any] = {
+    "name": "Content-Encoding",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "enum": ["gzip", "identity"]},
+}
 _COLUMNS: list[dict[str, Any]] = [
     {
         "name": column,
         "in": "query",
         "required": False,
-        "description": f"Name of the column of a table, or field of JSON, with the {column} of each document, by default {column}."
-        + ("" if column == "text" else " Empty: none has it."),
+        "description": f"Name of the column of a table, or field of JSON, with the {column} of each document, by "
+        f"default {column}." + ("" if column == "text" else " Empty: none has it."),
         "schema": {"type": "string", "minLength": 1} if column == "text" else {"type": "string"},
     }
     for column in COLUMNS
@@ -136,25 +165,36 @@ EXTRA: dict[str, Any] = {
     "name": "extra",
     "in": "query",
     "required": False,
-    "description": "What becomes of columns of a table and fields of a document that are unknown here: keep, beside the documents and not learned "
+    "description": "What becomes of columns of a table and fields of a document that are unknown here: keep, beside "
+    "the documents and not learned "
     "from; ignore; refuse. By default those of tables are kept and others refused.",
     "schema": {"type": "string", "enum": list(get_args(Extra))},
 }
 DOCUMENT_BODY: dict[str, Any] = {
     "parameters": [*_COLUMNS, EXTRA, ENCODING],
-    "requestBody": {"required": True, "content": {media_type: format.openapi for media_type, format in FORMATS.items()}},
+    "requestBody": {
+        "required": True,
+        "content": {media_type: format.openapi for media_type, format in FORMATS.items()},
+    },
 }
 
 
 def _error_response(status: int, form: str, schema: str) -> dict[str, Any]:
     headers = {"headers": _TRY_AGAIN} if status in (429, 503) else {}
-    return {"description": _ERRORS[status][1], **headers, "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+    return {
+        "description": _ERRORS[status][1],
+        **headers,
+        "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}},
+    }
 
 
-ERROR_RESPONSES: dict[str, Any] = {name: _error_response(status, PROBLEM, "ProblemOut") for status, (name, _) in _ERRORS.items()} | {
+ERROR_RESPONSES: dict[str, Any] = {
+    name: _error_response(status, PROBLEM, "ProblemOut") for status, (name, _) in _ERRORS.items()
+} | {
     f"V2{name}": _error_response(status, "application/json", "InferenceError") for status, (name, _) in _ERRORS.items()
 }
-"""Error responses by name: in the form of the service, and with the prefix V2 in that of the Open Inference Protocol."""
+"""Error responses by name: in the form of the service, and with the prefix V2 in that of the Open Inference
+Protocol."""
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -193,4 +233,10 @@ def _inlined(part: Any, components: dict[str, Any]) -> Any:
 
 def path_parameter(name: str, description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
     """The description of a path parameter, for a route that reads it from the request."""
-    return {"name": name, "in": "path", "required": True, "description": description, "schema": schema or {"type": "string"}}
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": schema or {"type": "string"},
+    }

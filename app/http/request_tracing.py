@@ -1,9 +1,10 @@
 """ASGI middleware: a span of each request, which continues the trace that its header ``traceparent`` names."""
 
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from workers.tracing import Attributes, tracing
+from app.http.middleware import HttpMiddleware
+from storage.process.tracing import Attributes, tracing
 
 _HEADER = b"traceparent"
 _SERVER_ERROR = 500
@@ -11,19 +12,23 @@ _UNTRACED = ("/v1/health/", "/v2/health/", "/metrics")
 """what is asked every few seconds by machines"""
 
 
-class RequestTracing:
-    """Records a span of each request but for probes, named by method and route. The names of attributes are those of the semantic conventions."""
+class RequestTracing(HttpMiddleware):
+    """Records a span of each request but for probes, named by method and route.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    The names of attributes are those of the semantic conventions.
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle the request."""
-        if scope["type"] != "http" or scope["path"].startswith(_UNTRACED):
+        if scope["path"].startswith(_UNTRACED):
             await self._app(scope, receive, send)
             return
         sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == _HEADER), None)
-        about: Attributes = {"http.request.method": scope["method"], "url.path": scope["path"], "url.scheme": scope["scheme"]}
+        about: Attributes = {
+            "http.request.method": scope["method"],
+            "url.path": scope["path"],
+            "url.scheme": scope["scheme"],
+        }
         with tracing.span(scope["method"], about, parent=sent, kind="server") as span:
             if span is not None:
                 structlog.contextvars.bind_contextvars(trace=f"{span.get_span_context().trace_id:032x}")

@@ -8,13 +8,13 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID, caller_of
 from app.http.key_checks import receive_while_valid
 from app.http.middleware import SEND_STACK
 from app.http.state import state_of
 from core.spelling import did_you_mean
+from storage.records import MAX_TEXT
 
 RESERVATION = "halfmoon.reservation"
 """Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""
@@ -35,7 +35,9 @@ class AuthorizedRoute(APIRoute):
             access = state_of(request).access
             access.authorize(request.scope, tag)
             if KEY_ID in request.scope:
-                request = Request(request.scope, receive_while_valid(request.receive, partial(access.check_again, request.scope)))
+                request = Request(
+                    request.scope, receive_while_valid(request.receive, partial(access.check_again, request.scope))
+                )
             if request.scope["query_string"]:
                 _check_query(request, known)
             return await handle(request)
@@ -52,14 +54,18 @@ class AuthorizedRoute(APIRoute):
 
 
 class RawRoute(AuthorizedRoute):
-    """A route whose function takes the request and returns the response, without FastAPI's parsing of bodies; it is documented like others."""
+    """A route whose function takes the request and returns the response, without FastAPI's parsing of bodies; it is
+    documented like others.
+    """
 
     def handler(self) -> Handler:
         """The function itself. It reserves bytes for body and answer until the answer was sent."""
         handle: Handler = self.endpoint
 
         async def reserve_and_handle(request: Request) -> Response:
-            reservation = request.scope[SEND_STACK].enter_context(state_of(request).buffer_limit.reserve(caller_of(request.scope)))
+            reservation = request.scope[SEND_STACK].enter_context(
+                state_of(request).buffer_limit.reserve(caller_of(request.scope))
+            )
             request.scope[RESERVATION] = reservation
             response = await handle(request)
             reservation.grow(len(response.body))

@@ -16,7 +16,11 @@ class Page(Schema):
 
     next_cursor: str | None
     """Value of ``cursor`` for the next page; null on the last page."""
-    warnings: list[str] = Field(examples=[["1 damaged record is left out: datasets/ds-06h0/manifest.json; `halfmoon doctor` says what is wrong"]])
+    warnings: list[str] = Field(
+        examples=[
+            ["1 damaged record is left out: datasets/ds-06h0/manifest.json; `halfmoon doctor` says what is wrong"]
+        ]
+    )
     """What the list leaves out, because it is damaged."""
 
 
@@ -30,7 +34,9 @@ class FaultOut(Schema):
 
 
 class ComparisonOut(Schema):
-    """A comparison of a new version with the one that was served when its training ended, on labels that neither was told."""
+    """A comparison of a new version with the one that was served when its training ended, on labels that neither was
+    told.
+    """
 
     takes_over: bool
     """Whether the name of the model stands for the new version; if not, its number and aliases do."""

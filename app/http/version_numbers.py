@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
-from fastapi import Path, Request
+from fastapi import Path
 
-from workers.errors import NotFound
+from storage.errors import NotFound
 
 _END = 2**31
 _MOST_DIGITS = len(str(_END))
@@ -19,9 +19,3 @@ def checked_number(name: str, number: str) -> int:
     if not (len(number) <= _MOST_DIGITS and number.isascii() and number.isdecimal() and 1 <= int(number) < _END):
         raise NotFound("model version", f"{name}/{number}")
     return int(number)
-
-
-def version_reference(request: Request) -> str:
-    """Reference to the version that the path of a request names; raises NotFound."""
-    name = request.path_params["name"]
-    return f"{name}/{checked_number(name, request.path_params['number'])}"

@@ -8,21 +8,19 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.http.bodies import in_thread
-from app.http.openapi_fragments import ENCODING, path_parameter, v2_error_responses
+from app.http.openapi_fragments import ENCODING, v2_error_responses
 from app.http.route_classes import RawRoute
-from app.http.version_numbers import NUMBER, checked_number
+from app.http.version_routes import on_versions, version_reference
 from app.inference.service import infer, metadata
 from app.operations.routes import ready as ready_now
 from app.operations.schemas import Ready
 from app.predictions.prediction import load_model
 from app.services import services_of
-from workers.errors import Unavailable
+from storage.errors import Unavailable
 
 health_router = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)
 router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
-_VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _EXAMPLE = {
     "id": "42",
     "inputs": [
@@ -34,7 +32,10 @@ _EXAMPLE = {
 
 
 def _schema(name: str) -> dict[str, Any]:
-    """A reference to a schema of ``app.inference.schemas``. That module is loaded with the contract: making its schemas would delay every start."""
+    """A reference to a schema of ``app.inference.schemas``.
+
+    That module is loaded with the contract: making its schemas would delay every start.
+    """
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
@@ -42,15 +43,7 @@ def _answers(name: str, *refused: int) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": "Successful Response", "content": _schema(name)}, **v2_error_responses(*refused)}
 
 
-def _infer_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
-    content = _schema("InferenceRequest")
-    content["application/json"]["example"] = _EXAMPLE
-    return {"parameters": [*parameters, ENCODING], "requestBody": {"required": True, "content": content}}
-
-
-_INFERRED = _answers("InferenceResponse", 400, 404, 408, 413, 415, 429, 503)
-_DESCRIBED = _answers("ModelMetadata", 400, 404, 503)
-_READY = _answers("ModelReady", 400, 404, 503)
+_INFER_BODY = {"application/json": {**_schema("InferenceRequest")["application/json"], "example": _EXAMPLE}}
 
 
 @health_router.get("/health/live", responses=_answers("ServerLive", 400))
@@ -75,35 +68,34 @@ async def oip_server(request: Request) -> Response:
     return _json({"name": "halfmoon", "version": version_of("halfmoon"), "extensions": []})
 
 
-@router.get("/{name}", responses=_DESCRIBED, openapi_extra={"parameters": [_MODEL]})
-@router.get("/{name}/versions/{number}", responses=_DESCRIBED, openapi_extra={"parameters": [*_VERSION]}, name="oip_version")
+@on_versions(router, "GET", "", ("oip_model", "oip_version"), _answers("ModelMetadata", 400, 404, 503))
 async def oip_model(request: Request) -> Response:
     """Show the input and output tensors of a model."""
     services = services_of(request)
-    version, model, _ = await load_model(services, _reference(request))
+    version, model, _ = await load_model(services, version_reference(request))
     versions = await in_thread(services.load_pool, services.models.versions, version.name)
     return _json(metadata(version, model, [each.number for each in versions]))
 
 
-@router.get("/{name}/ready", responses=_READY, openapi_extra={"parameters": [_MODEL]})
-@router.get("/{name}/versions/{number}/ready", responses=_READY, openapi_extra={"parameters": [*_VERSION]}, name="oip_version_ready")
+@on_versions(router, "GET", "/ready", ("oip_model_ready", "oip_version_ready"), _answers("ModelReady", 400, 404, 503))
 async def oip_model_ready(request: Request) -> Response:
     """Report that a model is ready; it is loaded if it was not."""
-    version, _, _ = await load_model(services_of(request), _reference(request))
+    version, _, _ = await load_model(services_of(request), version_reference(request))
     return _json({"name": version.name, "ready": True})
 
 
-@router.post("/{name}/infer", responses=_INFERRED, openapi_extra=_infer_extra(_MODEL))
-@router.post("/{name}/versions/{number}/infer", responses=_INFERRED, openapi_extra=_infer_extra(*_VERSION), name="oip_infer_version")
+@on_versions(
+    router,
+    "POST",
+    "/infer",
+    ("oip_infer", "oip_infer_version"),
+    _answers("InferenceResponse", 400, 404, 408, 413, 415, 429, 503),
+    [ENCODING],
+    requestBody={"required": True, "content": _INFER_BODY},
+)
 async def oip_infer(request: Request) -> Response:
     """Predict labels and scores of documents that come as tensors."""
-    return await infer(request, services_of(request), _reference(request))
-
-
-def _reference(request: Request) -> str:
-    """Reference to the version that the path names; without a number, to the one that is served or that of an alias. Raises NotFound."""
-    name, number = request.path_params["name"], request.path_params.get("number")
-    return str(name) if number is None else f"{name}/{checked_number(name, number)}"
+    return await infer(request, services_of(request), version_reference(request))
 
 
 def _json(content: dict[str, Any]) -> Response:

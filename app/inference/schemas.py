@@ -80,7 +80,8 @@ class InferenceRequest(Schema):
     parameters: Parameters | None = None
     inputs: list[RequestInput]
     outputs: list[RequestOutput] | None = None
-    """Outputs; by default labels, scores and, if the model is calibrated, probabilities. Classes are given on request."""
+    """Outputs; by default labels, scores and, if the model is calibrated, probabilities. Classes are given on
+    request."""
 
 
 class ResponseOutput(Schema):
@@ -93,7 +94,10 @@ class ResponseOutput(Schema):
 
 
 class InferenceResponse(Schema):
-    """Labels and scores. With two classes ``scores`` has one column, for the second class; with more it has one for each."""
+    """Labels and scores.
+
+    With two classes ``scores`` has one column, for the second class; with more it has one for each.
+    """
 
     model_name: str
     model_version: str
@@ -108,5 +112,14 @@ class InferenceError(Schema):
     error: str
 
 
-MODELS = (ServerLive, ServerReady, ServerMetadata, ModelMetadata, ModelReady, InferenceRequest, InferenceResponse, InferenceError)
+MODELS = (
+    ServerLive,
+    ServerReady,
+    ServerMetadata,
+    ModelMetadata,
+    ModelReady,
+    InferenceRequest,
+    InferenceResponse,
+    InferenceError,
+)
 """Schemas that only the contract uses."""

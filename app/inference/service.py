@@ -8,7 +8,6 @@ import numpy as np
 from fastapi import Request
 from starlette.responses import Response
 
-from app.codecs.base import MAX_TEXT
 from app.codecs.dispatch import media_type_of
 from app.codecs.json.struct import decode_struct
 from app.codecs.json.text import InvalidJson
@@ -25,8 +24,8 @@ from core.documents.kinds import Kind, is_dense
 from core.documents.part_columns import PartColumns
 from core.documents.vocabulary import Vocabulary
 from core.models.model import Model
-from workers.contract import Version
-from workers.repositories.datasets import Batch
+from storage.records import MAX_TEXT, Version
+from storage.repositories.datasets import Batch
 
 PLATFORM = "halfmoon"
 _ENCODER = msgspec.json.Encoder()
@@ -36,7 +35,8 @@ _INPUTS: dict[Kind, dict[str, str]] = {
     "text": {TEXT: "BYTES"},
     "parts": {},
 }
-"""Input tensors by name; of several parts those of each. Named features have no form as tensors; they are predicted at /v1."""
+"""Input tensors by name; of several parts those of each. Named features have no form as tensors; they are predicted at
+/v1."""
 _DEFAULT_OUTPUTS = ("labels", "scores", "probabilities")
 
 
@@ -57,7 +57,10 @@ class InferBody(msgspec.Struct):
 
 
 async def infer(request: Request, services: Services, reference: str) -> Response:
-    """Labels and scores of the documents in the inputs. Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound."""
+    """Labels and scores of the documents in the inputs.
+
+    Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound.
+    """
     body, binary = await _read(request, services)
     loaded = await load_model(services, reference)
     version, model, _ = loaded
@@ -68,7 +71,9 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     else:
         *_, rows = documents_of(body.inputs, bounds, reserve, binary)
     assert rows is not None
-    answer = _answer(version, model, body, AnswerTexts(model, map(str, version.classes), reserve, flat=True), batches_of(model, rows))
+    answer = _answer(
+        version, model, body, AnswerTexts(model, map(str, version.classes), reserve, flat=True), batches_of(model, rows)
+    )
     small = fits_event_loop(model, rows.n_rows)
     return loaded.marked(last_of(answer) if small else await in_answer_steps(request, services, answer))
 
@@ -117,13 +122,18 @@ def _input(name: str, datatype: str) -> dict[str, Any]:
 
 
 def _check_outputs(body: InferBody) -> None:
-    """Refuse repeated outputs, by which a short request could make an answer of any length. Outputs in binary form are answered as JSON."""
+    """Refuse repeated outputs, by which a short request could make an answer of any length.
+
+    Outputs in binary form are answered as JSON.
+    """
     outputs = body.outputs or []
     if len({output.name for output in outputs}) < len(outputs):
         raise InvalidRequest("outputs", "each output may be requested once")
 
 
-def _answer(version: Version, model: Model, body: InferBody, texts: AnswerTexts, batches: Iterable[Batch]) -> Iterator[Response | None]:
+def _answer(
+    version: Version, model: Model, body: InferBody, texts: AnswerTexts, batches: Iterable[Batch]
+) -> Iterator[Response | None]:
     """None after each step but the last, then the response."""
     yield from texts.add_each(batches)
     known = _outputs(version, model, texts)
@@ -147,7 +157,9 @@ def _outputs(version: Version, model: Model, texts: AnswerTexts) -> Mapping[str,
         "classes": _tensor("classes", "BYTES", [len(classes)], [_ENCODER.encode(classes)]),
     }
     if model.calibration is not None:
-        found["probabilities"] = _tensor("probabilities", "FP64", [texts.n_rows, len(classes)], texts.array("probabilities"))
+        found["probabilities"] = _tensor(
+            "probabilities", "FP64", [texts.n_rows, len(classes)], texts.array("probabilities")
+        )
     return found
 
 

@@ -1,7 +1,8 @@
-"""Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or strings.
+"""Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or
+strings.
 
-A dense matrix may be beside one of the others: then they are parts of the same documents. What MLServer's codecs make of documents is taken as
-well: a single tensor under a name of theirs, arrays and strings as columns, strings in base64.
+A dense matrix may be beside one of the others: then they are parts of the same documents. What MLServer's codecs make
+of documents is taken as well: a single tensor under a name of theirs, arrays and strings as columns, strings in base64.
 """
 
 import binascii
@@ -14,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds, Reserve
+from app.codecs.base import MAX_FAULTS, Bounds, Reserve
 from app.codecs.faults import invalid_documents
 from app.codecs.json.slices import decoded_slices, trimmed
 from app.codecs.json.struct import decode_structs
@@ -24,7 +25,8 @@ from app.inference.binary import numbers_of, sliced, strings_of
 from core.documents.kinds import DENSE as VECTOR
 from core.documents.kinds import PartRows, Rows, RowsOfKind, TextRows, in_words, parts_of, without_parts
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT
 
 T = TypeVar("T")
 Behind = Mapping[str, memoryview | None]
@@ -70,11 +72,16 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: 
     sizes = [(tensor.parameters or {}).get("binary_data_size") for tensor in tensors]
     behind = dict(zip(named, sliced(sizes, [tensor.name[:MAX_TEXT] for tensor in tensors], binary), strict=False))
     forms = [form for form in (_STRINGS, SPARSE, DENSE) if form.keys() <= named.keys()]
-    if len(named) != len(tensors) or named.keys() != {name for form in forms for name in form} or forms not in _TOGETHER:
+    if (
+        len(named) != len(tensors)
+        or named.keys() != {name for form in forms for name in form}
+        or forms not in _TOGETHER
+    ):
         given = ", ".join(repr(tensor.name[:MAX_TEXT]) for tensor in tensors[:MAX_FAULTS])
         raise InvalidRequest(
             "inputs",
-            "must be indptr, indices and data (a CSR matrix), or text, or X (a dense matrix), which may also be beside one of these; "
+            "must be indptr, indices and data (a CSR matrix), or text, or X (a dense matrix), which may also be "
+            "beside one of these; "
             f"each once; given: {given or 'none'}",
         )
     parts: dict[str, RowsOfKind] = {}
@@ -119,12 +126,18 @@ def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds, reserve: Reserve) 
     return rows
 
 
-def _texts(tensor: Tensor, binary: memoryview | None, bounds: Bounds, reserve: Reserve) -> Generator[None, None, TextRows]:
+def _texts(
+    tensor: Tensor, binary: memoryview | None, bounds: Bounds, reserve: Reserve
+) -> Generator[None, None, TextRows]:
     """The documents of a tensor of strings, one an element; yields None after each slice."""
     if tensor.datatype != "BYTES":
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
     n_texts, parts = 0, []
-    slices = _slices(tensor, _decode_texts, "strings", bounds) if binary is None else strings_of(tensor.name, binary, bounds.document_bytes)
+    slices = (
+        _slices(tensor, _decode_texts, "strings", bounds)
+        if binary is None
+        else strings_of(tensor.name, binary, bounds.document_bytes)
+    )
     in_base64 = (tensor.parameters or {}).get("content_type") == "base64"
     for each in slices:
         texts = _from_base64(tensor.name, each) if in_base64 else each
@@ -151,7 +164,9 @@ def _from_base64(name: str, texts: Sequence[str]) -> list[str]:
 def _slices(tensor: Tensor, decode: Callable[[JsonText], list[T]], what: str, bounds: Bounds) -> Iterator[list[T]]:
     """The elements of a tensor, some at a time."""
     try:
-        yield from decoded_slices(decode, memoryview(tensor.data), bounds.document_bytes, f"an element of {tensor.name}")
+        yield from decoded_slices(
+            decode, memoryview(tensor.data), bounds.document_bytes, f"an element of {tensor.name}"
+        )
     except InvalidJson as error:
         raise InvalidRequest(tensor.name, f"data must be {what}: {error.detail}") from None
 
@@ -162,13 +177,18 @@ def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
         raise InvalidRequest("indices", f"must lie between 0 and {MAX_FEATURES - 1}")
     indptr = arrays["indptr"].astype(np.int64)
     if len(indptr) and (indptr[0], indptr[-1]) != (0, len(indices)):
-        raise InvalidRequest("indptr", f"must go from 0 to {len(indices)}, the number of indices, but goes from {indptr[0]} to {indptr[-1]}")
+        raise InvalidRequest(
+            "indptr",
+            f"must go from 0 to {len(indices)}, the number of indices, but goes from {indptr[0]} to {indptr[-1]}",
+        )
     n_features = int(indices.max()) + 1 if len(indices) else 0
     return SparseRows(indptr, indices.astype(np.uint32), _narrow(arrays["data"]), n_features)
 
 
 def _of_dense(matrix: NDArray[np.float32], reserve: Reserve) -> Generator[None, None, SparseRows]:
-    """The values that are not zero; yields None after each slice of rows, whose positions take several times the memory of its values."""
+    """The values that are not zero; yields None after each slice of rows, whose positions take several times the memory
+    of its values.
+    """
     n_rows, n_features = matrix.shape
     indptr = np.zeros(n_rows + 1, np.int64)
     np.cumsum(np.count_nonzero(matrix, axis=1), out=indptr[1:])
@@ -195,9 +215,13 @@ def _array(
 ) -> Generator[None, None, NDArray[Any]]:
     """The numbers of a tensor, in its shape."""
     if tensor.datatype not in datatypes:
-        raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
+        raise InvalidRequest(
+            tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}"
+        )
     n_dimensions = 2 if tensor.name in DENSE else 1
-    is_column = n_dimensions == 1 and len(tensor.shape) == 2 and tensor.shape[1] == 1  # as MLServer's codec sends arrays
+    is_column = (
+        n_dimensions == 1 and len(tensor.shape) == 2 and tensor.shape[1] == 1
+    )  # as MLServer's codec sends arrays
     if (len(tensor.shape) != n_dimensions and not is_column) or min(tensor.shape) < 0:
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
     if tensor.shape[0] and not tensor.shape[-1]:
@@ -237,8 +261,13 @@ def _numbers(tensor: Tensor, bounds: Bounds) -> Iterator[NDArray[np.float64]]:
 
 
 def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers, if they are integers; raises InvalidRequest. Some clients write them as floats, which are exact below 2**53."""
+    """The numbers, if they are integers; raises InvalidRequest.
+
+    Some clients write them as floats, which are exact below 2**53.
+    """
     odd = numbers[(numbers % 1 != 0) | (np.abs(numbers) >= 2**53)]
     if odd.size:
-        raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, but {odd.flat[0]:g} is not whole, or too large")
+        raise InvalidRequest(
+            tensor.name, f"data must be {tensor.datatype} numbers, but {odd.flat[0]:g} is not whole, or too large"
+        )
     return numbers

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from app.errors import Unauthenticated
 from app.http.key_checks import CHECK_SECONDS
 from app.jobs.schemas import JobOut
-from workers.contract import Job
+from storage.records import Job
 
 KEEPALIVE_SECONDS = 15.0
 """Seconds without an event after which a comment is sent, so that proxies and clients keep the connection."""
@@ -20,7 +20,8 @@ def _always_valid() -> None:
 async def events_of(
     jobs: AsyncGenerator[Job, None], check: Callable[[], None] = _always_valid, keepalive: float = KEEPALIVE_SECONDS
 ) -> AsyncIterator[bytes]:
-    """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in between.
+    """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in
+    between.
 
     ``check`` is called every second; the stream ends when it raises Unauthenticated.
     """

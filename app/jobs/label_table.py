@@ -1,4 +1,6 @@
-"""The labels of a job as rows of a table, also with the extra fields of their documents: the stored lines of JSON, a block at a time."""
+"""The labels of a job as rows of a table, also with the extra fields of their documents: the stored lines of JSON, a
+block at a time.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,10 +11,10 @@ import msgspec
 import numpy as np
 
 from app.http.answers.tables import Column, Row, columns_beside
-from workers.contract import Label
-from workers.errors import StoreUnavailable
-from workers.repositories.datasets import StoredFields
-from workers.repositories.datasets.files.ids import Ids
+from storage.errors import StoreUnavailable
+from storage.records import Label
+from storage.repositories.datasets import StoredFields
+from storage.repositories.datasets.files.ids import Ids
 
 NDJSON = "application/x-ndjson"
 _BLOCK_LINES = 2000
@@ -51,17 +53,25 @@ def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
     """The rows of the table."""
     for block, fields in _blocks(path, beside):
         for line, found in zip(block, fields, strict=True):
-            yield (*msgspec.structs.astuple(line), *((found.get(name) for name in beside.fields.names) if beside else ()))
+            yield (
+                *msgspec.structs.astuple(line),
+                *((found.get(name) for name in beside.fields.names) if beside else ()),
+            )
 
 
 def label_lines(path: Path, beside: Beside) -> Iterator[bytes]:
     """The lines with the extra fields, in blocks."""
     for block, fields in _blocks(path, beside):
-        yield _encode_lines([msgspec.structs.asdict(line) | {"fields": found} for line, found in zip(block, fields, strict=True)])
+        yield _encode_lines(
+            [msgspec.structs.asdict(line) | {"fields": found} for line, found in zip(block, fields, strict=True)]
+        )
 
 
 def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[list[_Line], list[dict[str, Any]]]]:
-    """Lines and the extra fields of their documents. Both are in the order of the dataset, so that its ids are read once."""
+    """Lines and the extra fields of their documents.
+
+    Both are in the order of the dataset, so that its ids are read once.
+    """
     left = enumerate(beside.ids) if beside else iter(())
     with path.open("rb") as lines:
         while block := list(islice(lines, _BLOCK_LINES)):

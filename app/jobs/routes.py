@@ -28,8 +28,8 @@ from app.services.job_follower import add_progress, job_now
 from app.services.left_out import left_out
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
-from workers.contract import JobState
-from workers.errors import Conflict, QueueUnavailable, RedisStateUnavailable
+from storage.errors import Conflict, QueueUnavailable, RedisStateUnavailable
+from storage.records import JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
@@ -38,11 +38,15 @@ _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A repeated request with the same key gives the same job; another request with that key gives 422. When the job was deleted, "
+    "description": "A repeated request with the same key gives the same job; another request with that key gives "
+    "422. When the job was deleted, "
     "the key gives 409 for a day.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
-Include = Annotated[Literal["fields"] | None, Query(description="What stands beside the labels: fields, the extra fields of the documents.")]
+Include = Annotated[
+    Literal["fields"] | None,
+    Query(description="What stands beside the labels: fields, the extra fields of the documents."),
+]
 Exact = Annotated[bool, Query(description=EXACT)]
 _EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "auto", "options": {"labels_drawn": "random"}, "seed": 0}
 _ALGORITHM = {
@@ -69,7 +73,8 @@ _TERMS = {
 _START = {
     "anyOf": [{"type": "string"}, {"type": "null"}],
     "default": None,
-    "description": "Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. "
+    "description": "Model to start from, as name or name@alias: with some more labels, training takes a fraction of "
+    "the time. "
     f"Not for {', '.join(each.name for each in OFFERED.values() if each.start is None)}.",
 }
 _SUBMIT: dict[str, Any] = {
@@ -88,10 +93,15 @@ _SUBMIT: dict[str, Any] = {
 _TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
     "Location": {"description": "URL of the job.", **_TEXT},
-    "RateLimit-Policy": {"description": "Limit on unfinished jobs: of the key, or of all keys if that limit is tighter.", **_TEXT},
+    "RateLimit-Policy": {
+        "description": "Limit on unfinished jobs: of the key, or of all keys if that limit is tighter.",
+        **_TEXT,
+    },
     "RateLimit": {"description": "Number of unfinished jobs that are still allowed.", **_TEXT},
 }
-_ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}
+}
 _EVENT = {
     "type": "object",
     "title": "Event",
@@ -105,7 +115,8 @@ _STREAM: dict[int | str, dict[str, Any]] = {
         "content": {
             "text/event-stream": {
                 "schema": {"anyOf": [_EVENT, {"type": "string", "description": "The whole stream."}]},
-                "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm, stage 9 of 18","iteration":3,"objective":0.385}\n\n',
+                "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm, stage 9 of '
+                '18","iteration":3,"objective":0.385}\n\n',
             }
         },
     }
@@ -119,18 +130,31 @@ _LINES: dict[int | str, dict[str, Any]] = {
                 "example": '{"id":"d3","label":"sport","score":1.102,"probability":0.899}\n',
             },
             CSV: {**_TEXT, "example": "id,label,score,probability\nd3,sport,1.102,0.899\n"},
-            PARQUET: {"schema": {"type": "string", "format": "binary", "description": "The same table; needs the extra arrow."}},
+            PARQUET: {
+                "schema": {
+                    "type": "string",
+                    "format": "binary",
+                    "description": "The same table; needs the extra arrow.",
+                }
+            },
         },
     }
 }
 
 
-@raw_router.post("", status_code=202, responses={**_ACCEPTED, **error_responses(404, 408, 409, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
+@raw_router.post(
+    "",
+    status_code=202,
+    responses={**_ACCEPTED, **error_responses(404, 408, 409, 413, 415, 422, 429, 503, 507)},
+    openapi_extra=_SUBMIT,
+)
 async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    steps = _submit(services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID), request.query_params)
+    steps = _submit(
+        services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID), request.query_params
+    )
     try:
         # also without the client: a job is accepted or not, whoever waits for the answer
         *_, answer = await in_steps(None, services.store_pool, steps)
@@ -198,7 +222,9 @@ async def follow_job(request: Request, services: ServicesDep, id: str) -> Stream
     events = events_of(services.job_follower.follow(id), partial(services.access.check_again, request.scope))
     first = await anext(events)
     return StreamingResponse(
-        _chained(first, events), media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        _chained(first, events),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
@@ -216,15 +242,22 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
 
 
 @router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 406, 409, 422, 503)})
-async def download_labels(request: Request, services: ServicesDep, id: str, include: Include = None, exact: Exact = False) -> Response:
-    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON or, by `Accept`, as a table: CSV or Parquet.
+async def download_labels(
+    request: Request, services: ServicesDep, id: str, include: Include = None, exact: Exact = False
+) -> Response:
+    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON or, by `Accept`, as a table:
+    CSV or Parquet.
 
     With `include=fields` the extra fields of the documents stand beside them.
     """
     media_type = negotiate(request, (NDJSON, CSV, PARQUET))
     path, beside = await asyncio.to_thread(_labels, services, id, include)
     if media_type == NDJSON:
-        return FileResponse(path, media_type=NDJSON) if beside is None else StreamingResponse(label_lines(path, beside), media_type=NDJSON)
+        return (
+            FileResponse(path, media_type=NDJSON)
+            if beside is None
+            else StreamingResponse(label_lines(path, beside), media_type=NDJSON)
+        )
     columns, rows = await asyncio.to_thread(label_columns, path, beside), label_rows(path, beside)
     if media_type == CSV:
         return StreamingResponse(csv_blocks(columns, rows, exact=exact), media_type=CSV)

@@ -1,13 +1,16 @@
 """Schemas of jobs, and of the bodies of their calls."""
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from app.http.schemas import ComparisonOut, Page, ProblemOut, Schema
-from workers.contract import EncoderRef, Job, JobState, Progress, Publish
+from storage.records import Job, JobSpec, JobState, Progress
+
+B = TypeVar("B", bound=msgspec.Struct)
 
 
 class Made(Schema):
@@ -17,25 +20,20 @@ class Made(Schema):
     version: int
 
 
-class JobOut(Schema):
-    """A training job."""
+class _Identity(Schema):
+    """What a job is called, and where it stands."""
 
     id: str
     state: JobState
-    algorithm: str
-    options: dict[str, Any]
-    seed: int
-    text: dict[str, int] | None
-    """Options of how text becomes terms; null if the documents are not text."""
-    dataset: str
-    annotations: int | None = None
-    """Number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone."""
-    encoder: EncoderRef | None
-    """Encoder that makes a vector of each text; null if none does."""
+
+
+class JobOut(JobSpec, _Identity):
+    """A training job."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
+
     start_from: Made | None
     """Version that training starts from."""
-    publish: Publish
-    """When the version of this job takes over from the one that is served: unless it is clearly worse, or always."""
     model: Made | None
     """Version that the job has published; null until it has succeeded."""
     model_name: str
@@ -50,10 +48,11 @@ class JobOut(Schema):
     objective: float | None
     warnings: list[str]
     report: dict[str, Any] | None
-    """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why; the engines that found the terms
-    of text and read the documents."""
+    """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why; the engines that
+    found the terms of text and read the documents."""
     comparison: ComparisonOut | None
-    """Comparison of the new version with the one that was served, and whether it takes over; null until the job has succeeded."""
+    """Comparison of the new version with the one that was served, and whether it takes over; null until the job has
+    succeeded."""
     error: ProblemOut | None
 
     @classmethod
@@ -63,17 +62,10 @@ class JobOut(Schema):
         # each time is by the clock of another process, which may have been set back
         started_at = max(job.started_at, request.created_at) if job.started_at else None
         return cls(
+            **{name: getattr(request, name) for name in JobSpec.model_fields},
             id=request.id,
             state=job.state,
-            algorithm=request.algorithm,
-            options=request.options,
-            seed=request.seed,
-            text=request.text,
-            dataset=request.dataset,
-            annotations=request.annotations,
-            encoder=request.encoder,
             start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
-            publish=request.publish,
             model=Made(name=request.model, version=job.version) if job.version is not None else None,
             model_name=request.model,
             progress=job.progress,
@@ -85,7 +77,9 @@ class JobOut(Schema):
             objective=outcome.objective if outcome else None,
             warnings=outcome.warnings if outcome else [],
             report=outcome.report if outcome else None,
-            comparison=ComparisonOut.model_validate(outcome.comparison.model_dump()) if outcome and outcome.comparison else None,
+            comparison=ComparisonOut.model_validate(outcome.comparison.model_dump())
+            if outcome and outcome.comparison
+            else None,
             error=ProblemOut.model_validate(outcome.error.model_dump()) if outcome and outcome.error else None,
         )
 
@@ -115,9 +109,35 @@ class Trace(Schema):
     points: list[Point]
 
 
+def _with_fields_of(spec: type[BaseModel]) -> Callable[[type[B]], type[B]]:
+    """A decorator that adds to a body the fields of a spec which it does not have itself."""
+
+    def extended(body: type[B]) -> type[B]:
+        fields = []
+        for name, field in spec.model_fields.items():
+            if name not in body.__struct_fields__:
+                bounds = {key: getattr(bound, key) for bound in field.metadata for key in bound.__slots__}
+                fields.append((name, Annotated[field.annotation, Meta(**bounds)], field.default))
+        return cast(
+            "type[B]",
+            msgspec.defstruct(
+                body.__name__,
+                fields,
+                bases=(body,),
+                module=body.__module__,
+                namespace={"__doc__": body.__doc__},
+                forbid_unknown_fields=True,
+            ),
+        )
+
+    return extended
+
+
+@_with_fields_of(JobSpec)
 class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     """A training job, on a dataset or on documents in the body."""
 
+    # beside the fields of the spec: those that its record has in another form
     model: str
     algorithm: str = "auto"
     dataset: str | None = None
@@ -126,12 +146,10 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     text: dict[str, Any] | None = None
     """Options of how text becomes terms: min_documents, ngrams, max_terms; only for documents that are text."""
     start_from: str | None = None
-    """Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. Not for all algorithms."""
-    publish: Publish = "if_better"
-    """When the new version takes over from the one that is served: if_better, unless it is clearly worse on labels that neither was told; always."""
+    """Model to start from, as name or name@alias."""
     annotations: Literal["latest"] | Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
-    """What people did with the documents, in the log of the dataset: the first so many entries, or those that are there now (latest). Their labels
-    count in place of those of the dataset."""
+    """What people did with the documents, in the log of the dataset: the first so many entries, or those that are there
+    now (latest). Their labels count in place of those of the dataset."""
     encoder: str | None = None
-    """Pre-trained encoder of this installation, by name. It makes a vector of each text, a part beside the text, and the model reads texts by it."""
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
+    """Pre-trained encoder of this installation, by name. It makes a vector of each text, a part beside the text, and
+    the model reads texts by it."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import structlog
+from msgspec.structs import fields
 
 from app.annotations.service import resolved
 from app.codecs.dispatch import check_unread
@@ -16,9 +17,8 @@ from app.codecs.json.struct import is_given
 from app.codecs.json.text import InvalidJson
 from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
+from app.jobs.resolution import resolve_start, size_of
 from app.jobs.schemas import JobBody
-from app.jobs.size import size_of
-from app.jobs.start import resolve_start
 from app.services import Services
 from app.services.backlog import Allowance
 from core.checks import check_options
@@ -27,27 +27,19 @@ from core.errors import InvalidOption
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
-from workers.contract import Dataset, EncoderRef, Job
+from storage.errors import LimitExceeded, QueueUnavailable
+from storage.names import check_name
+from storage.process.tracing import tracing
+from storage.records import Dataset, EncoderRef, Job, JobDraft, JobSpec, Place
+from storage.repositories.idempotency import IdempotencyKey
 from workers.encoders.encoder import EncoderUnavailable
-from workers.errors import LimitExceeded, QueueUnavailable
-from workers.names import check_name
-from workers.queue.order import Place
-from workers.tracing import tracing
 
 _MAX_KEY_LENGTH = 255
+_ALWAYS_MEANT = ("dataset", "model", "algorithm", "options", "seed", "start_from")
+"""Fields of a body that its fingerprint has in any case; the others only where they are not left out."""
 T = TypeVar("T")
 _decode = msgspec.json.Decoder(list[Any]).decode
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class _Submission(NamedTuple):
-    """The key of a request, and how a repetition of the request is recognized."""
-
-    idempotency_key: str | None
-    fingerprint: str
-    """Digest of what the request means."""
-    key_id: str | None
-    """Id of the API key."""
 
 
 class Accepted(NamedTuple):
@@ -62,71 +54,85 @@ Steps = Generator[None, None, T]
 
 
 def submit(
-    services: Services, body: JobBody, idempotency_key: str | None, key_id: str | None, query: Mapping[str, str] = MappingProxyType({})
+    services: Services,
+    body: JobBody,
+    idempotency_key: str | None,
+    key_id: str | None,
+    query: Mapping[str, str] = MappingProxyType({}),
 ) -> Steps[Accepted]:
-    """The job of this request, or of an earlier equal request with the same idempotency key. Documents are read a slice a step.
+    """The job of this request, or of an earlier equal request with the same idempotency key. Documents are read a slice
+    a step.
 
     ``query`` says what becomes of their unknown fields (``extra``).
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
 
-    Raises QueueUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption,
-    UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict, JobDeleted. After an error nothing is kept.
+    Raises QueueUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments,
+    InvalidOption, UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict, JobDeleted.
+    After an error nothing is kept.
     """
     _check(body, idempotency_key, query)
-    fingerprint = "" if idempotency_key is None else (yield from _fingerprint(body, query, services.settings.max_document_bytes))
-    submission = _Submission(idempotency_key, fingerprint, key_id)
+    key = None
+    if idempotency_key is not None:
+        fingerprint = yield from _fingerprint(body, query, services.settings.max_document_bytes)
+        key = IdempotencyKey(idempotency_key, key_id, fingerprint)
     allowance = services.backlog.allowance(key_id)
-    known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, key_id, submission.fingerprint)
+    known = None if key is None else services.jobs.find_by_idempotency_key(key)
     if known is not None:
         return Accepted(known, allowance)
     allowance.check()
     services.queue.ping()
     services.admission.check()
     if body.dataset is not None:
-        job, created = _submit(services, body, submission, services.datasets.get(body.dataset))
+        job, created = _submit(services, body, services.datasets.get(body.dataset), key_id, key)
     else:
-        job, created = yield from _submit_documents(services, body, submission, query)
+        dataset, created = (yield from make_dataset(services, body.documents, query)), False
+        try:
+            job, created = _submit(services, body, dataset, key_id, key)
+        finally:
+            if not created:
+                services.datasets.delete(dataset.id)
     return Accepted(job, allowance.without(int(created)))
 
 
-def _submit_documents(services: Services, body: JobBody, submission: _Submission, query: Mapping[str, str]) -> Steps[tuple[Job, bool]]:
-    dataset = yield from make_dataset(services, body.documents, query)
-    needed = False
-    try:
-        job, needed = _submit(services, body, submission, dataset)
-    finally:
-        if not needed:
-            services.datasets.delete(dataset.id)
-    return job, needed
-
-
-def _submit(services: Services, body: JobBody, submission: _Submission, dataset: Dataset) -> tuple[Job, bool]:
+def _submit(
+    services: Services, body: JobBody, dataset: Dataset, key_id: str | None, key: IdempotencyKey | None
+) -> tuple[Job, bool]:
     annotations = resolved(services, dataset.id, body.annotations)
-    classes = services.datasets.open(dataset.id, annotations).classes if annotations else [label for label, _ in dataset.classes]
+    classes = (
+        services.datasets.open(dataset.id, annotations).classes
+        if annotations
+        else [label for label, _ in dataset.classes]
+    )
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents)
     text, encoder = _text(body, dataset), _encoder(services, body, dataset)
-    job, created = services.jobs.submit(
-        dataset=dataset.id,
+    in_other_form = {
+        "dataset": dataset.id,
+        "options": options.model_dump(mode="json", by_alias=True),
+        "text": text,
+        "encoder": encoder,
+        "annotations": annotations,
+    }
+    draft = JobDraft(
+        **{name: getattr(body, name) for name in JobSpec.model_fields} | in_other_form,
         model=body.model,
-        algorithm=body.algorithm,
-        options=options.model_dump(mode="json", by_alias=True),
-        seed=body.seed,
-        text=text,
         start=None if body.start_from is None else resolve_start(services, body.start_from, dataset, encoder),
-        publish=body.publish,
-        annotations=annotations,
-        encoder=encoder,
         size=size_of(dataset, options, text, services.settings),
-        idempotency_key=submission.idempotency_key,
-        fingerprint=submission.fingerprint,
-        caller=submission.key_id,
+        caller=key_id,
         traceparent=tracing.traceparent(),
     )
+    job, created = services.jobs.submit(draft, key)
     if created:
-        _log.info("job accepted", job=job.request.id, dataset=dataset.id, model=body.model, algorithm=body.algorithm, key=submission.key_id)
+        _log.info(
+            "job accepted",
+            job=job.request.id,
+            dataset=dataset.id,
+            model=body.model,
+            algorithm=body.algorithm,
+            key=key_id,
+        )
         # if Redis is unavailable by now, the reconciler enqueues the stored job later
         with suppress(QueueUnavailable):
-            services.queue.enqueue(job.request.id, Place(job.request.size, submission.key_id))
+            services.queue.enqueue(job.request.id, Place(job.request.size, key_id))
     return job, created
 
 
@@ -167,20 +173,19 @@ def _check(body: JobBody, idempotency_key: str | None, query: Mapping[str, str])
         check_unread(query, "those of a dataset have been read")
     if body.start_from is not None and find_algorithm(body.algorithm).start is None:
         able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
-        raise InvalidRequest("start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}")
+        raise InvalidRequest(
+            "start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}"
+        )
     if idempotency_key is not None and not (0 < len(idempotency_key) <= _MAX_KEY_LENGTH):
         raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
 
 
 def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps[str]:
     """Digest of what the request means; the spacing and the order of its JSON do not matter."""
-    meaning: dict[str, Any] = {"dataset": body.dataset, "documents": None, "model": body.model, "algorithm": body.algorithm}
-    meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
-    meaning |= {} if body.text is None else {"text": body.text}
-    meaning |= {} if body.encoder is None else {"encoder": body.encoder}
-    meaning |= {} if body.annotations is None else {"annotations": body.annotations}
-    meaning |= {} if "extra" not in query else {"extra": query["extra"]}
-    meaning |= {} if body.publish == "if_better" else {"publish": body.publish}
+    given = {each.name: getattr(body, each.name) for each in fields(body) if each.name != "documents"}
+    optional = {each.name: each.default for each in fields(body) if each.name not in _ALWAYS_MEANT}
+    meaning = {name: value for name, value in given.items() if name not in optional or value != optional[name]}
+    meaning |= {"documents": None, **({"extra": query["extra"]} if "extra" in query else {})}
     before, null, after = msgspec.json.encode(meaning, order="sorted").partition(b'"documents":null')
     digest = hashlib.sha256(before + null.removesuffix(b"null"))
     for part in _meaning(body.documents, longest):
@@ -191,7 +196,9 @@ def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps
 
 
 def _meaning(documents: msgspec.Raw, longest: int) -> Iterator[bytes]:
-    """The documents, written in one way whatever the spacing and the order of their JSON; as they are if they will be refused."""
+    """The documents, written in one way whatever the spacing and the order of their JSON; as they are if they will be
+    refused.
+    """
     text = memoryview(documents)
     if not is_given(documents) or text[0] != ord("["):
         yield bytes(text) or b"null"

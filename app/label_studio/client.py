@@ -16,7 +16,10 @@ _BLOCK_BYTES = 1 << 18
 _ADVICE = {
     401: "HALFMOON_LABEL_STUDIO_TOKEN must be a valid token",
     403: "HALFMOON_LABEL_STUDIO_TOKEN must be a valid token",
-    **dict.fromkeys((301, 302, 303, 307, 308), "HALFMOON_LABEL_STUDIO_URL must be the address that it leads to, since the token goes nowhere else"),
+    **dict.fromkeys(
+        (301, 302, 303, 307, 308),
+        "HALFMOON_LABEL_STUDIO_URL must be the address that it leads to, since the token goes nowhere else",
+    ),
 }
 
 
@@ -45,7 +48,9 @@ class Client:
             return f"Token {self._token}"
         # a personal access token is exchanged for one that lives some minutes
         body = json.dumps({"refresh": self._token}).encode()
-        answer = self._answer(urllib.request.Request(f"{self._url}/api/token/refresh", body, {"Content-Type": "application/json"}))
+        answer = self._answer(
+            urllib.request.Request(f"{self._url}/api/token/refresh", body, {"Content-Type": "application/json"})
+        )
         return f"Bearer {field_of(answer, 'access')}"
 
     def _answer(self, request: urllib.request.Request) -> Any:
@@ -63,7 +68,9 @@ class Client:
             while block := answer.read1(_BLOCK_BYTES):
                 content += block
                 if len(content) > self._most:
-                    raise LabelStudioUnavailable(f"{request.full_url}: more than HALFMOON_MAX_REQUEST_BYTES, {self._most} bytes")
+                    raise LabelStudioUnavailable(
+                        f"{request.full_url}: more than HALFMOON_MAX_REQUEST_BYTES, {self._most} bytes"
+                    )
                 if time.monotonic() > end:
                     raise TimeoutError("timed out")
         return bytes(content)

@@ -38,7 +38,9 @@ class TextChoice(NamedTuple):
         """The result that says this label; empty if it is none of the choices."""
         if self.values and label not in self.values:
             return []
-        return [{"from_name": self.from_name, "to_name": self.to_name, "type": "choices", "value": {"choices": [label]}}]
+        return [
+            {"from_name": self.from_name, "to_name": self.to_name, "type": "choices", "value": {"choices": [label]}}
+        ]
 
 
 def text_choice(config: str) -> TextChoice:
@@ -52,11 +54,17 @@ def text_choice(config: str) -> TextChoice:
         text = tags.texts.get(about or "", "")
         if name and about and text.startswith("$") and len(text) <= _MAX_FIELD:
             return TextChoice(name, about, text[1:], frozenset(() if choices.get("value") else values))
-    raise NotTextChoice('the labeling configuration has no <Choices toName="…"> about a <Text value="$…">; Halfmoon chooses classes of texts')
+    raise NotTextChoice(
+        'the labeling configuration has no <Choices toName="…"> about a <Text value="$…">; Halfmoon chooses '
+        "classes of texts"
+    )
 
 
 class _Tags(HTMLParser):
-    """The tags of a configuration that matter here. It is read as HTML, whose parser expands no entities that a document declares."""
+    """The tags of a configuration that matter here.
+
+    It is read as HTML, whose parser expands no entities that a document declares.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""Predictions of tasks: as many results as tasks in every case, since Label Studio drops all of them if one is missing."""
+"""Predictions of tasks: as many results as tasks in every case, since Label Studio drops all of them if one is
+missing."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,8 +13,8 @@ from app.predictions.scoring import score_posted
 from app.services import Services
 from core.documents.kinds import TextRows
 from core.errors import HalfmoonError
-from workers.errors import NotFound
-from workers.repositories.datasets import Batch
+from storage.errors import NotFound
+from storage.repositories.datasets import Batch
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Result = dict[str, Any]

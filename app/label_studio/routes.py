@@ -1,4 +1,5 @@
-"""Routes that Label Studio calls, at ``/label-studio`` or, with a model of one's choice, at ``/label-studio/{model}``."""
+"""Routes that Label Studio calls, at ``/label-studio`` or, with a model of one's choice, at
+``/label-studio/{model}``."""
 
 import asyncio
 from functools import partial
@@ -34,7 +35,10 @@ training_router = APIRouter(prefix="/label-studio", tags=["label-studio-training
 
 _MODEL = path_parameter("model", "Name of a model, name@alias, or name:number for a version.")
 _TASK = {"id": 1, "data": {"text": "The goalkeeper saved the penalty."}}
-_CONFIG = '<View><Text name="text" value="$text"/><Choices name="topic" toName="text"><Choice value="sport"/></Choices></View>'
+_CONFIG = (
+    '<View><Text name="text" value="$text"/><Choices name="topic" toName="text"><Choice '
+    'value="sport"/></Choices></View>'
+)
 _REFUSED = (404, 408, 413, 415, 422, 429, 503)
 _LARGEST_ID = 2**63 - 1
 _STARTS = ("START_TRAINING",)
@@ -55,7 +59,12 @@ _WEBHOOK = partial(_described, ProjectEvent, {"action": "START_TRAINING", "proje
 
 
 @router.get("/health", responses=_answers(BackendHealth))
-@router.get("/{model}/health", responses=_answers(BackendHealth), openapi_extra={"parameters": [_MODEL]}, name="label_studio_model_health")
+@router.get(
+    "/{model}/health",
+    responses=_answers(BackendHealth),
+    openapi_extra={"parameters": [_MODEL]},
+    name="label_studio_model_health",
+)
 async def label_studio_health(request: Request) -> Response:
     """Report that the backend answers."""
     error = _trainer_of(request).last_error
@@ -63,7 +72,12 @@ async def label_studio_health(request: Request) -> Response:
 
 
 @router.post("/setup", responses=_answers(BackendSetup, *_REFUSED), openapi_extra=_SETUP())
-@router.post("/{model}/setup", responses=_answers(BackendSetup, *_REFUSED), openapi_extra=_SETUP(_MODEL), name="label_studio_model_setup")
+@router.post(
+    "/{model}/setup",
+    responses=_answers(BackendSetup, *_REFUSED),
+    openapi_extra=_SETUP(_MODEL),
+    name="label_studio_model_setup",
+)
 async def label_studio_setup(request: Request) -> Response:
     """Connect a project, and name the version that predicts now."""
     services = services_of(request)
@@ -77,7 +91,12 @@ async def label_studio_setup(request: Request) -> Response:
 
 
 @router.post("/predict", responses=_answers(TaskResults, *_REFUSED), openapi_extra=_PREDICT())
-@router.post("/{model}/predict", responses=_answers(TaskResults, *_REFUSED), openapi_extra=_PREDICT(_MODEL), name="label_studio_model_predict")
+@router.post(
+    "/{model}/predict",
+    responses=_answers(TaskResults, *_REFUSED),
+    openapi_extra=_PREDICT(_MODEL),
+    name="label_studio_model_predict",
+)
 async def label_studio_predict(request: Request) -> Response:
     """Predict the labels of tasks: as many results as tasks, empty where nothing can be said."""
     services = services_of(request)
@@ -87,7 +106,10 @@ async def label_studio_predict(request: Request) -> Response:
 
 
 @router.get(
-    "/{model}/versions", responses=_answers(BackendVersions, 404, 503), openapi_extra={"parameters": [_MODEL]}, name="label_studio_model_versions"
+    "/{model}/versions",
+    responses=_answers(BackendVersions, 404, 503),
+    openapi_extra={"parameters": [_MODEL]},
+    name="label_studio_model_versions",
 )
 async def label_studio_versions(request: Request) -> Response:
     """List the versions of a model."""
@@ -98,7 +120,10 @@ async def label_studio_versions(request: Request) -> Response:
 
 @training_router.post("/webhook", responses=_answers(WebhookAnswer, *_REFUSED), openapi_extra=_WEBHOOK())
 @training_router.post(
-    "/{model}/webhook", responses=_answers(WebhookAnswer, *_REFUSED), openapi_extra=_WEBHOOK(_MODEL), name="label_studio_model_webhook"
+    "/{model}/webhook",
+    responses=_answers(WebhookAnswer, *_REFUSED),
+    openapi_extra=_WEBHOOK(_MODEL),
+    name="label_studio_model_webhook",
 )
 async def label_studio_webhook(request: Request) -> Response:
     """Take note of an event, at once. Training reads the tasks of the project from Label Studio afterwards."""
@@ -108,12 +133,23 @@ async def label_studio_webhook(request: Request) -> Response:
     if type(id) is not int or not 0 < id <= _LARGEST_ID or body.action not in (*_STARTS, *_CHANGES):
         return _json(WebhookAnswer(status="ignored", detail=f"{body.action or 'no action'} does not begin a training"))
     if services.settings.label_studio_url is None:
-        return _json(WebhookAnswer(status="ignored", detail="HALFMOON_LABEL_STUDIO_URL and HALFMOON_LABEL_STUDIO_TOKEN are not set"))
+        return _json(
+            WebhookAnswer(
+                status="ignored", detail="HALFMOON_LABEL_STUDIO_URL and HALFMOON_LABEL_STUDIO_TOKEN are not set"
+            )
+        )
     project = Project(id, _named(request, str(id)).name, request.scope.get(KEY_ID))
     trainer = _trainer_of(request)
     if not trainer.wants(project, body.action in _STARTS):
-        return _json(WebhookAnswer(status="later", detail="a training is under way or began a moment ago, or others keep this gateway busy"))
-    return _json(WebhookAnswer(status="training", detail=f"model {project.model}"), BackgroundTask(asyncio.to_thread, trainer.run, project))
+        return _json(
+            WebhookAnswer(
+                status="later", detail="a training is under way or began a moment ago, or others keep this gateway busy"
+            )
+        )
+    return _json(
+        WebhookAnswer(status="training", detail=f"model {project.model}"),
+        BackgroundTask(asyncio.to_thread, trainer.run, project),
+    )
 
 
 def _named(request: Request, project: str | int) -> Named:

@@ -1,4 +1,6 @@
-"""Training on what people have labeled in a project: the tasks are read from Label Studio, which has the truth, and not from what it has sent."""
+"""Training on what people have labeled in a project: the tasks are read from Label Studio, which has the truth, and not
+from what it has sent.
+"""
 
 import hashlib
 import threading
@@ -70,7 +72,9 @@ class Trainer:
         return next(reversed(self._errors.values()), None)
 
     def wants(self, project: Project, at_once: bool) -> bool:
-        """Whether ``run`` is to be called: not while it runs or too many do, nor for a single annotation soon after it began."""
+        """Whether ``run`` is to be called: not while it runs or too many do, nor for a single annotation soon after it
+        began.
+        """
         with self._lock:
             now = self._clock()
             self._began = {each: at for each, at in self._began.items() if now - at < _SECONDS}
@@ -103,7 +107,9 @@ class Trainer:
         try:
             job = self._train(project)
         except HalfmoonError as error:
-            _log.warning("cannot train on a project of Label Studio", project=project.id, model=project.model, error=str(error))
+            _log.warning(
+                "cannot train on a project of Label Studio", project=project.id, model=project.model, error=str(error)
+            )
             return str(error)
         except Exception:
             _log.exception("a training on a project of Label Studio failed", project=project.id, model=project.model)
@@ -113,13 +119,18 @@ class Trainer:
 
 
 def train(services: Services, project: Project) -> str:
-    """Submit a job on all tasks of a project; its id. Tasks that have not changed make no second job. Raises HalfmoonError."""
+    """Submit a job on all tasks of a project; its id.
+
+    Tasks that have not changed make no second job. Raises HalfmoonError.
+    """
     settings = services.settings
     assert settings.label_studio_url is not None
     token = "" if settings.label_studio_token is None else settings.label_studio_token.get_secret_value()
     client = Client(settings.label_studio_url, token, settings.max_request_bytes)
     choice = text_choice(field_of(client.get(f"projects/{project.id}"), "label_config"))
-    documents = documents_of(choice, client.get(f"projects/{project.id}/export?exportType=JSON&download_all_tasks=true"))
+    documents = documents_of(
+        choice, client.get(f"projects/{project.id}/export?exportType=JSON&download_all_tasks=true")
+    )
     content = msgspec.json.encode(documents)
     # several models may learn from one project
     key = f"label-studio-{project.id}-{hashlib.sha256(f'{project.model}/'.encode() + content).hexdigest()}"
@@ -148,7 +159,9 @@ def documents_of(choice: TextChoice, tasks: Any) -> list[dict[str, Any]]:
 
 
 def _label(choice: TextChoice, annotations: Sequence[_Annotation]) -> str | None:
-    results = [result for annotation in annotations if not annotation.was_cancelled for result in annotation.result or []]
+    results = [
+        result for annotation in annotations if not annotation.was_cancelled for result in annotation.result or []
+    ]
     chosen = [_first_choice(result.value) for result in results if result.from_name == choice.from_name]
     given = [label for label in chosen if label is not None]
     return Counter(reversed(given)).most_common(1)[0][0] if given else None

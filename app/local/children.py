@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from workers.process import die_with_parent, set_process_name
+from storage.process.system import die_with_parent, set_process_name
 
 
 class Process(Protocol):
@@ -64,7 +64,8 @@ class Program:
             env=dict(self.environment),
             stdin=subprocess.DEVNULL,
             pass_fds=self.inherited,
-            start_new_session=True,  # Ctrl-C in a terminal reaches the supervisor alone, which then stops its children in order
+            # Ctrl-C in a terminal reaches the supervisor alone, which then stops its children in order
+            start_new_session=True,
             preexec_fn=partial(die_with_parent, os.getpid(), self.orphan_signal),
         )
 
@@ -83,10 +84,15 @@ class ForkedFunction:
 
 
 class ForkedProcess:
-    """The running fork of a ForkedFunction. Signals stay blocked until the child has removed its parent's signal handlers."""
+    """The running fork of a ForkedFunction.
+
+    Signals stay blocked until the child has removed its parent's signal handlers.
+    """
 
     def __init__(self, spec: ForkedFunction, replaces: int | None) -> None:
-        self._process = multiprocessing.get_context("fork").Process(target=_run_in_child, args=(spec, replaces, os.getpid()), name=spec.name)
+        self._process = multiprocessing.get_context("fork").Process(
+            target=_run_in_child, args=(spec, replaces, os.getpid()), name=spec.name
+        )
         with _stop_signals_blocked():
             self._process.start()
         assert self._process.pid is not None
@@ -110,7 +116,8 @@ class ForkedProcess:
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 RESTART_SIGNAL = signal.SIGUSR1
-"""Signal to the supervisor, to replace its gateways. SIGHUP stays what a closed terminal sends, which ends the service."""
+"""Signal to the supervisor, to replace its gateways. SIGHUP stays what a closed terminal sends, which ends the
+service."""
 
 
 @contextmanager

@@ -1,6 +1,8 @@
-"""Prefork model of ``halfmoon up``: workers are forks of the supervisor, which has loaded the libraries and the compiled kernels.
+"""Prefork model of ``halfmoon up``: workers are forks of the supervisor, which has loaded the libraries and the
+compiled kernels.
 
-A worker that dies is replaced within milliseconds, however busy the machine is, and all workers share the memory of what was loaded.
+A worker that dies is replaced within milliseconds, however busy the machine is, and all workers share the memory of
+what was loaded.
 """
 
 import gc
@@ -10,10 +12,10 @@ from contextlib import suppress
 from functools import partial
 
 from app.local.children import ForkedFunction
-from workers.errors import RedisStateUnavailable
-from workers.queue.connect import connect
-from workers.queue.redis_state import RedisState
-from workers.settings import Settings
+from storage.errors import RedisStateUnavailable
+from storage.process.settings import Settings
+from storage.queue.connect import connect
+from storage.queue.redis_state import RedisState
 from workers.worker.run import run_worker, worker_name
 from workers.worker.warm_up import warming
 
@@ -22,7 +24,8 @@ _ANNOUNCED_SECONDS = 60.0
 
 
 class Prefork:
-    """``count`` workers with the given settings in place of those of the environment. They close the ``private`` descriptors of the supervisor.
+    """``count`` workers with the given settings in place of those of the environment. They close the ``private``
+    descriptors of the supervisor.
 
     The workers are announced in Redis as starting, from the beginning of the warm-up until they have started.
     """
@@ -32,10 +35,15 @@ class Prefork:
         self._private = private
         self._names = [f"worker-{number}" for number in range(1, count + 1)]
         self._announced = [worker_name(os.getpid(), name) for name in self._names]
-        self._redis_state = RedisState(connect(self._settings.redis_url, self._settings.redis_timeout_seconds), self._settings.queue)
+        self._redis_state = RedisState(
+            connect(self._settings.redis_url, self._settings.redis_timeout_seconds), self._settings.queue
+        )
 
     def warm_up(self) -> Iterator[None]:
-        """Compile the kernels or load them from the cache, in steps, between which the caller may do something else. Raises CannotStart."""
+        """Compile the kernels or load them from the cache, in steps, between which the caller may do something else.
+
+        Raises CannotStart.
+        """
         self._announce()
         for _ in warming():
             yield

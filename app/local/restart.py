@@ -1,11 +1,13 @@
-"""Rolling restart of the gateways of ``halfmoon up``: each is replaced by a new process, one after the other, while the others answer.
+"""Rolling restart of the gateways of ``halfmoon up``: each is replaced by a new process, one after the other, while the
+others answer.
 
 1. A new process is started beside the old one. Both accept connections from the one listening socket.
-2. When the new one is ready, the old one is told to stop: it accepts no more, and answers what comes on its open connections.
+2. When the new one is ready, the old one is told to stop: it accepts no more, and answers what comes on its open
+   connections.
 3. When the old one has ended, it is the next one's turn.
 
-If a new process is not ready in time, it is stopped again, and everything stays as it is. ``halfmoon restart`` requests a restart by a signal and
-learns from a file in the data folder how it ended.
+If a new process is not ready in time, it is stopped again, and everything stays as it is. ``halfmoon restart`` requests
+a restart by a signal and learns from a file in the data folder how it ended.
 """
 
 import fcntl
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from app.local.children import RESTART_SIGNAL
 from app.local.supervisor import Supervisor
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 READY_SECONDS = 60.0
 """Seconds that a new gateway has to become ready."""
@@ -56,7 +58,8 @@ def rolling_restart(
     grace_seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[str]:
-    """Replace children one after the other. Call it again and again, beside the supervisor's ``poll``; the last thing that it yields is how it ended.
+    """Replace children one after the other. Call it again and again, beside the supervisor's ``poll``; the last thing
+    that it yields is how it ended.
 
     ``ready`` says of a process id what is missing, None if nothing. An old process has ``grace_seconds`` to end.
     """
@@ -71,8 +74,13 @@ def rolling_restart(
     yield f"replaced {', '.join(names)}"
 
 
-def _replace(supervisor: Supervisor, name: str, ready: Callable[[int], str | None], clock: Callable[[], float]) -> Generator[str, None, str | None]:
-    """Start a new process of a child, and let it take the place of the old one when it is ready. Returns why it does not; None if it does."""
+def _replace(
+    supervisor: Supervisor, name: str, ready: Callable[[int], str | None], clock: Callable[[], float]
+) -> Generator[str, None, str | None]:
+    """Start a new process of a child, and let it take the place of the old one when it is ready.
+
+    Returns why it does not; None if it does.
+    """
     deadline = clock() + READY_SECONDS
     try:
         process = supervisor.start_beside(name)
@@ -82,14 +90,21 @@ def _replace(supervisor: Supervisor, name: str, ready: Callable[[int], str | Non
         ended, late = process.poll() is not None, clock() > deadline
         if ended or late:
             supervisor.discard(name)
-            return "the new process has ended; its message is above" if ended else f"the new one was not ready within {READY_SECONDS:g} s: {missing}"
+            return (
+                "the new process has ended; its message is above"
+                if ended
+                else f"the new one was not ready within {READY_SECONDS:g} s: {missing}"
+            )
         yield ""
     supervisor.promote(name)
     return None
 
 
 def request_restart(data: Path, seconds: float = 600.0) -> str:
-    """Request a restart from the supervisor that runs on a data folder, wait for its end, and return what became of it. Raises CannotStart."""
+    """Request a restart from the supervisor that runs on a data folder, wait for its end, and return what became of it.
+
+    Raises CannotStart.
+    """
     file = data / _ENDED
     process = _supervisor_of(data)
     before = len(file.read_text().splitlines())

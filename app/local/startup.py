@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.local.supervisor import Supervisor
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 GATEWAY_TIMEOUT_SECONDS = 60.0
 """seconds within which the gateway must be ready for the first time"""
@@ -28,28 +28,30 @@ class Startup:
     def poll(self) -> None:
         """Poll the children and the health of the service.
 
-        Raises CannotStart when a child exits before the gateway is ready for the first time, or when that takes too long. Later, the supervisor
-        restarts what exits.
+        Raises CannotStart when a child exits before the gateway is ready for the first time, or when that takes too
+        long. Later, the supervisor restarts what exits.
         """
         health = _health(self._url)
         if self._gateway_ready:
             self.supervisor.poll()
         elif exited := self.supervisor.exited():
             raise CannotStart(f"{exited[0]} ended while the service was starting; its message is above")
-        elif health is None and time.monotonic() > self._deadline:  # a step of the warm-up may have lasted longer: the gateway is asked first
+        elif (
+            health is None and time.monotonic() > self._deadline
+        ):  # a step of the warm-up may have lasted longer: the gateway is asked first
             raise CannotStart(f"the gateway was not ready within {GATEWAY_TIMEOUT_SECONDS:g} s")
         if health is None or self.complete:
             return
         if health["workers"]:
-            self._on_complete()
+            self.complete = True
+            print(f"Halfmoon is ready: {self._url}", flush=True)
+            self._report(f"every call is described at {self._url}/docs; Ctrl-C stops the service")
         elif not self._gateway_ready:
-            self._report(f"{self._url} answers; the workers are starting, and jobs wait for them (the first start compiles, which may take a minute)")
+            self._report(
+                f"{self._url} answers; the workers are starting, and jobs wait for them (the first start compiles, "
+                "which may take a minute)"
+            )
         self._gateway_ready = True
-
-    def _on_complete(self) -> None:
-        self.complete = True
-        print(f"Halfmoon is ready: {self._url}", flush=True)
-        self._report(f"every call is described at {self._url}/docs; Ctrl-C stops the service")
 
 
 def _health(url: str) -> Any:

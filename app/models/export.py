@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version as installed
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 from fastapi import Request
 from starlette.responses import StreamingResponse
@@ -17,13 +17,17 @@ from app.http.middleware import SEND_STACK
 from app.services import Services
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
-from workers.contract import Version
 
 ExportFormat = Literal["numpy", "onnx"]
-_FILES: Mapping[ExportFormat, tuple[str, str]] = {"numpy": ("zip", "application/zip"), "onnx": ("onnx", "application/octet-stream")}
+_FILES: Mapping[ExportFormat, tuple[str, str]] = {
+    "numpy": ("zip", "application/zip"),
+    "onnx": ("onnx", "application/octet-stream"),
+}
 
 
-async def export(request: Request, services: Services, name: str, number: int, format: ExportFormat) -> StreamingResponse:
+async def export(
+    request: Request, services: Services, name: str, number: int, format: ExportFormat
+) -> StreamingResponse:
     """The file of a version, written whole before the answer begins; it counts as an export until it was sent.
 
     Raises InvalidRequest, NotFound, StoreUnavailable, TooManyRequests.
@@ -37,16 +41,7 @@ async def export(request: Request, services: Services, name: str, number: int, f
 
 def _written(services: Services, name: str, number: int, format: ExportFormat) -> tuple[IO[bytes], int]:
     version = services.models.version(name, number)
-    write = write_archive if format == "numpy" else write_onnx
-    try:
-        file = written_file(services.store, partial(write, services.model_cache.load(version), _about(version)))
-    except NotExportable as error:
-        raise InvalidRequest("format", str(error)) from None
-    return file, os.fstat(file.fileno()).st_size
-
-
-def _about(version: Version) -> dict[str, Any]:
-    return {
+    about = {
         "name": version.name,
         "version": version.number,
         "kind": version.kind,
@@ -55,3 +50,9 @@ def _about(version: Version) -> dict[str, Any]:
         "created_at": version.created_at.isoformat(),
         "halfmoon": installed("halfmoon"),
     }
+    write = write_archive if format == "numpy" else write_onnx
+    try:
+        file = written_file(services.store, partial(write, services.model_cache.load(version), about))
+    except NotExportable as error:
+        raise InvalidRequest("format", str(error)) from None
+    return file, os.fstat(file.fileno()).st_size

@@ -15,7 +15,7 @@ from app.models.export import ExportFormat, export
 from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut, records_of_models
 from app.services import Services, ServicesDep, services_of
 from app.services.left_out import left_out
-from workers.store.parallel import in_parallel
+from storage.store.bulk import in_parallel
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
@@ -41,7 +41,9 @@ def list_models(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = No
     names, following = services.models.names(limit, cursor)
     summaries = in_parallel(partial(ModelSummary.of, services.models), names)
     models = [summary for summary in summaries if summary]
-    return ModelPage(models=models, next_cursor=following, warnings=left_out(services.store.damage, records_of_models("[^/]+")))
+    return ModelPage(
+        models=models, next_cursor=following, warnings=left_out(services.store.damage, records_of_models("[^/]+"))
+    )
 
 
 @router.get("/{name}", responses=error_responses(404, 422, 503))
@@ -66,30 +68,40 @@ def show_version(services: ServicesDep, name: str, number: VersionNumber) -> Ver
     return VersionOut.of(services.models.version(name, checked_number(name, number)))
 
 
-@router.get("/{name}/versions/{number}/export", response_class=Response, responses={**_FILE, **error_responses(404, 422, 429, 503, 507)})
+@router.get(
+    "/{name}/versions/{number}/export",
+    response_class=Response,
+    responses={**_FILE, **error_responses(404, 422, 429, 503, 507)},
+)
 async def export_version(
     request: Request, services: ServicesDep, name: str, number: VersionNumber, format: ExportFormat = "numpy"
 ) -> StreamingResponse:
     """Export a version as a file that predicts without the service.
 
-    `numpy` is a ZIP archive with a module `predict.py`, which reads documents as the service does and needs NumPy alone.
-    `onnx` is the graph of a linear model; it takes rows in the columns of the model, which `predict.py` makes of documents.
+    `numpy` is a ZIP archive with a module `predict.py`, which reads documents as the service does and needs NumPy
+    alone. `onnx` is the graph of a linear model; it takes rows in the columns of the model, which `predict.py` makes of
+    documents.
     """
     return await export(request, services, name, checked_number(name, number), format)
 
 
-@router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
+@router.delete(
+    "/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503)
+)
 def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> None:
     """Delete a version.
 
-    Its number is not used again. A version to which an alias points, or from which an unfinished job starts, cannot be deleted (409).
+    Its number is not used again. A version to which an alias points, or from which an unfinished job starts, cannot be
+    deleted (409).
     """
     services.models.delete_version(name, checked_number(name, number), services.jobs.starting_from)
     services.version_cache.forget(name)
 
 
 @raw_router.put(
-    "/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_ALIAS
+    "/{name}/aliases/{alias}",
+    responses={200: {"model": AliasOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
+    openapi_extra=_ALIAS,
 )
 async def set_alias(request: Request) -> Response:
     """Point an alias to a version, at once and for every gateway."""
@@ -100,7 +112,9 @@ async def set_alias(request: Request) -> Response:
     return Response(alias_out.model_dump_json(), media_type="application/json")
 
 
-@router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))
+@router.delete(
+    "/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503)
+)
 def delete_alias(services: ServicesDep, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
     services.models.delete_alias(name, alias)

@@ -11,10 +11,10 @@ from pydantic import AwareDatetime, Field
 from app.http.schemas import ComparisonOut, Page, Schema
 from app.services.left_out import left_out
 from core.documents.kinds import Kind
-from workers.contract import Confidence, Label, Version
-from workers.errors import NotFound, StoreDamaged
-from workers.repositories.models import Models
-from workers.store.damage import Damage
+from storage.errors import NotFound, StoreDamaged
+from storage.records import Confidence, Label, Version
+from storage.repositories.models import Models
+from storage.store.keys import Damage
 
 
 def records_of_models(name: str) -> str:
@@ -26,14 +26,17 @@ Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class HeldOutOut(Schema):
-    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough others."""
+    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough
+    others.
+    """
 
     labels: int
     """Number of these labels."""
     right: int
     """Number of right predictions."""
     by_chance: float
-    """Share that would be right if predictions had nothing to do with labels, but each class were predicted as often."""
+    """Share that would be right if predictions had nothing to do with labels, but each class were predicted as
+    often."""
 
 
 class VersionOut(Schema):
@@ -44,7 +47,8 @@ class VersionOut(Schema):
     job: str
     dataset: str
     annotations: int | None = None
-    """Number of entries of the log of the dataset that it learned from, beside the labels of the dataset; null: none."""
+    """Number of entries of the log of the dataset that it learned from, beside the labels of the dataset; null:
+    none."""
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]
@@ -54,10 +58,12 @@ class VersionOut(Schema):
     """Options of how text became terms; null if the documents are not text."""
     n_features: int
     """Number of features of the training documents; of text, number of terms."""
-    facts: dict[str, str | int] = Field(examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}])
-    """Facts about the model: ``family`` (linear or kernel) and ``bytes`` of its arrays and words; of a linear model ``n_seen_features``; of a
-    kernel model ``kernel`` and ``n_support``, the number of training documents that it keeps; of named features ``n_names``; of text ``n_terms``
-    and ``n_words``."""
+    facts: dict[str, str | int] = Field(
+        examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}]
+    )
+    """Facts about the model: ``family`` (linear or kernel) and ``bytes`` of its arrays and words; of a linear model
+    ``n_seen_features``; of a kernel model ``kernel`` and ``n_support``, the number of training documents that it keeps;
+    of named features ``n_names``; of text ``n_terms`` and ``n_words``."""
     objective: float | None
     status: str
     takes_over: bool
@@ -67,13 +73,16 @@ class VersionOut(Schema):
     held_out: HeldOutOut | None
     """Predictions of labels that cross-validation left out; null without it."""
     confidence: Confidence | None
-    """How far the report of the training trusts the model; none: it knows nothing that chance would not; null if the report does not say."""
+    """How far the report of the training trusts the model; none: it knows nothing that chance would not; null if the
+    report does not say."""
     created_at: AwareDatetime
 
     @classmethod
     def of(cls, version: Version) -> Self:
         """The record in the form of the contract."""
-        return cls(version=version.number, takes_over=version.takes_over, **version.model_dump(exclude={"number", "files"}))
+        return cls(
+            version=version.number, takes_over=version.takes_over, **version.model_dump(exclude={"number", "files"})
+        )
 
 
 class ModelOut(Schema):
@@ -119,7 +128,9 @@ class ModelSummary(Schema):
     def of(cls, models: Models, name: str) -> Self | None:
         """The summary of a model, or None if the model was deleted meanwhile, or has no version that can be read."""
         try:
-            return cls(name=name, newest=models.newest(name), served=models.resolve(name).number, aliases=models.aliases(name))
+            return cls(
+                name=name, newest=models.newest(name), served=models.resolve(name).number, aliases=models.aliases(name)
+            )
         except (NotFound, StoreDamaged):
             return None
 

@@ -2,7 +2,7 @@
 
 from app.operations.schemas import Ready
 from app.services import Services
-from workers.errors import Unavailable
+from storage.errors import Unavailable
 
 
 def readiness(services: Services) -> Ready:
@@ -12,7 +12,9 @@ def readiness(services: Services) -> Ready:
         services.queue.ping()
         workers, starting = services.queue.workers(), services.queue.starting_workers()
     except Unavailable:
-        raise Unavailable("Redis cannot be written" if store else "neither Redis nor the store can be written") from None
+        raise Unavailable(
+            "Redis cannot be written" if store else "neither Redis nor the store can be written"
+        ) from None
     if store and services.admission.problem is not None:
         raise Unavailable(services.admission.problem)
     if not services.access.ready:

@@ -13,14 +13,17 @@ from app.operations.problem_pages import PAGES, page_of, text_of
 from app.operations.readiness import readiness
 from app.operations.schemas import Alive, Ready
 from app.services import ServicesDep
-from workers.errors import NotFound, Unavailable
+from storage.errors import NotFound, Unavailable
 
 router = APIRouter(prefix="/v1/health", tags=["health"], route_class=AuthorizedRoute)
 problems_router = APIRouter(prefix="/problems", tags=["health"], route_class=AuthorizedRoute)
 metrics_router = APIRouter(tags=["metrics"], route_class=AuthorizedRoute)
 TEXT, HTML = "text/plain", "text/html"
 _PAGE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Cause and remedy", "content": {TEXT: {"schema": {"type": "string"}}, HTML: {"schema": {"type": "string"}}}}
+    200: {
+        "description": "Cause and remedy",
+        "content": {TEXT: {"schema": {"type": "string"}}, HTML: {"schema": {"type": "string"}}},
+    }
 }
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Text format of Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}

@@ -12,11 +12,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src "
+    "'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Content-Security-Policy: files of this server alone, no script or style in the page, no text that becomes code or markup."""
-_TYPES = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+"""Content-Security-Policy: files of this server alone, no script or style in the page, no text that becomes code or
+markup."""
+_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
 
 
 class PageFile(NamedTuple):
@@ -29,14 +37,19 @@ class PageFile(NamedTuple):
     """Entity tag, a digest of the content."""
 
     def response(self, request: Request) -> Response:
-        """The file, or 304 where the browser has it. Browsers ask each time, so that a page never runs with files of another version."""
+        """The file, or 304 where the browser has it.
+
+        Browsers ask each time, so that a page never runs with files of another version.
+        """
         headers = {"ETag": self.tag, "Cache-Control": "no-cache", "Vary": "Accept, Accept-Encoding"}
         if self.media_type == "text/html":
             headers["Content-Security-Policy"] = POLICY
         if request.headers.get("if-none-match") == self.tag:
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(self.compressed, headers={**headers, "Content-Encoding": "gzip"}, media_type=self.media_type)
+            return Response(
+                self.compressed, headers={**headers, "Content-Encoding": "gzip"}, media_type=self.media_type
+            )
         return Response(self.data, headers=headers, media_type=self.media_type)
 
 

@@ -3,6 +3,7 @@
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
+from app.codecs.dispatch import ENDINGS
 from app.http.answers.negotiation import negotiate
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.page import session
@@ -33,6 +34,12 @@ async def begin_session(request: Request) -> Response:
 async def end_session(request: Request) -> Response:
     """Forget the key."""
     return session.end(request)
+
+
+@router.get("/page/endings.json")
+async def list_endings() -> dict[str, str]:
+    """List the media types of files by the ending of their names."""
+    return ENDINGS
 
 
 @router.get("/page/{path:path}")

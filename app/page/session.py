@@ -1,4 +1,6 @@
-"""The key of a person at the page: exchanged once for a cookie that scripts cannot read and that other sites cannot use."""
+"""The key of a person at the page: exchanged once for a cookie that scripts cannot read and that other sites cannot
+use.
+"""
 
 from typing import Annotated
 
@@ -23,7 +25,9 @@ async def begin(request: Request, services: Services) -> Response:
     body = await read_json(request, services, SessionBody)
     services.access.check_key(body.key)
     response = Response(status_code=204)
-    response.set_cookie(COOKIE, body.key, httponly=True, samesite="strict", secure=request.url.scheme == "https", path=_path(request))
+    response.set_cookie(
+        COOKIE, body.key, httponly=True, samesite="strict", secure=request.url.scheme == "https", path=_path(request)
+    )
     return response
 
 

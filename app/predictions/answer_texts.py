@@ -1,4 +1,6 @@
-"""The numbers of a prediction as JSON, written batch after batch: as text they take less memory than as objects, and none is encoded at once."""
+"""The numbers of a prediction as JSON, written batch after batch: as text they take less memory than as objects, and
+none is encoded at once.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,8 +12,8 @@ from numpy.typing import NDArray
 from app.codecs.base import Reserve
 from app.predictions.scoring import UnseenCounter, score_posted
 from core.models.model import Model
-from workers.contract import Label
-from workers.repositories.datasets import Batch
+from storage.records import Label
+from storage.repositories.datasets import Batch
 
 _NUMBERS = 1 << 16
 """Numbers that are encoded at a time, which holds the interpreter for some milliseconds."""
@@ -19,7 +21,10 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class AnswerTexts:
-    """Labels, scores and probabilities of documents as JSON texts. ``flat`` numbers are one array, others an array of a row a document."""
+    """Labels, scores and probabilities of documents as JSON texts.
+
+    ``flat`` numbers are one array, others an array of a row a document.
+    """
 
     def __init__(self, model: Model, labels: Iterable[Label], reserve: Reserve, *, flat: bool = False) -> None:
         self._model = model
@@ -31,7 +36,10 @@ class AnswerTexts:
         self.unseen = UnseenCounter()
 
     def add_each(self, batches: Iterable[Batch]) -> Iterator[None]:
-        """Score and add the documents of a body, some in each step. Raises InvalidDocuments, LimitExceeded, TooManyRequests."""
+        """Score and add the documents of a body, some in each step.
+
+        Raises InvalidDocuments, LimitExceeded, TooManyRequests.
+        """
         most = max(1, _NUMBERS // max(self._model.n_columns, len(self._model.classes)))
         for scored in score_posted(self._model, self._named(batches)):
             self.unseen.count(scored)
@@ -56,7 +64,9 @@ class AnswerTexts:
         yield b"]"
 
     def _named(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches, after their ids were written: from the first document that has one, and of those before then, too."""
+        """The batches, after their ids were written: from the first document that has one, and of those before then,
+        too.
+        """
         position = 0
         for batch in batches:
             stop = position + batch.rows.n_rows

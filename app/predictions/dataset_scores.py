@@ -10,8 +10,8 @@ from app.services import Services
 from core.evaluation.active_learning import TopTwo, top_two
 from core.models.model import Model
 from core.one_vs_rest import column_of
-from workers.contract import Version
-from workers.repositories.datasets import Documents
+from storage.records import Version
+from storage.repositories.datasets import Documents
 
 
 class DatasetScores(NamedTuple):
@@ -28,7 +28,8 @@ class DatasetScores(NamedTuple):
 
     @property
     def certainty(self) -> NDArray[np.float32]:
-        """What documents are ordered by, shape (n,): the probability, or the distance of the score from the other side."""
+        """What documents are ordered by, shape (n,): the probability, or the distance of the score from the other
+        side."""
         return np.abs(self.scores) if self.probabilities is None else self.probabilities
 
 
@@ -38,8 +39,15 @@ def two_likeliest(scores: NDArray[np.float64], probabilities: NDArray[np.float64
 
 
 def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] | None) -> DatasetScores:
-    """What a model predicts of the documents at ascending positions, or of all; raises InvalidRequest if they are of another kind."""
-    predicted, probabilities, scores, margins = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], [np.zeros(0)]
+    """What a model predicts of the documents at ascending positions, or of all; raises InvalidRequest if they are of
+    another kind.
+    """
+    predicted, probabilities, scores, margins = (
+        [np.zeros(0, np.int32)],
+        [np.zeros(0, np.float32)],
+        [np.zeros(0, np.float32)],
+        [np.zeros(0)],
+    )
     for scored in score_stored(model, documents, positions):
         of_classes = model.probabilities(scored.scores)
         labels = model.labels_of(scored.scores, of_classes)
@@ -54,10 +62,16 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
     return DatasetScores(np.concatenate(predicted), known, np.concatenate(scores), np.concatenate(margins))
 
 
-def scores_of_dataset(services: Services, version: Version, model: Model, dataset: str, documents: Documents) -> DatasetScores:
-    """What a version predicts of all documents of a dataset. Neither versions nor documents ever change, so it is kept for the next question.
+def scores_of_dataset(
+    services: Services, version: Version, model: Model, dataset: str, documents: Documents
+) -> DatasetScores:
+    """What a version predicts of all documents of a dataset. Neither versions nor documents ever change, so it is kept
+    for the next question.
 
     Raises InvalidRequest if the documents are of another kind.
     """
-    key = ("scores", version.name, version.number, version.job, dataset)
-    return services.array_cache.get(key, lambda: scores_at(model, documents, None))
+    key = (version.name, version.number, version.job, dataset)
+    known = services.score_cache.find(key)
+    if known is None:
+        known = services.score_cache.keep(key, scores_at(model, documents, None))
+    return DatasetScores(*known)

@@ -27,9 +27,9 @@ from core.models.explanation import Explanation, explain_score, top_weights
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
 from core.one_vs_rest import column_of, positives_of
-from workers.contract import Label, Version
-from workers.errors import NotFound, StoreUnavailable
-from workers.repositories.datasets import Batch
+from storage.errors import NotFound, StoreUnavailable
+from storage.records import Label, Version
+from storage.repositories.datasets import Batch
 
 MAX_DOCUMENTS = 100
 """Documents that one request may have explained: explanations are for people to read."""
@@ -81,8 +81,8 @@ class FeatureTerm(Feature):
     contribution: float
     """Product of value and weight."""
     spans: list[tuple[int, int]] | None = None
-    """Where the term stands in the text: its first character and that after its last, in characters from 0; left out where the document is not text
-    alone."""
+    """Where the term stands in the text: its first character and that after its last, in characters from 0; left out
+    where the document is not text alone."""
 
 
 class KeptTerm(Kept):
@@ -162,12 +162,16 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iter
     """All explanations are computed before any item is described, so that ids of training documents are read once."""
     version, model, _ = loaded
     if body.class_ is not None and body.class_ not in version.classes:
-        raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_LISTED_CLASSES]))}")
+        raise InvalidRequest(
+            "class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_LISTED_CLASSES]))}"
+        )
     columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
     weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = UnseenCounter()
     documents = list(_documents(version, model, body, list(batches), unseen))
-    used = [part.items for pair in weights for part in pair] + [each.explanation.contributions.items for each in documents]
+    used = [part.items for pair in weights for part in pair] + [
+        each.explanation.contributions.items for each in documents
+    ]
     describe = _describer(services, version, model, np.unique(np.concatenate(used)))
     content = {
         "model": version.name,
@@ -175,18 +179,26 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iter
         "family": model.weight_facts()["family"],
         "classes": version.classes,
         "weights": [
-            {"class": label, "bias": raising.intercept, "for": _weights(raising, describe), "against": _weights(lowering, describe)}
+            {
+                "class": label,
+                "bias": raising.intercept,
+                "for": _weights(raising, describe),
+                "against": _weights(lowering, describe),
+            }
             for label, (raising, lowering) in zip(columns, weights, strict=True)
         ],
         "documents": [
-            {"id": each.id, "label": each.label, "class": columns[each.column], **_explained_document(each, describe)} for each in documents
+            {"id": each.id, "label": each.label, "class": columns[each.column], **_explained_document(each, describe)}
+            for each in documents
         ],
         "warnings": [*loaded.warnings, *unseen.warnings()],
     }
     return loaded.marked(Response(_ENCODER.encode(content), media_type="application/json"))
 
 
-def _documents(version: Version, model: Model, body: ExplainBody, batches: list[Batch], unseen: UnseenCounter) -> Iterator[_Explained]:
+def _documents(
+    version: Version, model: Model, body: ExplainBody, batches: list[Batch], unseen: UnseenCounter
+) -> Iterator[_Explained]:
     for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
         texts = list(batch.rows) if isinstance(batch.rows, TextRows) else [None] * batch.rows.n_rows
@@ -196,7 +208,9 @@ def _documents(version: Version, model: Model, body: ExplainBody, batches: list[
             id = batch.ids[index] if batch.ids else None
             row = scored.rows.between(index, index + 1)
             explanation = explain_score(model, row, column, body.n)
-            yield _Explained(id or str(scored.positions[index]), version.classes[class_index], column, explanation, texts[index])
+            yield _Explained(
+                id or str(scored.positions[index]), version.classes[class_index], column, explanation, texts[index]
+            )
 
 
 def _batches(services: Services, body: ExplainBody, query: Mapping[str, str]) -> Iterable[Batch]:
@@ -210,7 +224,10 @@ def _batches(services: Services, body: ExplainBody, query: Mapping[str, str]) ->
 
 
 def _weights(found: Weights, describe: Describe) -> list[Item]:
-    return [{**describe(item), "weight": weight} for item, weight in zip(found.items.tolist(), found.weights.tolist(), strict=True)]
+    return [
+        {**describe(item), "weight": weight}
+        for item, weight in zip(found.items.tolist(), found.weights.tolist(), strict=True)
+    ]
 
 
 def _explained_document(document: _Explained, describe: Describe) -> Item:
@@ -229,12 +246,17 @@ def _explained_document(document: _Explained, describe: Describe) -> Item:
 
 
 def _describer(services: Services, version: Version, model: Model, items: NDArray[np.int64]) -> Describe:
-    """A function that describes these items of a model, by names of features or ids of training documents. ``items`` ascend."""
+    """A function that describes these items of a model, by names of features or ids of training documents.
+
+    ``items`` ascend.
+    """
     if not isinstance(model, KernelModel):
         names = model.vocabulary.named(items)
         if names is None:
             return lambda item: {"feature": item}
-        described: dict[int, Item] = {item: {"feature": item, "name": name} for item, name in zip(items.tolist(), names, strict=True)}
+        described: dict[int, Item] = {
+            item: {"feature": item, "name": name} for item, name in zip(items.tolist(), names, strict=True)
+        }
         if isinstance(model.vocabulary, PartColumns):
             for item, place in zip(items.tolist(), model.vocabulary.places_of(items).tolist(), strict=True):
                 described[item]["part"] = model.vocabulary.names[place]
@@ -242,9 +264,8 @@ def _describer(services: Services, version: Version, model: Model, items: NDArra
     if model.positions is None:
         return lambda item: {"position": None, "id": None}
     positions = dict(zip(items.tolist(), model.positions[items].tolist(), strict=True))
-    wanted = sorted(positions.values())
     try:
-        ids = dict(zip(wanted, services.datasets.ids(version.dataset).at(wanted), strict=True))
+        ids = services.datasets.ids(version.dataset).by_position(positions.values())
     except (NotFound, StoreUnavailable):
         ids = {}
     return lambda item: {"position": positions[item], "id": ids.get(positions[item])}

@@ -12,23 +12,56 @@ from app.codecs.base import MAX_FAULTS, Bounds, Reserve
 from app.codecs.dispatch import BodyDecoder, body_decoder, is_compressed
 from app.codecs.faults import invalid_documents
 from app.codecs.transport.content_encoding import reserve_nothing
-from app.http.bodies import in_steps, in_thread, read_blocks
+from app.http.bodies import in_steps, in_thread, read_blocks, read_json
 from app.http.route_classes import RESERVATION
+from app.http.schemas import Schema
 from app.predictions.answer_texts import AnswerTexts
-from app.predictions.scoring import identify_fault
+from app.predictions.scoring import identify_fault, score_posted
 from app.services import Services
-from core.documents.kinds import checked
+from core.documents.kinds import TextRows, checked
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
-from workers.contract import Version
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from storage.errors import LimitExceeded
+from storage.records import Label, Version
+from storage.repositories.datasets import Batch
 
 _ENCODER = msgspec.json.Encoder()
 _ROW_WORK, _COLUMN_WORK = 1000, 100
 """Cost of answering for a document, and for each class of it, in multiplications."""
 _EVENT_LOOP_WORK = 4_000_000
 """Multiplications that may be done on the event loop: some milliseconds."""
+
+
+class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A text to label."""
+
+    text: str
+
+
+class LabelOut(Schema):
+    """The label of a text."""
+
+    label: Label
+    probability: float | None
+    """Probability of the label; null if the model is not calibrated."""
+
+
+async def label(request: Request, services: Services, reference: str) -> Response:
+    """The label of the text in the body, by the version to which ``reference`` refers now."""
+    body = await read_json(request, services, LabelBody)
+    loaded = await load_model(services, reference)
+    if fits_event_loop(loaded.model, 1) and len(body.text) < services.settings.large_request_bytes:
+        return loaded.marked(_labeled(loaded.model, body.text))
+    return loaded.marked(await in_thread(services.predict_pool, _labeled, loaded.model, body.text))
+
+
+def _labeled(model: Model, text: str) -> Response:
+    (scored,) = score_posted(model, [Batch(TextRows.of([text]), [None])])
+    probabilities = model.probabilities(scored.scores)
+    class_index = int(model.labels_of(scored.scores, probabilities)[0])
+    probability = None if probabilities is None else float(probabilities[0, class_index])
+    content = {"label": model.classes[class_index], "probability": probability}
+    return Response(_ENCODER.encode(content), media_type="application/json")
 
 
 async def predict(request: Request, services: Services, reference: str) -> Response:
@@ -60,7 +93,10 @@ def last_of(steps: Iterator[Response | None]) -> Response:
 
 
 async def in_answer_steps(request: Request, services: Services, steps: Iterator[Response | None]) -> Response:
-    """The response at the end of the steps. They are done in a thread that other predictions use in between, while the client is connected."""
+    """The response at the end of the steps.
+
+    They are done in a thread that other predictions use in between, while the client is connected.
+    """
     response = (await in_steps(request, services.predict_pool, steps))[-1]
     assert response is not None
     return response
@@ -68,7 +104,10 @@ async def in_answer_steps(request: Request, services: Services, steps: Iterator[
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:
     """Whether scoring so many documents takes only some milliseconds, so that it may be done on the event loop."""
-    return not model.vocabulary.encodes and n_rows * (_ROW_WORK + _COLUMN_WORK * len(model.classes) + model.row_work) <= _EVENT_LOOP_WORK
+    return (
+        not model.vocabulary.encodes
+        and n_rows * (_ROW_WORK + _COLUMN_WORK * len(model.classes) + model.row_work) <= _EVENT_LOOP_WORK
+    )
 
 
 class Loaded(NamedTuple):
@@ -84,7 +123,10 @@ class Loaded(NamedTuple):
         """What an answer says of a version that may not be the one any more."""
         if self.age is None:
             return []
-        return [f"the store does not answer: version {self.version.number} is the one that was last known, {self.age:.0f} s ago"]
+        return [
+            f"the store does not answer: version {self.version.number} is the one that was last known, "
+            f"{self.age:.0f} s ago"
+        ]
 
     def marked(self, response: Response) -> Response:
         """The answer with the header Age, where the version is only the last known one."""
@@ -94,7 +136,8 @@ class Loaded(NamedTuple):
 
 
 async def load_model(services: Services, reference: str) -> Loaded:
-    """The version to which a reference refers now, or as last known, and its model; raises NotFound, StoreUnavailable."""
+    """The version to which a reference refers now, or as last known, and its model; raises NotFound,
+    StoreUnavailable."""
     resolved, cache = await services.version_cache.resolve(reference), services.model_cache
     model = cache.find(resolved.version)
     if model is None:

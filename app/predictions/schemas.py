@@ -1,7 +1,7 @@
 """Schemas of predictions."""
 
 from app.http.schemas import Schema
-from workers.contract import Label
+from storage.records import Label
 
 
 class Prediction(Schema):
@@ -16,8 +16,8 @@ class Prediction(Schema):
     scores: list[list[float]]
     """Scores, a row a document. Two classes have one column, for the second of ``classes``."""
     probabilities: list[list[float]] | None
-    """Probabilities, a row a document, a column a class. Null if the model is not calibrated: auto calibrates, other algorithms by the option
-    probabilities."""
+    """Probabilities, a row a document, a column a class. Null if the model is not calibrated: auto calibrates, other
+    algorithms by the option probabilities."""
     warnings: list[str]
 
 
@@ -29,4 +29,5 @@ class LabeledDocument(Schema):
     score: float
     """Score of the second of two classes; of more classes, score of the label."""
     probability: float | None
-    """Probability of the label. Null if the model is not calibrated: auto calibrates, other algorithms by the option probabilities."""
+    """Probability of the label. Null if the model is not calibrated: auto calibrates, other algorithms by the option
+    probabilities."""

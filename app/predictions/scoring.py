@@ -1,6 +1,7 @@
 """Scoring of posted and of stored documents by a model, batch after batch.
 
-Memory is that of a batch, however many documents there are. Callers score in a thread, unless the work is known to be little.
+Memory is that of a batch, however many documents there are. Callers score in a thread, unless the work is known to be
+little.
 """
 
 from collections import Counter
@@ -20,8 +21,8 @@ from core.documents.kinds import Kind, Rows, spans
 from core.documents.rows import SparseRows
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
-from workers.contract import Label
-from workers.repositories.datasets import Batch, Documents
+from storage.records import Label
+from storage.repositories.datasets import Batch, Documents
 
 T = TypeVar("T")
 _BATCH_ROWS = 1 << 13
@@ -72,7 +73,10 @@ class UnseenCounter:
         """Warnings about unseen values and about documents without any known one."""
         unseen = [f"{self._unseen} of {self._all} {self._what}; they count as zero"] if self._unseen else []
         empty = [f"{self._empty} of {self._documents} {_EMPTY}"] if self._empty else []
-        missing = [f"{count} of {self._documents} documents have no {part}, by which the model goes, too" for part, count in self._missing.items()]
+        missing = [
+            f"{count} of {self._documents} documents have no {part}, by which the model goes, too"
+            for part, count in self._missing.items()
+        ]
         return [*unseen, *missing, *empty]
 
 
@@ -86,7 +90,8 @@ _WHAT: dict[Kind, str] = {
 
 
 async def run_scoring(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that scores a dataset, in threads that predictions do not need; it ends soon after the client disconnects.
+    """Call a function that scores a dataset, in threads that predictions do not need; it ends soon after the client
+    disconnects.
 
     Raises TooManyRequests and ClientDisconnect.
     """
@@ -116,7 +121,9 @@ def batches_of(model: Model, rows: Rows) -> Iterator[Batch]:
         yield Batch(_taken(rows, chosen), [None] * len(chosen))
 
 
-def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[ScoredBatch]:
+def score_stored(
+    model: Model, documents: Documents, positions: NDArray[np.int64] | None = None
+) -> Iterator[ScoredBatch]:
     """Score documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,).
 
     Raises InvalidRequest if they are of another kind, InvalidDocuments if the model cannot score one.
@@ -125,10 +132,14 @@ def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64
     labels = np.array([*documents.classes, None], object)
     for chosen in _spans(documents.rows, positions, model):
         try:
-            scored = _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.class_indices[chosen]].tolist())
+            scored = _scored(
+                model, _taken(documents.rows, chosen), chosen, labels[documents.class_indices[chosen]].tolist()
+            )
         except InvalidDocuments as error:
             ids = documents.ids.at(chosen[[int(fault.document) for fault in error.faults]].tolist())
-            raise invalid_documents([fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]) from None
+            raise invalid_documents(
+                [fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]
+            ) from None
         yield scored
 
 
@@ -155,11 +166,16 @@ def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequ
     raise_if_disconnected()
     read = model.vocabulary.read(rows)
     scores, unseen = model.scores_and_unseen(read.rows)
-    return ScoredBatch(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values, read.missing)
+    return ScoredBatch(
+        positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values, read.missing
+    )
 
 
 def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
-    """Consecutive parts of ``positions`` whose rows and scores take little memory. A single row may be of any length."""
+    """Consecutive parts of ``positions`` whose rows and scores take little memory.
+
+    A single row may be of any length.
+    """
     most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // model.n_columns))
     n_chosen = rows.n_rows if positions is None else len(positions)
     for block in range(0, n_chosen, most):

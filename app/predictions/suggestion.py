@@ -17,25 +17,27 @@ from app.datasets.stored_documents import stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema
 from app.predictions.dataset_scores import scores_of_dataset, two_likeliest
-from app.predictions.ignorance import ignorance
 from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
 from app.services import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import (
+    LABELS_A_CLASS,
     POOL,
     Balanced,
     BalancedMargins,
     comparable,
+    has_few_labels,
     interleaved,
     random_share,
     representatives,
 )
+from core.evaluation.proportions import labels_needed
 from core.models.model import Model
 from core.one_vs_rest import column_of
-from workers.contract import Label, Version
-from workers.repositories.datasets import Documents
+from storage.records import HeldOut, Label, Version
+from storage.repositories.datasets import Documents
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -52,10 +54,11 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     dataset: str
     n: Annotated[int, Meta(ge=1, le=1000)] = 10
     strategy: Strategy = "diverse"
-    """Strategy. uncertain: the documents of least margin, evenly of the classes that are predicted. diverse: representatives of three times as many
-    of these. random: any."""
+    """Strategy. uncertain: the documents of least margin, evenly of the classes that are predicted. diverse:
+    representatives of three times as many of these. random: any."""
     random: Annotated[float, Meta(ge=0, le=1)] = 0.25
-    """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents, unless it is 0."""
+    """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents,
+    unless it is 0."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     """Seed of the random documents; equal seeds give equal documents."""
     by: ShortText | None = None
@@ -140,7 +143,9 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def _claimed(source: _Source, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]) -> dict[int, Draw]:
+def _claimed(
+    source: _Source, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]
+) -> dict[int, Draw]:
     """The documents that are drawn and claimed. Where others were faster, others are drawn in their place."""
     kept: dict[int, Draw] = {}
     while True:
@@ -152,14 +157,19 @@ def _claimed(source: _Source, unlabeled: Positions, body: SuggestBody, share: fl
         unlabeled = np.setdiff1d(unlabeled, [*drawn], assume_unique=True)
 
 
-def _drawn(source: _Source, unlabeled: Positions, body: SuggestBody, n: int, share: float, warnings: list[str]) -> dict[int, Draw]:
+def _drawn(
+    source: _Source, unlabeled: Positions, body: SuggestBody, n: int, share: float, warnings: list[str]
+) -> dict[int, Draw]:
     """Positions of at most ``n`` documents to label, in order, and the draw of each; ``share`` of them are random.
 
-    These are drawn first, from all that have no label: what the model would choose may be among them, as in any random sample.
+    These are drawn first, from all that have no label: what the model would choose may be among them, as in any random
+    sample.
     """
     n = min(n, len(unlabeled))
     random = np.random.default_rng(body.seed).choice(unlabeled, random_share(n, share), replace=False)
-    chosen = _chosen(source, np.setdiff1d(unlabeled, random, assume_unique=True), body.strategy, n - len(random), warnings)
+    chosen = _chosen(
+        source, np.setdiff1d(unlabeled, random, assume_unique=True), body.strategy, n - len(random), warnings
+    )
     draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
     return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}
 
@@ -169,7 +179,9 @@ def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, 
     if not n:
         return np.zeros(0, np.int64)
     pool = _least_certain(source, candidates, n * POOL if strategy == "diverse" else n)
-    return _representative(source.model, source.documents, pool, n, warnings) if strategy == "diverse" else pool.positions
+    return (
+        _representative(source.model, source.documents, pool, n, warnings) if strategy == "diverse" else pool.positions
+    )
 
 
 def _least_certain(source: _Source, candidates: Positions, most: int) -> Balanced:
@@ -183,7 +195,9 @@ def _least_certain(source: _Source, candidates: Positions, most: int) -> Balance
 
 
 def _representative(model: Model, documents: Documents, pool: Balanced, n: int, warnings: list[str]) -> Positions:
-    """Positions of representatives of the pool; of the least certain documents where the documents are too long to be compared."""
+    """Positions of representatives of the pool; of the least certain documents where the documents are too long to be
+    compared.
+    """
     if len(pool.positions) <= n:
         return pool.positions
     compared = pool.taken(comparable(documents.rows.indptr, pool.positions))
@@ -195,10 +209,12 @@ def _representative(model: Model, documents: Documents, pool: Balanced, n: int, 
     return compared.positions[representatives(rows, n, compared.classes)]
 
 
-def _suggestions(version: Version, model: Model, documents: Documents, drawn: Mapping[int, Draw], unseen: UnseenCounter) -> list[dict[str, Any]]:
+def _suggestions(
+    version: Version, model: Model, documents: Documents, drawn: Mapping[int, Draw], unseen: UnseenCounter
+) -> list[dict[str, Any]]:
     """The suggestions for the documents at these positions, in this order, each with its draw."""
     ascending = np.array(sorted(drawn), np.int64)
-    ids = documents.ids.at(ascending.tolist())
+    ids = documents.ids.by_position(drawn)
     found: dict[int, dict[str, Any]] = {}
     for scored in score_stored(model, documents, ascending):
         unseen.count(scored)
@@ -206,9 +222,11 @@ def _suggestions(version: Version, model: Model, documents: Documents, drawn: Ma
         first, second, margins = two_likeliest(scored.scores, probabilities)
         labels = model.labels_of(scored.scores, probabilities)
         rivals = np.where(first == labels, second, first)
-        for index, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):
+        for index, (position, label, rival) in enumerate(
+            zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)
+        ):
             found[position] = {
-                "id": ids[len(found)],
+                "id": ids[position],
                 "label": version.classes[label],
                 "score": float(scored.scores[index, column_of(label, model.n_columns)]),
                 "probability": None if probabilities is None else float(probabilities[index, label]),
@@ -219,8 +237,44 @@ def _suggestions(version: Version, model: Model, documents: Documents, drawn: Ma
     return [found[position] for position in drawn]
 
 
-def _include_documents(services: Services, documents: Documents, dataset: str, drawn: Mapping[int, Draw], suggestions: list[dict[str, Any]]) -> None:
+def _include_documents(
+    services: Services, documents: Documents, dataset: str, drawn: Mapping[int, Draw], suggestions: list[dict[str, Any]]
+) -> None:
     """Add each document to its suggestion, without the label that it does not have."""
     found = stored_documents(documents, np.array(list(drawn), np.int64), services.datasets.fields(dataset))
     for suggestion, fields in zip(suggestions, found.values(), strict=True):
         suggestion["document"] = {name: field for name, field in fields.items() if name not in ("label", "drawn")}
+
+
+def ignorance(version: Version) -> str | None:
+    """A sentence about a version that knows too little, so that all that is suggested is random;
+
+    None of one that may choose.
+    """
+    held_out, n_classes = version.held_out, len(version.classes)
+    if version.confidence == "none":
+        return _by_chance(held_out)
+    if held_out is None or not has_few_labels(held_out.labels, n_classes):
+        return None
+    return (
+        f"{held_out.labels} labels left out say too little of {n_classes} classes, so all of these documents "
+        "are random ones: from some "
+        f"{LABELS_A_CLASS} of each class on the model chooses documents, too"
+    )
+
+
+def _by_chance(held_out: HeldOut | None) -> str:
+    said = "the model knows no more than chance would, so all of these documents are random ones"
+    if held_out is None:
+        return said
+    labels, right, by_chance = held_out.labels, held_out.right, held_out.by_chance
+    said += f": of {labels} labels left out it is right on {right}, and by chance on some {by_chance * labels:.0f}"
+    # one that is right by chance so far may learn: halfway to being always right is neither much nor little
+    further = right / labels if right > by_chance * labels else (1 + by_chance) / 2
+    needed = labels_needed(labels, right, by_chance, further)
+    if needed is None or needed <= labels:
+        return said
+    return (
+        f"{said}; if it is right on {further:.0%} of those to come, it takes some {needed} labels in all to "
+        "know that this is not chance"
+    )

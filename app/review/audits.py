@@ -1,7 +1,8 @@
 """Audits: a random sample of the documents without a label, and what its labels say of each version of a model.
 
-A version that was told a label of the audit, since it was trained later, is compared with what cross-validation said without that label. The promise
-of automatic labels takes only labels that the version was not told. So it is about the last version from before the audit, if there is one.
+A version that was told a label of the audit, since it was trained later, is compared with what cross-validation said
+without that label. The promise of automatic labels takes only labels that the version was not told. So it is about the
+last version from before the audit, if there is one.
 """
 
 import secrets
@@ -16,10 +17,10 @@ from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Fore
 from app.services import Services
 from core.evaluation.forecast import Point, forecast
 from core.evaluation.proportions import clopper_pearson, fewest_labels, promise
-from workers.contract import Audit, Label, Version
-from workers.errors import Conflict, NotFound
-from workers.names import new_id
-from workers.repositories.datasets import Documents
+from storage.errors import Conflict, NotFound
+from storage.names import new_id
+from storage.records import Audit, Version
+from storage.repositories.datasets import Documents
 
 _MOST_VERSIONS = 50
 _MORE = 20
@@ -27,30 +28,24 @@ _MORE = 20
 Positions = NDArray[np.int64]
 
 
-class _Labels(NamedTuple):
-    """The labels that an audit has by now."""
-
-    positions: Positions
-    """Positions of the documents, ascending."""
-    labels: list[Label]
-
-
 class _Answers(NamedTuple):
-    """What a version says of the documents of an audit."""
+    """The predictions of a version for the labeled documents of an audit."""
 
     right: NDArray[np.bool_]
-    """Whether it says the label that the document has, shape (n,)."""
+    """Whether the prediction is the label, shape (n,)."""
     usable: NDArray[np.bool_]
-    """Whether that is said by a model that was not told, shape (n,)."""
+    """Whether it is that of a model that was not told the label, shape (n,)."""
     told: NDArray[np.bool_]
-    """Whether the version was told the label."""
+    """Whether the version was told the label, shape (n,); where that is unknown, it counts as told."""
     scores: DatasetScores
     learned: int | None
     """Number of labels that the version learned from; None if its dataset was deleted."""
 
 
 def draw(services: Services, dataset: str, body: AuditBody) -> AuditOut:
-    """Draw a sample of the documents that have no label and that nobody left out; raises NotFound, Conflict if there are none."""
+    """Draw a sample of the documents that have no label and that nobody left out; raises NotFound, Conflict if there
+    are none.
+    """
     if body.model is not None:
         services.models.resolve(body.model)
     log = services.datasets.log(dataset)
@@ -77,7 +72,11 @@ def draw(services: Services, dataset: str, body: AuditBody) -> AuditOut:
 
 def audit_out(audit: Audit, documents: Documents) -> AuditOut:
     """The audit in the form of the contract."""
-    return AuditOut(documents=_ids(documents, audit.positions), **audit.model_dump(exclude={"positions", "annotations"}))
+    ids = documents.ids.by_position(audit.positions)
+    return AuditOut(
+        documents=[ids[position] for position in audit.positions],
+        **audit.model_dump(exclude={"positions", "annotations"}),
+    )
 
 
 def report(services: Services, dataset: str, id: str, reference: str | None, precision: float) -> AuditReport:
@@ -85,25 +84,37 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     audit = services.datasets.audits.get(dataset, id)
     answers = services.datasets.log(dataset).answers()
     documents = services.datasets.open_annotated(dataset, answers)
-    labeled = [position for position in audit.positions if documents.class_indices[position] >= 0]
-    skipped = [position for position in audit.positions if documents.class_indices[position] < 0 and position in answers]
-    left = [position for position in audit.positions if documents.class_indices[position] < 0 and position not in answers]
-    positions = np.array(sorted(labeled), np.int64)
-    labels = _Labels(positions, [documents.classes[place] for place in documents.class_indices[positions].tolist()])
+    drawn = audit_out(audit, documents)
+    named = list(zip(audit.positions, drawn.documents, strict=True))
+    labeled = np.array(sorted(position for position, _ in named if documents.class_indices[position] >= 0), np.int64)
+    n_skipped = sum(position in answers and documents.class_indices[position] < 0 for position, _ in named)
     reference = audit.model if reference is None else reference
-    versions = [] if reference is None else _versions(services, reference)
-    errors = [_error(version, _answers(services, version, dataset, documents, labels)) for version in versions]
+    errors, automatic, warnings = [], None, []
+    if reference is not None:
+        versions = _versions(services, reference)
+        errors = [_error(version, _answers(services, version, audit, documents, labeled)) for version in versions]
+        promised = _trained_before(services, reference, versions, audit)
+        automatic = _automatic(services, promised, audit, documents, labeled, precision)
+    unknown = [str(each.version) for each in errors if each.learned is None]
+    if unknown:
+        warnings.append(
+            "the dataset of a version was deleted, so only versions from before the audit are known to have been told "
+            f"none of its labels: this concerns version {', '.join(unknown)}"
+        )
+    if n_skipped:
+        warnings.append(
+            f"{n_skipped} documents of the audit were left out: if these are the hard ones, the error is higher "
+            "than it looks"
+        )
     return AuditReport(
-        **audit_out(audit, documents).model_dump(),
+        **drawn.model_dump(),
         labeled=len(labeled),
-        skipped=len(skipped),
-        open=_ids(documents, left),
+        skipped=n_skipped,
+        open=[id for position, id in named if documents.class_indices[position] < 0 and position not in answers],
         versions=errors,
-        automatic=None
-        if reference is None
-        else _automatic(services, _untold(services, reference, versions, audit), dataset, documents, labels, precision),
+        automatic=automatic,
         forecast=_forecast(errors),
-        warnings=_warnings(len(labeled), len(skipped)),
+        warnings=warnings,
     )
 
 
@@ -114,42 +125,58 @@ def _versions(services: Services, reference: str) -> list[Version]:
     return list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
 
 
-def _untold(services: Services, reference: str, versions: list[Version], audit: Audit) -> Version:
-    """The version that a promise is about: the one that is served, or the newest before it that was trained before the audit was drawn."""
+def _trained_before(services: Services, reference: str, versions: list[Version], audit: Audit) -> Version:
+    """The version that a promise is about: the one that is served, or the newest before it that was trained before the
+    audit was drawn.
+    """
     served = services.models.resolve(reference)
-    earlier = (version for version in versions if version.number <= served.number and version.created_at <= audit.created_at and version.takes_over)
-    if served.created_at <= audit.created_at:
-        return served
-    return next(earlier, served)
+    earlier = (
+        version
+        for version in [served, *versions]
+        if version.number <= served.number and version.created_at <= audit.created_at and version.takes_over
+    )
+    return served if served.created_at <= audit.created_at else next(earlier, served)
 
 
-def _answers(services: Services, version: Version, dataset: str, documents: Documents, labels: _Labels) -> _Answers:
-    """What a version says of the documents of an audit, by itself or, where it was told the label, by cross-validation."""
-    scores = scores_at(services.model_cache.load(version), documents, labels.positions)
+def _answers(
+    services: Services, version: Version, audit: Audit, documents: Documents, positions: Positions
+) -> _Answers:
+    """The predictions of a version for labeled documents of an audit; where it was told the label, those of
+    cross-validation.
+    """
+    scores = scores_at(services.model_cache.load(version), documents, positions)
     predicted = scores.predicted.astype(np.int64)
-    learned, told = _told(services, version, dataset, labels.positions)
+    learned, told = _told(services, version, audit, positions)
     usable = ~told
-    left_out = services.models.held_out(version) if told.any() else None
+    left_out = services.models.held_out(version) if learned is not None and told.any() else None
     if left_out is not None:
-        places = np.searchsorted(left_out.positions, labels.positions)
+        places = np.searchsorted(left_out.positions, positions)
         places[places == len(left_out.positions)] = 0
-        known = told & (left_out.positions[places] == labels.positions)
+        known = told & (left_out.positions[places] == positions)
         predicted[known] = np.argmax(left_out.probabilities[places[known]], axis=1)
         usable |= known
-    said = [version.classes[place] for place in predicted.tolist()]
-    right = np.array([one == other for one, other in zip(said, labels.labels, strict=True)], bool)
-    return _Answers(right, usable, told, scores, learned)
+    labels = [documents.classes[class_index] for class_index in documents.class_indices[positions].tolist()]
+    right = [
+        version.classes[class_index] == label for class_index, label in zip(predicted.tolist(), labels, strict=True)
+    ]
+    return _Answers(np.array(right, bool), usable, told, scores, learned)
 
 
-def _told(services: Services, version: Version, dataset: str, positions: Positions) -> tuple[int | None, NDArray[np.bool_]]:
-    """How many labels a version learned from, and whether those of these documents were among them. Those of other documents were not."""
-    nothing = np.zeros(len(positions), bool)
+def _told(
+    services: Services, version: Version, audit: Audit, positions: Positions
+) -> tuple[int | None, NDArray[np.bool_]]:
+    """The number of labels that a version learned from, and whether those of these documents were among them.
+
+    A version of other documents was told none of them. Where its dataset was deleted that is unknown, unless the
+    version is from before the audit, whose documents had no label then.
+    """
     try:
         labeled = services.datasets.open(version.dataset, version.annotations).class_indices >= 0
-        same = services.datasets.get(version.dataset).documents == services.datasets.get(dataset).documents
+        training = services.datasets.get(version.dataset).documents
     except NotFound:
-        return None, nothing
-    return int(np.count_nonzero(labeled)), labeled[positions] if same else nothing
+        return None, np.full(len(positions), version.created_at > audit.created_at)
+    same = training == services.datasets.get(audit.dataset).documents
+    return int(np.count_nonzero(labeled)), labeled[positions] if same else np.zeros(len(positions), bool)
 
 
 def _error(version: Version, answers: _Answers) -> VersionError:
@@ -170,48 +197,63 @@ def _error(version: Version, answers: _Answers) -> VersionError:
 
 
 def _forecast(versions: list[VersionError]) -> Forecast | None:
-    """What some more labels are likely to bring, by the versions of one model."""
-    found = forecast([Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None], _MORE)
+    """The error after some more labels, by the versions of one model."""
+    points = [Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None]
+    found = forecast(points, _MORE)
     if found is None:
         return None
-    why = f"{_MORE} more labels are likely to bring the error from {found.now:.1%} to {found.expected:.1%} ({found.low:.1%} to {found.high:.1%})"
+    why = (
+        f"{_MORE} more labels are likely to bring the error from {found.now:.1%} to {found.expected:.1%} "
+        f"({found.low:.1%} to {found.high:.1%})"
+    )
     return Forecast(labels=_MORE, now=found.now, expected=found.expected, low=found.low, high=found.high, why=why)
 
 
-def _automatic(services: Services, version: Version, dataset: str, documents: Documents, labels: _Labels, precision: float) -> Automatic:
+def _automatic(
+    services: Services, version: Version, audit: Audit, documents: Documents, positions: Positions, precision: float
+) -> Automatic:
     """How many documents the version may label at the promised precision."""
-    answers = _answers(services, version, dataset, documents, labels)
+    answers = _answers(services, version, audit, documents, positions)
     untold = ~answers.told
     found = promise(answers.scores.certainty[untold], answers.right[untold], precision)
     fields = {"model": version.name, "version": version.number, "precision": precision}
     if found is None:
         why = _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(answers.told)), precision)
         return Automatic(**fields, possible=False, documents=0, at_least=None, labels=0, errors=0, why=why)
-    scores = scores_of_dataset(services, version, services.model_cache.load(version), dataset, documents)
-    trusted = (documents.class_indices < 0) & (scores.certainty > (-1.0 if found.threshold is None else found.threshold))
-    documents_left, count = int(np.count_nonzero(documents.class_indices < 0)), int(np.count_nonzero(trusted))
-    why = (
-        f"{count} of {documents_left} documents without a label may be labeled by version {version.number}: at least {precision:.0%} of these labels "
-        f"are right, which is wrong for one audit of twenty at most; of {found.labels} labels of the audit among them {found.errors} were wrong"
+    scores = scores_of_dataset(services, version, services.model_cache.load(version), audit.dataset, documents)
+    unlabeled = documents.class_indices < 0
+    count = int(
+        np.count_nonzero(unlabeled & (scores.certainty > (-1.0 if found.threshold is None else found.threshold)))
     )
-    return Automatic(**fields, possible=True, documents=count, at_least=found.threshold, labels=found.labels, errors=found.errors, why=why)
+    why = (
+        f"{count} of {np.count_nonzero(unlabeled)} documents without a label may be labeled by version "
+        f"{version.number}: at least {precision:.0%} of these labels "
+        f"are right, which is wrong for one audit of twenty at most; of {found.labels} labels of the audit "
+        f"among them {found.errors} were wrong"
+    )
+    return Automatic(
+        **fields,
+        possible=True,
+        documents=count,
+        at_least=found.threshold,
+        labels=found.labels,
+        errors=found.errors,
+        why=why,
+    )
 
 
 def _missing(untold: int, told: int, precision: float) -> str:
     """What is missing for a promise."""
     fewest = fewest_labels(precision)
     if untold < fewest:
-        advice = f"; {told} more were told to this version, so that they cannot count: draw another audit" if told else ""
-        return f"it takes {fewest} labels of an audit, none of them wrong, to promise {precision:.0%}, and there are {untold}{advice}"
-    return f"the version is wrong too often even where it is the surest, so that {precision:.0%} cannot be promised for any document"
-
-
-def _warnings(labeled: int, skipped: int) -> list[str]:
-    return [f"{skipped} documents of the audit were left out: if these are the hard ones, the error is higher than it looks"] if skipped else []
-
-
-def _ids(documents: Documents, positions: list[int]) -> list[str]:
-    """The ids of documents at positions in any order."""
-    ascending = sorted(positions)
-    found = dict(zip(ascending, documents.ids.at(ascending), strict=True))
-    return [found[position] for position in positions]
+        advice = (
+            f"; {told} more were or may have been told to this version, so that they cannot count: draw another audit"
+        )
+        return (
+            f"it takes {fewest} labels of an audit, none of them wrong, to promise {precision:.0%}, and there are "
+            f"{untold}{advice if told else ''}"
+        )
+    return (
+        f"the version is wrong too often even where it is the surest, so that {precision:.0%} cannot be "
+        "promised for any document"
+    )

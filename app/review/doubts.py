@@ -1,4 +1,6 @@
-"""Doubts: labels that a model, when it is not told them, finds less likely than others; and documents that are nearly the same with other labels."""
+"""Doubts: labels that a model, when it is not told them, finds less likely than others; and documents that are nearly
+the same with other labels.
+"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,12 +19,12 @@ from app.predictions.scoring import rows_at, run_scoring
 from app.review.schemas import DoubtsBody
 from app.services import Services
 from core.evaluation.active_learning import comparable, similarities
-from core.evaluation.doubts import doubtful
+from core.evaluation.reliability import doubtful
 from core.models.model import Model
-from workers.contract import Label, Version
-from workers.errors import Conflict
-from workers.repositories.datasets import Documents
-from workers.repositories.models import LeftOut
+from storage.errors import Conflict
+from storage.records import Label, Version
+from storage.repositories.datasets import Documents
+from storage.repositories.models import LeftOut
 
 _ENCODER = msgspec.json.Encoder()
 _MOST_COMPARED = 3_000
@@ -34,7 +36,8 @@ Item = dict[str, Any]
 
 
 class _Ranked(NamedTuple):
-    """Positions of documents with a doubtful label, what is likelier, and the margin by which, the most doubtful first."""
+    """Positions of documents with a doubtful label, what is likelier, and the margin by which, the most doubtful
+    first."""
 
     positions: NDArray[np.int64]
     likelier: NDArray[np.intp]
@@ -44,7 +47,8 @@ class _Ranked(NamedTuple):
 async def doubts(request: Request, services: Services, reference: str) -> Response:
     """The labels of a dataset to look at again, by the version to which ``reference`` refers now.
 
-    Raises InvalidRequest, NotFound, Conflict for a version that left no labels out, TooManyRequests, UnsupportedMediaType.
+    Raises InvalidRequest, NotFound, Conflict for a version that left no labels out, TooManyRequests,
+    UnsupportedMediaType.
     """
     body = await read_json(request, services, DoubtsBody)
     version, model, _ = await load_model(services, reference)
@@ -65,23 +69,36 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     listed = _mixed(list(found.values()), body.n)
     if "document" in body.include:
         _include_documents(services, documents, body.dataset, listed)
-    content = {"model": version.name, "version": version.number, "dataset": body.dataset, "n_labeled": n_labeled, "doubts": listed}
+    content = {
+        "model": version.name,
+        "version": version.number,
+        "dataset": body.dataset,
+        "n_labeled": n_labeled,
+        "doubts": listed,
+    }
     return Response(_ENCODER.encode(content | {"warnings": warnings}), media_type="application/json")
 
 
 def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
     if services.datasets.get(dataset).documents != services.datasets.get(version.dataset).documents:
-        raise InvalidRequest("dataset", f"has other documents than {version.dataset!r}, whose labels the model learned from")
+        raise InvalidRequest(
+            "dataset", f"has other documents than {version.dataset!r}, whose labels the model learned from"
+        )
     left_out = services.models.held_out(version)
     if left_out is None:
         raise Conflict(
-            f"version {version.number} of model {version.name!r} left no labels out; train one with auto, or with the option probabilities"
+            f"version {version.number} of model {version.name!r} left no labels out; train one with auto, or with "
+            "the option probabilities"
         )
     return left_out
 
 
-def _ranked(documents: Documents, version: Version, left_out: LeftOut, answered: NDArray[np.int64]) -> tuple[_Ranked, int]:
-    """The doubtful labels, but those that people looked at since; and the number of labels that were left out and that documents still have."""
+def _ranked(
+    documents: Documents, version: Version, left_out: LeftOut, answered: NDArray[np.int64]
+) -> tuple[_Ranked, int]:
+    """The doubtful labels, but those that people looked at since; and the number of labels that were left out and that
+    documents still have.
+    """
     places = {label: place for place, label in enumerate(version.classes)}
     of_class = np.array([*(places.get(label, -1) for label in documents.classes), -1])
     labels = of_class[documents.class_indices[left_out.positions]]
@@ -95,7 +112,7 @@ def _ranked(documents: Documents, version: Version, left_out: LeftOut, answered:
 
 
 def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -> Iterator[Item]:
-    ids = _ids(documents, ranked.positions[:n])
+    ids = documents.ids.by_position(ranked.positions[:n].tolist())
     for position, likelier, probability in zip(
         ranked.positions[:n].tolist(), ranked.likelier[:n].tolist(), ranked.probabilities.tolist(), strict=False
     ):
@@ -121,7 +138,7 @@ def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64],
     similar = np.triu(similarities(rows_at(model, documents, labeled)) >= _NEARLY_THE_SAME, 1)
     classes = documents.class_indices[labeled]
     firsts, seconds = np.nonzero(similar & (classes[:, None] != classes[None, :]))
-    ids = _ids(documents, np.unique(labeled[np.concatenate([firsts, seconds])]))
+    ids = documents.ids.by_position(labeled[np.concatenate([firsts, seconds])].tolist())
     known = set(answered.tolist())
     for first, second in zip(labeled[firsts].tolist(), labeled[seconds].tolist(), strict=True):
         if not {first, second} <= known:
@@ -136,7 +153,9 @@ def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64],
 
 
 def _mixed(found: list[Item], n: int) -> list[Item]:
-    """The first ``n``: duplicates contradict each other for certain, so they take up to half of the places, after the surest doubt."""
+    """The first ``n``: duplicates contradict each other for certain, so they take up to half of the places, after the
+    surest doubt.
+    """
     held_out, duplicates = ([item for item in found if item["why"] == why] for why in ("held_out", "duplicate"))
     room = max(n - len(held_out), n // 2)
     kept = duplicates[:room]
@@ -145,14 +164,11 @@ def _mixed(found: list[Item], n: int) -> list[Item]:
 
 def _include_documents(services: Services, documents: Documents, dataset: str, listed: list[Item]) -> None:
     positions = services.datasets.positions(dataset, {item["id"] for item in listed})
-    found = stored_documents(documents, np.array(sorted(positions.values()), np.int64), services.datasets.fields(dataset))
+    found = stored_documents(
+        documents, np.array(sorted(positions.values()), np.int64), services.datasets.fields(dataset)
+    )
     for item in listed:
         item["document"] = found[positions[item["id"]]]
-
-
-def _ids(documents: Documents, positions: NDArray[np.int64]) -> dict[int, str]:
-    ascending = np.sort(positions).tolist()
-    return dict(zip(ascending, documents.ids.at(ascending), strict=True))
 
 
 def _label(documents: Documents, position: int) -> Label:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.http.bodies import in_thread, read_json
 from app.http.openapi_fragments import ENCODING, error_responses, json_body, path_parameter
 from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.version_numbers import NUMBER, version_reference
+from app.http.version_routes import on_versions, version_reference
 from app.predictions.scoring import run_scoring
 from app.review import audits
 from app.review.doubts import doubts
@@ -19,11 +19,11 @@ doubts_router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
 
-ModelName = Annotated[str | None, Query(max_length=300, description="Model, or name@alias; by default that of the audit.")]
+ModelName = Annotated[
+    str | None, Query(max_length=300, description="Model, or name@alias; by default that of the audit.")
+]
 Precision = Annotated[float, Query(ge=0.5, le=0.999, description="Precision to promise of automatic labels.")]
 _BODIES = (408, 413, 415, 422, 429, 503, 507)
-_MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
-_VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _DOUBTS: dict[int | str, dict[str, Any]] = {200: {"model": Doubts}, **error_responses(404, 409, *_BODIES)}
 _LOCATION = {"Location": {"description": "URL of the audit.", "schema": {"type": "string"}}}
 _CREATED: dict[int | str, dict[str, Any]] = {
@@ -36,22 +36,22 @@ _DRAW: dict[str, Any] = {
 }
 
 
-def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
-    return {**json_body(DoubtsBody, {"dataset": "ds-…", "n": 20}), "parameters": [*parameters, ENCODING]}
-
-
-@doubts_router.post("/{name}/doubts", responses=_DOUBTS, openapi_extra=_extra(_MODEL))
+@on_versions(
+    doubts_router,
+    "POST",
+    "/doubts",
+    ("doubt_newest", "doubt_by_version"),
+    _DOUBTS,
+    [ENCODING],
+    **json_body(DoubtsBody, {"dataset": "ds-…", "n": 20}),
+)
 async def doubt_newest(request: Request) -> Response:
-    """Doubt labels of the dataset that a model has learned from: those that it finds less likely than others when it is not told them.
+    """Doubt labels of the dataset that a model has learned from: those that it finds less likely than others when it is
+    not told them.
 
-    Also documents that are nearly the same and have different labels. Labels that people answered again since the training are left out.
+    Also documents that are nearly the same and have different labels. Labels that people answered again since the
+    training are left out.
     """
-    return await doubts(request, services_of(request), request.path_params["name"])
-
-
-@doubts_router.post("/{name}/versions/{number}/doubts", responses=_DOUBTS, openapi_extra=_extra(*_VERSION))
-async def doubt_by_version(request: Request) -> Response:
-    """Doubt labels by one version of a model."""
     return await doubts(request, services_of(request), version_reference(request))
 
 
@@ -64,7 +64,9 @@ async def draw_audit(request: Request) -> Response:
     services, id = services_of(request), request.path_params["id"]
     body = await read_json(request, services, AuditBody)
     audit = await in_thread(services.store_pool, audits.draw, services, id, body)
-    return Response(audit.model_dump_json(), 201, {"Location": f"/v1/datasets/{id}/audits/{audit.id}"}, "application/json")
+    return Response(
+        audit.model_dump_json(), 201, {"Location": f"/v1/datasets/{id}/audits/{audit.id}"}, "application/json"
+    )
 
 
 @router.get("/{id}/audits", responses=error_responses(404, 422, 503))
@@ -78,5 +80,7 @@ def list_audits(services: ServicesDep, id: str) -> AuditPage:
 async def show_audit(
     request: Request, services: ServicesDep, id: str, audit: str, model: ModelName = None, precision: Precision = 0.95
 ) -> AuditReport:
-    """Show what the labels of an audit say by now: the error of each version with its interval, and what may be labeled automatically."""
+    """Show what the labels of an audit say by now: the error of each version with its interval, and what may be labeled
+    automatically.
+    """
     return await run_scoring(request, services, audits.report, services, id, audit, model, precision)

@@ -7,7 +7,7 @@ from msgspec import Meta
 from pydantic import AwareDatetime
 
 from app.http.schemas import Schema
-from workers.contract import Label
+from storage.records import Label
 
 MAX_DOCUMENTS = 1_000
 
@@ -32,8 +32,8 @@ class Doubt(Schema):
     probability: float | None
     """Probability of its label by a model that was not told it; null of duplicates that such a model does not doubt."""
     why: Literal["held_out", "duplicate"]
-    """Reason. held_out: the model finds another label likelier when it is not told this one. duplicate: a document that is nearly the same has
-    another label."""
+    """Reason. held_out: the model finds another label likelier when it is not told this one. duplicate: a document that
+    is nearly the same has another label."""
     other: str | None
     """Id of the document that is nearly the same."""
     document: dict[str, Any] | None = None
@@ -93,7 +93,8 @@ class VersionError(Schema):
     labels: int
     """Number of labels of the audit that are compared with what the version says without having been told them."""
     held_out: int
-    """Number of these that the version was told, so that cross-validation, which left them out, says what it would have said."""
+    """Number of these that the version was told, so that cross-validation, which left them out, says what it would have
+    said."""
     errors: int
     error: float | None
     """Share of errors; null without labels."""

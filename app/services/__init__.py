@@ -2,44 +2,41 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from app.http.access import Access
 from app.http.limits import Limit
 from app.services.admission import Admission
-from app.services.array_cache import ArrayCache
 from app.services.backlog import Backlog
 from app.services.job_follower import JobFollower, JobReader
 from app.services.metrics import Metrics, MetricSources
-from app.services.model_cache import ModelCache
+from app.services.model_cache import LastUsed, ModelCache
 from app.services.periodic import PeriodicTask
 from app.services.store_probe import StoreProbe
 from app.services.version_cache import VersionCache
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
+from storage.queue.connect import connect
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.repositories.api_keys import ApiKeys
+from storage.repositories.datasets import Datasets
+from storage.repositories.datasets.quota import Quota
+from storage.repositories.job_list import LIST_SECONDS, JobList
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.repositories.webhooks import Webhooks
+from storage.store import Store, open_store
+from storage.upkeep.binding import RENEW_SECONDS
+from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.reconcile import Reconciler
+from storage.upkeep.retention import Retention
 from workers.encoders.catalogue import Encoders
-from workers.errors import Unavailable
-from workers.queue.connect import connect
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.api_keys import ApiKeys
-from workers.repositories.datasets import Datasets
-from workers.repositories.datasets.quota import Quota
-from workers.repositories.job_list import LIST_SECONDS, JobList
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.repositories.webhooks import Webhooks
-from workers.store import Store, open_store
-from workers.upkeep.binding import RENEW_SECONDS
-from workers.upkeep.garbage_collection import GarbageCollector
-from workers.upkeep.reconcile import Reconciler
-from workers.upkeep.retention import Retention
 
 _RESOLVE_THREADS = 4
 """Threads that ask the store which version a name or an alias stands for."""
@@ -65,8 +62,8 @@ class Services:
     model_cache: ModelCache
     encoders: Encoders
     version_cache: VersionCache
-    array_cache: ArrayCache
-    """Cache of what models predict of whole datasets."""
+    score_cache: LastUsed[tuple[Any, ...]]
+    """Cache of the predictions of whole datasets."""
     redis_state: RedisState
     queue: Queue
     job_follower: JobFollower
@@ -77,64 +74,88 @@ class Services:
     buffer_limit: Limit
     """Limit on bytes of bodies and answers in memory."""
     scoring_limit: Limit
-    export_limit: Limit
     """Limit on datasets that are scored or wait for it."""
+    export_limit: Limit
+    """Limit on models that are written as files or sent."""
     parse_pool: ThreadPoolExecutor
     """Threads that parse large bodies. They never wait for the store, as those of predictions do not."""
     store_pool: ThreadPoolExecutor
     """Threads that parse and store uploads, and store what other requests make."""
     predict_pool: ThreadPoolExecutor
-    """Threads that compute large predictions. They never wait for the store, so that models in memory answer while it hangs."""
+    """Threads that compute large predictions. They never wait for the store, so that models in memory answer while it
+    hangs."""
     load_pool: ThreadPoolExecutor
     """Threads that load models."""
     score_pool: ThreadPoolExecutor
     """Threads that score datasets."""
     evaluate_pool: ThreadPoolExecutor
-    """Threads that evaluate models on posted documents. With threads of their own they delay no prediction, and no dataset delays them."""
+    """Threads that evaluate models on posted documents. With threads of their own they delay no prediction, and no
+    dataset delays them."""
 
 
 @contextmanager
-def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping[int, bytes]] | None = None) -> Iterator[Services]:
+def open_services(
+    settings: GatewaySettings, other_metrics: Callable[[], Mapping[int, bytes]] | None = None
+) -> Iterator[Services]:
     """Open the services and run the periodic tasks until the block ends. Neither Redis nor the store need answer yet.
 
-    ``other_metrics``: metrics of the other processes at the address of this one, by process id; None if it has the address alone.
+    ``other_metrics``: metrics of the other processes at the address of this one, by process id; None if it has the
+    address alone.
 
     Raises CannotStart for a store that must not be used, ValueError for an address that is none.
     """
     with ExitStack() as stack:
-        pool = partial(_pool, stack)
+
+        def pool(threads: int, name: str) -> ThreadPoolExecutor:
+            return stack.enter_context(ThreadPoolExecutor(threads, name))
+
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
         admission = Admission(store, redis, settings.queue)
         admission.start()
-        stack.callback(_suppressing(admission.release))
+        stack.callback(admission.release)
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders(settings.encoders)
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
         fresh_seconds = 0.0 if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
-        upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads, settings.max_concurrent_uploads_per_caller)
-        buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller)
+        upload_limit = Limit(
+            "uploads",
+            "concurrent-requests",
+            settings.max_concurrent_uploads,
+            settings.max_concurrent_uploads_per_caller,
+        )
+        buffer_limit = Limit(
+            "bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller
+        )
         scorings = settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
         scoring_limit = Limit("datasets being scored", "concurrent-requests", *scorings)
         reader, polling = JobReader(jobs, redis_state, queue), pool(settings.event_poll_threads, "poll jobs")
         job_follower = JobFollower(reader.now, settings.event_poll_seconds, polling)
-        sources = MetricSources(store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower)
+        sources = MetricSources(
+            store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower
+        )
         services = Services(
             settings=settings,
             store=store,
             store_probe=StoreProbe(lambda: store.writable()),
             admission=admission,
             access=Access(ApiKeys(store), settings),
-            datasets=Datasets(store, settings.dataset_limits, quota, jobs, abandoned_seconds=settings.abandoned_after_seconds),
+            datasets=Datasets(
+                store, settings.dataset_limits, quota, jobs, abandoned_seconds=settings.abandoned_after_seconds
+            ),
             jobs=jobs,
             job_list=JobList(jobs),
             models=models,
             delivery=Delivery(Webhooks(store), jobs, models, Sender(settings.webhook_networks)),
             model_cache=model_cache,
             encoders=encoders,
-            version_cache=VersionCache(models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds),
-            array_cache=ArrayCache(settings.score_cache_bytes),
+            version_cache=VersionCache(
+                models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds
+            ),
+            score_cache=LastUsed(
+                settings.score_cache_bytes, lambda arrays: sum(each.nbytes for each in arrays if each is not None)
+            ),
             redis_state=redis_state,
             queue=queue,
             job_follower=job_follower,
@@ -142,7 +163,12 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
             upload_limit=upload_limit,
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
-            export_limit=Limit("exports", "concurrent-requests", settings.max_concurrent_exports, settings.max_concurrent_exports_per_caller),
+            export_limit=Limit(
+                "exports",
+                "concurrent-requests",
+                settings.max_concurrent_exports,
+                settings.max_concurrent_exports_per_caller,
+            ),
             metrics=Metrics(sources, other_metrics),
             store_pool=pool(settings.parse_threads, "store"),
             parse_pool=pool(settings.parse_threads, "parse"),
@@ -156,13 +182,14 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
         yield services
 
 
-def _pool(stack: ExitStack, threads: int, name: str) -> ThreadPoolExecutor:
-    """Threads that end with the services."""
-    return stack.enter_context(ThreadPoolExecutor(threads, name))
-
-
 def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
-    settings, store, datasets, jobs, models = services.settings, services.store, services.datasets, services.jobs, services.models
+    settings, store, datasets, jobs, models = (
+        services.settings,
+        services.store,
+        services.datasets,
+        services.jobs,
+        services.models,
+    )
     bound = services.admission.when_bound
     yield PeriodicTask("job list", [services.job_list.refresh], LIST_SECONDS / 2, first_delay=0.0)
     yield PeriodicTask("admission", [services.admission.renew], RENEW_SECONDS)
@@ -177,23 +204,21 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
         abandoned_seconds=settings.abandoned_after_seconds,
     )
     yield PeriodicTask(
-        "reconcile", [jobs.unfinished_requests, bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds
+        "reconcile",
+        [jobs.unfinished_requests, bound(datasets.recover_deletions), bound(reconciler.reconcile)],
+        settings.reconcile_interval_seconds,
     )
     yield PeriodicTask("webhooks", [bound(services.delivery.deliver)], settings.reconcile_interval_seconds)
     retention = Retention(datasets, jobs, models, settings.retention_policy)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds, settings.abandoned_after_seconds)
-    removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]
+    removals = [
+        store.remove_abandoned,
+        quota.recount,
+        datasets.remove_abandoned,
+        retention.remove_expired,
+        garbage.remove_abandoned,
+    ]
     yield PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds)
-
-
-def _suppressing(function: Callable[[], None]) -> Callable[[], None]:
-    """The function, whose failure does not matter any more when the gateway stops."""
-
-    def call() -> None:
-        with suppress(Unavailable):
-            function()
-
-    return call
 
 
 def services_of(request: Request) -> Services:

@@ -1,15 +1,18 @@
-"""Admission of the store: before that, and while the store is not bound to the queue, a gateway accepts and repairs no job."""
+"""Admission of the store: before that, and while the store is not bound to the queue, a gateway accepts and repairs no
+job.
+"""
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 from redis import Redis
 
-from workers.errors import CannotStart, QueueUnavailable, Unavailable
-from workers.store import Store
-from workers.store.admission import admit
-from workers.upkeep.binding import Binding
+from storage.errors import CannotStart, QueueUnavailable, Unavailable
+from storage.store import Store
+from storage.store.admission import admit
+from storage.upkeep.binding import Binding
 
 _START_SECONDS = 20.0
 """Seconds that a start waits for the store. A gateway whose store hangs starts all the same, and is not ready."""
@@ -17,7 +20,10 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Admission:
-    """Admission of the store of one gateway, and its binding to the queue. ``problem`` says why jobs are not accepted; None if they are."""
+    """Admission of the store of one gateway, and its binding to the queue.
+
+    ``problem`` says why jobs are not accepted; None if they are.
+    """
 
     def __init__(self, store: Store, redis: Redis, queue: str) -> None:
         self.problem: str | None = "the store was not looked at yet"
@@ -27,7 +33,10 @@ class Admission:
         self._binding: Binding | None = None
 
     def start(self) -> None:
-        """Look for the first time. Raises CannotStart for a store that must not be used; one that does not answer is looked at again later."""
+        """Look for the first time.
+
+        Raises CannotStart for a store that must not be used; one that does not answer is looked at again later.
+        """
         refused: list[CannotStart] = []
 
         def look() -> None:
@@ -73,9 +82,10 @@ class Admission:
         return call
 
     def release(self) -> None:
-        """Let the queue be free for another store."""
+        """Let the queue be free for another store; a failure does not matter any more when the gateway stops."""
         if self._binding is not None:
-            self._binding.release()
+            with suppress(Unavailable):
+                self._binding.release()
 
     def _look(self) -> None:
         if self._binding is None:

@@ -3,14 +3,16 @@
 from typing import NamedTuple
 
 from app.errors import TooManyRequests, rate_limit
-from workers.repositories.jobs import Jobs
+from storage.repositories.jobs import Jobs
 
 _UNIT = "concurrent-requests"
 _RETRY_SECONDS = 5
 
 
 class Allowance(NamedTuple):
-    """Number of unfinished jobs that a caller may still have, by the tighter of two limits: on all jobs, and on the caller's own."""
+    """Number of unfinished jobs that a caller may still have, by the tighter of two limits: on all jobs, and on the
+    caller's own.
+    """
 
     name: str
     most: int
@@ -41,7 +43,7 @@ class Backlog:
     def allowance(self, key_id: str | None) -> Allowance:
         """The allowance of a key now. Raises StoreUnavailable."""
         ids = self._jobs.unfinished_ids()
-        own = sum(1 for request in self._jobs.requests_of(ids).values() if request.caller == key_id)
+        own = sum(1 for request in self._jobs.unfinished_requests(ids).values() if request.caller == key_id)
         allowances = (
             Allowance("jobs", self._most_per_key, self._most_per_key - own),
             Allowance("jobs of everybody", self._most, self._most - len(ids)),

@@ -2,18 +2,18 @@
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workers.contract import Job, JobState, Progress
-from workers.errors import QueueUnavailable, RedisStateUnavailable
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
+from app.services.model_cache import LastUsed
+from storage.errors import QueueUnavailable, RedisStateUnavailable
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import Job, JobState, Progress
+from storage.repositories.jobs import Jobs
 
 _STORE_SECONDS = 2.0
 _MAX_READ = 10_000
@@ -28,7 +28,10 @@ def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
 
 
 def add_progress(job: Job, redis_state: RedisState, queue: Queue) -> None:
-    """Fill in what a queued job waits for, or where a running one is. Raises RedisStateUnavailable, QueueUnavailable."""
+    """Fill in what a queued job waits for, or where a running one is.
+
+    Raises RedisStateUnavailable, QueueUnavailable.
+    """
     if job.state is JobState.QUEUED:
         job.progress = Progress(phase=queue.turns(job.request.id).waiting_for(job.request.id))
     elif not job.state.final:
@@ -45,29 +48,29 @@ class _Read(NamedTuple):
 
 
 class JobReader:
-    """Reads jobs that are followed: from the store when Redis says that a record has come, else every two seconds; from Redis each time.
+    """Reads jobs that are followed: from the store when Redis says that a record has come, else every two seconds; from
+    Redis each time.
 
     So a job that is followed costs the store, which may be a bucket, few calls.
     """
 
-    def __init__(self, jobs: Jobs, redis_state: RedisState, queue: Queue, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, jobs: Jobs, redis_state: RedisState, queue: Queue, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._jobs = jobs
         self._redis_state = redis_state
         self._queue = queue
         self._clock = clock
-        self._read: OrderedDict[str, _Read] = OrderedDict()
+        self._read: LastUsed[_Read] = LastUsed(_MAX_READ, lambda read: 1)
 
     def now(self, id: str) -> Job:
         """The job with its progress as far as Redis has it; raises NotFound."""
         changes: int | None = None
         with suppress(RedisStateUnavailable):
             changes = self._redis_state.changes(id)
-        read = self._read.get(id)
+        read = self._read.find(id)
         if read is None or read.changes != changes or self._clock() - read.at >= _STORE_SECONDS:
-            read = _Read(self._jobs.get(id), changes, self._clock())
-            self._read[id] = read
-            while len(self._read) > _MAX_READ:
-                self._read.popitem(last=False)
+            read = self._read.keep(id, _Read(self._jobs.get(id), changes, self._clock()))
         job = read.job.model_copy()
         with suppress(RedisStateUnavailable, QueueUnavailable):
             add_progress(job, self._redis_state, self._queue)
@@ -92,7 +95,10 @@ class _Channel:
 
 
 class JobFollower:
-    """Jobs that have listeners, in one event loop. ``read_job`` blocks and is called in a thread of ``executor``, every ``seconds`` for each job."""
+    """Jobs that have listeners, in one event loop.
+
+    ``read_job`` blocks and is called in a thread of ``executor``, every ``seconds`` for each job.
+    """
 
     def __init__(self, read_job: Callable[[str], Job], seconds: float = 0.25, executor: Executor | None = None) -> None:
         self._read_job = read_job
@@ -106,7 +112,10 @@ class JobFollower:
         return sum(channel.listeners for channel in list(self._channels.values()))
 
     async def follow(self, id: str) -> AsyncGenerator[Job, None]:
-        """The job now, then whenever its state or progress has changed, until it is final. Raises NotFound, StoreUnavailable."""
+        """The job now, then whenever its state or progress has changed, until it is final.
+
+        Raises NotFound, StoreUnavailable.
+        """
         channel = self._channels.setdefault(id, _Channel())
         channel.listeners += 1
         if channel.task is None:

@@ -2,13 +2,15 @@
 
 import re
 
-from workers.store.damage import Damage
+from storage.store.keys import Damage
 
 _MOST_NAMED = 10
 
 
 def left_out(damage: Damage, pattern: str) -> list[str]:
-    """A warning that names the damaged records whose keys match the pattern, as far as this process has come across them; none if all can be read."""
+    """A warning that names the damaged records whose keys match the pattern, as far as this process has come across
+    them; none if all can be read.
+    """
     keys = sorted(key for key in damage.found if re.fullmatch(pattern, key))
     if not keys:
         return []

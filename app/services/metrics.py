@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
@@ -13,13 +14,13 @@ from prometheus_client.registry import Collector
 from app.http.limits import Limit
 from app.services.job_follower import JobFollower
 from app.services.model_cache import ModelCache
-from workers.contract import SIZES, JobState
-from workers.errors import Unavailable
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.datasets.quota import Quota
-from workers.repositories.jobs import Jobs
-from workers.store import Store
+from storage.errors import Unavailable
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import SIZES, JobState
+from storage.repositories.datasets.quota import Quota
+from storage.repositories.jobs import Jobs
+from storage.store import Store
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -42,15 +43,17 @@ class MetricSources(NamedTuple):
 class Metrics:
     """Metrics of one gateway process, and of its installation, in registries of their own.
 
-    Where several processes share an address, the one that is asked reports for all of them: ``others`` has what each of the others says of itself, by
-    process id. The series of a process then have the label ``pid``. They are not summed: the sum of counters falls when a process ends, which
-    Prometheus takes for a reset, so that rates would be wrong.
+    Where several processes share an address, the one that is asked reports for all of them: ``others`` has what each of
+    the others says of itself, by process id. The series of a process then have the label ``pid``. They are not summed:
+    the sum of counters falls when a process ends, which Prometheus takes for a reset, so that rates would be wrong.
     """
 
     def __init__(self, sources: MetricSources, others: Callable[[], Mapping[int, bytes]] | None = None) -> None:
         self._others = others
         self._process, self._installation = CollectorRegistry(), CollectorRegistry()
-        self._requests = Counter("halfmoon_requests", "Requests answered.", ("method", "route", "status"), registry=self._process)
+        self._requests = Counter(
+            "halfmoon_requests", "Requests answered.", ("method", "route", "status"), registry=self._process
+        )
         self._seconds = Histogram(
             "halfmoon_request_seconds",
             "Seconds from request to the start of its answer.",
@@ -58,9 +61,9 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._process,
         )
-        self._process.register(_GatewayCollector(sources))
+        self._process.register(_Collector(partial(_of_gateway, sources)))
         ProcessCollector(registry=self._process)
-        self._installation.register(_InstallationCollector(sources))
+        self._installation.register(_Collector(partial(_of_installation, sources)))
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is the template of its path."""
@@ -68,7 +71,10 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def text(self) -> bytes:
-        """All metrics in the text format of Prometheus. It reads the store and Redis, and leaves out the figures of one that does not answer."""
+        """All metrics in the text format of Prometheus.
+
+        It reads the store and Redis, and leaves out the figures of one that does not answer.
+        """
         own = self.of_process()
         processes = own if self._others is None else side_by_side({os.getpid(): own, **self._others()})
         return processes + generate_latest(self._installation)
@@ -84,104 +90,99 @@ def side_by_side(texts: Mapping[int, bytes]) -> bytes:
     for process, text in sorted(texts.items()):
         for family in text_string_to_metric_families(text.decode()):
             known = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-            known.samples += [sample._replace(labels={**sample.labels, "pid": str(process)}) for sample in family.samples]
+            known.samples += [
+                sample._replace(labels={**sample.labels, "pid": str(process)}) for sample in family.samples
+            ]
     registry = CollectorRegistry()
-    registry.register(_Fixed(merged.values()))
+    registry.register(_Collector(merged.values))
     return generate_latest(registry)
 
 
-class _Fixed(Collector):
-    """Metrics that were read before."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = metrics
-
-    def describe(self) -> Iterator[Metric]:
-        """Nothing, so that the names are not checked again."""
-        return iter(())
-
-    def collect(self) -> Iterator[Metric]:
-        """The metrics."""
-        return iter(self._metrics)
-
-
 class _Collector(Collector):
-    """A collector that reads its sources at every scrape."""
+    """A collector of figures that are read at every scrape."""
 
-    def __init__(self, sources: MetricSources) -> None:
-        self._sources = sources
+    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Metric]:
+        """The figures now."""
+        return self._read()
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing, so that registering reads no source."""
+        """Nothing, so that registering reads no source and checks no name."""
         return iter(())
 
 
-class _GatewayCollector(_Collector):
+def _of_gateway(sources: MetricSources) -> Iterator[Metric]:
     """Figures of this process."""
+    cache = sources.model_cache
+    yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.loaded.size)
+    yield GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", len(cache.loaded))
+    yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads)
+    yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", sources.upload_limit.used)
+    yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", sources.buffer_limit.used)
+    yield GaugeMetricFamily(
+        "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", sources.scoring_limit.used
+    )
+    yield GaugeMetricFamily(
+        "halfmoon_damaged_records",
+        "Records and files of the store that it could not read.",
+        len(sources.store.damage.found),
+    )
+    yield GaugeMetricFamily(
+        "halfmoon_listeners", "Clients that follow the events of a job.", sources.job_follower.listeners
+    )
 
-    def collect(self) -> Iterator[Metric]:
-        """The figures now."""
-        cache = self._sources.model_cache
-        yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.nbytes)
-        yield GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", cache.count)
-        yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads)
-        yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._sources.upload_limit.used)
-        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", self._sources.buffer_limit.used)
-        yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are scored or wait for it.", self._sources.scoring_limit.used)
-        yield GaugeMetricFamily(
-            "halfmoon_damaged_records", "Records and files of the store that it could not read.", len(self._sources.store.damage.found)
-        )
-        yield GaugeMetricFamily("halfmoon_listeners", "Clients that follow the events of a job.", self._sources.job_follower.listeners)
 
-
-class _InstallationCollector(_Collector):
+def _of_installation(sources: MetricSources) -> Iterator[Metric]:
     """Figures of the installation, which all its gateways report alike: aggregate them by max, not by sum."""
-
-    def collect(self) -> Iterator[Metric]:
-        """The figures now."""
-        for name, what, read in (("redis", "Redis answers", self._of_redis), ("store", "the store answers", self._of_store)):
-            up = 0
-            with suppress(Unavailable):
-                yield from read()
-                up = 1
-            yield GaugeMetricFamily(f"halfmoon_{name}_up", f"Whether {what}.", up)
-
-    def _of_redis(self) -> Iterator[Metric]:
-        queue, redis_state = self._sources.queue, self._sources.redis_state
-        yield GaugeMetricFamily("halfmoon_queue_depth", "Jobs that wait for a worker.", queue.depth())
-        sizes = GaugeMetricFamily("halfmoon_waiting_jobs", "Jobs that wait for a worker, by size.", labels=["size"])
-        for size, count in queue.depths().items():
-            sizes.add_metric([size], count)
-        yield sizes
-        yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Seconds since the oldest of them was posted.", queue.age())
-        yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", queue.workers())
-        takers = GaugeMetricFamily("halfmoon_size_workers", "Workers with a recent heartbeat that take jobs of a size.", labels=["size"])
-        for size in SIZES:
-            takers.add_metric([size], len(redis_state.workers(size)))
-        yield takers
-        ended = HistogramMetricFamily(
-            "halfmoon_training_seconds",
-            "Seconds from the last start of a job to its end, since Redis was last emptied.",
-            labels=["algorithm", "state"],
-        )
-        for (algorithm, state), times in redis_state.outcome_times().items():
-            ended.add_metric([algorithm, state], [(bound, times.within[bound]) for bound in times.within], times.seconds)
-        yield ended
-
-    def _of_store(self) -> Iterator[Metric]:
-        waiting: set[str] = set()
-        # without Redis all jobs are read
+    for name, what, read in (("redis", "Redis answers", _of_redis), ("store", "the store answers", _of_store)):
+        up = 0
         with suppress(Unavailable):
-            waiting = self._sources.queue.waiting()
-        tally = self._sources.jobs.states(waiting)
-        states = GaugeMetricFamily("halfmoon_jobs", "Jobs that have not ended, by state.", labels=["state"])
-        for state in JobState:
-            if not state.final:
-                states.add_metric([state.value], tally[state])
-        yield states
-        count, size = self._sources.quota.used()
-        yield GaugeMetricFamily("halfmoon_datasets", "Datasets in the store.", count)
-        yield GaugeMetricFamily("halfmoon_dataset_bytes", "Bytes of their files; shared files count once.", size)
-        free = self._sources.store.free()
-        if free is not None:
-            yield GaugeMetricFamily("halfmoon_store_free_bytes", "Bytes left on the file system of the store.", free)
+            yield from read(sources)
+            up = 1
+        yield GaugeMetricFamily(f"halfmoon_{name}_up", f"Whether {what}.", up)
+
+
+def _of_redis(sources: MetricSources) -> Iterator[Metric]:
+    queue, redis_state = sources.queue, sources.redis_state
+    yield GaugeMetricFamily("halfmoon_queue_depth", "Jobs that wait for a worker.", queue.depth())
+    sizes = GaugeMetricFamily("halfmoon_waiting_jobs", "Jobs that wait for a worker, by size.", labels=["size"])
+    for size, count in queue.depths().items():
+        sizes.add_metric([size], count)
+    yield sizes
+    yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Seconds since the oldest of them was posted.", queue.age())
+    yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", queue.workers())
+    takers = GaugeMetricFamily(
+        "halfmoon_size_workers", "Workers with a recent heartbeat that take jobs of a size.", labels=["size"]
+    )
+    for size in SIZES:
+        takers.add_metric([size], len(redis_state.workers(size)))
+    yield takers
+    ended = HistogramMetricFamily(
+        "halfmoon_training_seconds",
+        "Seconds from the last start of a job to its end, since Redis was last emptied.",
+        labels=["algorithm", "state"],
+    )
+    for (algorithm, state), times in redis_state.outcome_times().items():
+        ended.add_metric([algorithm, state], [(bound, times.within[bound]) for bound in times.within], times.seconds)
+    yield ended
+
+
+def _of_store(sources: MetricSources) -> Iterator[Metric]:
+    waiting: set[str] = set()
+    # without Redis all jobs are read
+    with suppress(Unavailable):
+        waiting = sources.queue.waiting()
+    tally = sources.jobs.states(waiting)
+    states = GaugeMetricFamily("halfmoon_jobs", "Jobs that have not ended, by state.", labels=["state"])
+    for state in JobState:
+        if not state.final:
+            states.add_metric([state.value], tally[state])
+    yield states
+    count, size = sources.quota.used()
+    yield GaugeMetricFamily("halfmoon_datasets", "Datasets in the store.", count)
+    yield GaugeMetricFamily("halfmoon_dataset_bytes", "Bytes of their files; shared files count once.", size)
+    free = sources.store.free()
+    if free is not None:
+        yield GaugeMetricFamily("halfmoon_store_free_bytes", "Bytes left on the file system of the store.", free)

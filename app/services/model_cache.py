@@ -1,45 +1,67 @@
-"""Cache of models in memory."""
+"""Caches in memory: of whatever was used last, and of models."""
 
-import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Generic, TypeVar
 
 from core.models.model import Model
-from workers.contract import Version
+from storage.records import Version
+from storage.repositories.models import Models
 from workers.encoders.catalogue import Encoders
 from workers.encoders.rows import with_encoder
-from workers.repositories.models import Models
+
+T = TypeVar("T")
+
+
+class LastUsed(Generic[T]):
+    """Values by key; beyond ``most``, in the sum of their sizes, the least recently used are dropped, but for the last.
+
+    Threads may use it side by side.
+    """
+
+    def __init__(self, most: int, size: Callable[[T], int]) -> None:
+        self._most = most
+        self._size_of = size
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = Lock()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, key: Hashable) -> T | None:
+        """The value of a key, if it is kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, key: Hashable, value: T) -> T:
+        """Keep the value of a key in place of the one it had."""
+        with self._lock:
+            if key in self._kept:
+                self.size -= self._size_of(self._kept.pop(key))
+            self._kept[key] = value
+            self.size += self._size_of(value)
+            while self.size > self._most and len(self._kept) > 1:
+                self.size -= self._size_of(self._kept.popitem(last=False)[1])
+        return value
 
 
 class ModelCache:
-    """Loaded models, the least recently used dropped beyond ``most`` bytes."""
+    """Loaded models, up to ``most`` bytes."""
 
     def __init__(self, models: Models, most: int, encoders: Encoders) -> None:
         self._models = models
         self._encoders = encoders
-        self._most = most
-        self._loaded: OrderedDict[tuple[str, int, str], Model] = OrderedDict()
-        self._bytes = 0
+        self.loaded = LastUsed[Model](most, lambda model: model.nbytes)
         self.loads = 0
-        self._lock = threading.Lock()
-        self._load_lock = threading.Lock()
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that the loaded models take, in bytes."""
-        return self._bytes
-
-    @property
-    def count(self) -> int:
-        """Number of loaded models."""
-        return len(self._loaded)
+        self._load_lock = Lock()
 
     def find(self, version: Version) -> Model | None:
         """The model of a version, if it is loaded."""
-        with self._lock:
-            model = self._loaded.get(_key(version))
-            if model is not None:
-                self._loaded.move_to_end(_key(version))
-            return model
+        return self.loaded.find((version.name, version.number, version.job))
 
     def load(self, version: Version) -> Model:
         """The model of a version. Concurrent callers read it from the store once. Raises NotFound."""
@@ -47,19 +69,6 @@ class ModelCache:
             model = self.find(version)
             if model is None:
                 model = with_encoder(self._models.load(version), self._encoders)
-                self._add(version, model)
+                self.loads += 1
+                self.loaded.keep((version.name, version.number, version.job), model)
             return model
-
-    def _add(self, version: Version, model: Model) -> None:
-        size = model.nbytes
-        with self._lock:
-            self.loads += 1
-            self._loaded[_key(version)] = model
-            self._bytes += size
-            while self._bytes > self._most and len(self._loaded) > 1:
-                _, dropped = self._loaded.popitem(last=False)
-                self._bytes -= dropped.nbytes
-
-
-def _key(version: Version) -> tuple[str, int, str]:
-    return version.name, version.number, version.job

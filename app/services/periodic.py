@@ -7,7 +7,7 @@ from typing import Self
 
 import structlog
 
-from workers.errors import Unavailable
+from storage.errors import Unavailable
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _FIRST_DELAY = 1.0
@@ -22,7 +22,9 @@ class PeriodicTask:
     - A store or Redis that does not answer is logged once, not at every call.
     """
 
-    def __init__(self, name: str, functions: Sequence[Callable[[], object]], interval: float, first_delay: float = _FIRST_DELAY) -> None:
+    def __init__(
+        self, name: str, functions: Sequence[Callable[[], object]], interval: float, first_delay: float = _FIRST_DELAY
+    ) -> None:
         self._functions = functions
         self._first_delay = first_delay
         self._interval = interval
@@ -34,7 +36,9 @@ class PeriodicTask:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stop.set()
         # a call that takes longer is left behind: each of these functions may be cut off anywhere
         self._thread.join(_STOP_SECONDS)

@@ -1,4 +1,6 @@
-"""Whether the store can be written, asked at most once a second: a probe writes a file, and anybody may ask for readiness."""
+"""Whether the store can be written, asked at most once a second: a probe writes a file, and anybody may ask for
+readiness.
+"""
 
 import threading
 import time

@@ -1,4 +1,7 @@
-"""Cache of which version a reference names. While the store does not answer, the last known version is served, and says so."""
+"""Cache of which version a reference names.
+
+While the store does not answer, the last known version is served, and says so.
+"""
 
 import asyncio
 import threading
@@ -10,9 +13,9 @@ from typing import NamedTuple
 
 import structlog
 
-from workers.contract import Version
-from workers.errors import StoreDamaged, StoreUnavailable
-from workers.repositories.models import Models
+from storage.errors import StoreDamaged, StoreUnavailable
+from storage.records import Version
+from storage.repositories.models import Models
 
 _MAX_REFERENCES = 10_000
 _PATIENCE_SECONDS = 0.15
@@ -27,7 +30,8 @@ class Resolved(NamedTuple):
 
     version: Version
     age: float | None = None
-    """seconds since the store said so, if it does not answer now; None if it does, or if the reference names the version by its number"""
+    """seconds since the store said so, if it does not answer now; None if it does, or if the reference names the
+    version by its number"""
 
 
 class _Known(NamedTuple):
@@ -36,12 +40,14 @@ class _Known(NamedTuple):
 
 
 class VersionCache:
-    """Versions by reference: ``name``, ``name@alias`` or ``name/number``; for one event loop, the store is asked in threads of ``executor``.
+    """Versions by reference: ``name``, ``name@alias`` or ``name/number``; for one event loop, the store is asked in
+    threads of ``executor``.
 
     1. For ``fresh_seconds`` after the store was asked, its answer stands. With 0 it is asked by every request.
-    2. A store that does not answer within a moment, or fails, counts as away. Then what is known is served at once, and one request after the
-       other has the store looked at in the background.
-    3. What is known of a name or an alias counts for ``max_age_seconds``. A version by its number does not change, so it counts for ever.
+    2. A store that does not answer within a moment, or fails, counts as away. Then what is known is served at once,
+       and one request after the other has the store looked at in the background.
+    3. What is known of a name or an alias counts for ``max_age_seconds``. A version by its number does not change,
+       so it counts for ever.
     """
 
     def __init__(
@@ -68,7 +74,10 @@ class VersionCache:
         self._looked_at = 0.0
 
     async def resolve(self, reference: str) -> Resolved:
-        """The version that a reference names. Raises NotFound, and StoreUnavailable where nothing is known, or for too long."""
+        """The version that a reference names.
+
+        Raises NotFound, and StoreUnavailable where nothing is known, or for too long.
+        """
         known = self._known.get(reference)
         if known is None:
             return Resolved(await self._ask(reference))
@@ -78,7 +87,8 @@ class VersionCache:
             self._look_again(reference)
             return self._as_last_known(reference, known)
         asking = self._ask(reference)
-        # a call that has not begun is given up; one that hangs in the store is left alone, and its answer is taken when it comes
+        # a call that has not begun is given up; one that hangs in the store is left alone, and its answer is taken when
+        # it comes
         if not (await asyncio.wait([asking], timeout=self._patience))[0]:
             asking.cancel()
             self._set_away("it takes too long")
@@ -99,7 +109,10 @@ class VersionCache:
             return Resolved(known.version)
         age = self._clock() - known.asked_at
         if age > self._max_age_seconds:
-            raise StoreUnavailable(f"the store has not answered for {age:.0f} s, so it is not known any more which version {reference!r} names")
+            raise StoreUnavailable(
+                f"the store has not answered for {age:.0f} s, so it is not known any more which version "
+                f"{reference!r} names"
+            )
         return Resolved(known.version, age)
 
     def _ask(self, reference: str) -> "asyncio.Future[Version]":

@@ -13,8 +13,8 @@ from app.services import Services, ServicesDep, services_of
 from app.services.webhooks.addresses import AddressRefused
 from app.services.webhooks.sender import is_secret, new_secret
 from app.webhooks.schemas import CreatedWebhook, WebhookBody, WebhookList, WebhookOut
-from workers.errors import LimitExceeded
-from workers.repositories.webhooks import Webhook
+from storage.errors import LimitExceeded
+from storage.repositories.webhooks import Webhook
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=RawRoute)
@@ -25,7 +25,10 @@ _CREATE: dict[str, Any] = {
     **json_body(WebhookBody, {"url": "https://example.com/halfmoon", "events": ["job.ended"]}),
     "parameters": [ENCODING],
 }
-_CREATED: dict[int | str, dict[str, Any]] = {201: {"model": CreatedWebhook}, **error_responses(408, 413, 415, 422, 429, 503, 507)}
+_CREATED: dict[int | str, dict[str, Any]] = {
+    201: {"model": CreatedWebhook},
+    **error_responses(408, 413, 415, 422, 429, 503, 507),
+}
 
 
 @raw_router.post("", status_code=201, responses=_CREATED, openapi_extra=_CREATE)
@@ -47,7 +50,9 @@ def list_webhooks(services: ServicesDep) -> WebhookList:
     webhooks = services.delivery.webhooks
     waiting = webhooks.waiting()
     oldest = {id: webhooks.message(names[0]) for id, names in waiting.items()}
-    return WebhookList(webhooks=[WebhookOut.of(each, len(waiting.get(each.id, ())), oldest.get(each.id)) for each in webhooks.every()])
+    return WebhookList(
+        webhooks=[WebhookOut.of(each, len(waiting.get(each.id, ())), oldest.get(each.id)) for each in webhooks.every()]
+    )
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))

@@ -7,7 +7,7 @@ from msgspec import Meta
 from pydantic import AwareDatetime
 
 from app.http.schemas import Schema
-from workers.repositories.webhooks import EVENTS, Event, Message, Webhook
+from storage.repositories.webhooks import EVENTS, Event, Message, Webhook
 
 
 class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -35,8 +35,14 @@ class WebhookOut(Schema):
 
     @classmethod
     def of(cls, webhook: Webhook, waiting: int, oldest: Message | None) -> Self:
-        """The record in the form of the contract, given the number of messages that wait, and the one that waits longest."""
-        return cls(**webhook.model_dump(exclude={"secret"}), waiting=waiting, last_error=None if oldest is None else oldest.error)
+        """The record in the form of the contract, given the number of messages that wait, and the one that waits
+        longest.
+        """
+        return cls(
+            **webhook.model_dump(exclude={"secret"}),
+            waiting=waiting,
+            last_error=None if oldest is None else oldest.error,
+        )
 
 
 class CreatedWebhook(WebhookOut):

@@ -26,17 +26,15 @@ from core.models.linear import LinearModel
 from core.models.model import Model
 from core.problem.result import Status
 from core.validation.calibration import Calibration
+from storage.queue.connect import connect
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import JobDraft, JobState, Outcome, Version
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import Store, open_store
+from tests.stores import Valkey, make_dataset
 from tests.waiting import HANG, SOON
-from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
-from workers.contract import JobState, Outcome, Version
-from workers.queue.connect import connect
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import Store, open_store
-
-__all__ = ["shared_valkey", "valkey"]
 
 NDJSON = "application/x-ndjson"
 EVENT_LOOP = "event loop"
@@ -65,7 +63,11 @@ class Gateway:
     def kept(self) -> list[str]:
         """Everything below the folders of the store, but the locks and folders of the staging area itself."""
         # os.walk bears with folders that vanish meanwhile
-        found = [Path(folder, name).relative_to(self.root) for folder, folders, files in os.walk(self.root) for name in (*folders, *files)]
+        found = [
+            Path(folder, name).relative_to(self.root)
+            for folder, folders, files in os.walk(self.root)
+            for name in (*folders, *files)
+        ]
         return sorted(str(path) for path in found if len(path.parts) > (2 if path.parts[0] == ".staging" else 1))
 
     def upload(self, documents: list[dict[str, Any]], **query: str) -> dict[str, Any]:
@@ -79,7 +81,8 @@ class Gateway:
 
 
 class _Server(uvicorn.Server):
-    """Stops at once. uvicorn polls ten times a second whether to stop and then waits a tenth, which adds up to minutes over hundreds of tests.
+    """Stops at once. uvicorn polls ten times a second whether to stop and then waits a tenth, which adds up to minutes
+    over hundreds of tests.
 
     ``settled``: it has started, or failed to.
     """
@@ -129,7 +132,8 @@ class _Server(uvicorn.Server):
 def serving(settings: GatewaySettings) -> Iterator[int]:
     """The port of a gateway that runs in a thread.
 
-    One that outlives the fixture ``valkey`` has a queue of its own: that empties Redis, and gateways of two stores would contend for the same.
+    One that outlives the fixture ``valkey`` has a queue of its own: that empties Redis, and gateways of two stores
+    would contend for the same.
     """
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
@@ -157,7 +161,11 @@ def start(tmp_path: Path, valkey: Valkey) -> Iterator[Start]:
 
         def start(**changes: Any) -> Gateway:
             root = tmp_path / "store"
-            defaults: dict[str, Any] = {"store_url": f"file://{root}", "redis_url": valkey.url, "redis_timeout_seconds": HANG}
+            defaults: dict[str, Any] = {
+                "store_url": f"file://{root}",
+                "redis_url": valkey.url,
+                "redis_timeout_seconds": HANG,
+            }
             settings = GatewaySettings(**(defaults | changes))
             port = stack.enter_context(serving(settings))
             # to load the certificates of the world takes longer than most tests
@@ -208,16 +216,21 @@ def publish(
 ) -> Version:
     """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class.
 
-    ``left_out``: probabilities of the labels that cross-validation left out, by position. ``outcome``: more of its outcome.
+    ``left_out``: probabilities of the labels that cross-validation left out, by position. ``outcome``: more of its
+    outcome.
     """
     if model is None:
         n_columns = 1 if len(classes) == 2 else len(classes)
         weights = np.array([[-1.0], [1.0], [0.0]]) if n_columns == 1 else np.eye(n_columns)
-        calibration = Calibration(np.full(n_columns, 2.0), np.zeros(n_columns), np.ones(len(classes))) if calibrated else None
+        calibration = (
+            Calibration(np.full(n_columns, 2.0), np.zeros(n_columns), np.ones(len(classes))) if calibrated else None
+        )
         features = np.arange(len(weights), dtype=np.uint32)
         model = LinearModel(classes, len(weights), features, weights, np.full(n_columns, bias), calibration=calibration)
     jobs = Jobs(store)
-    submitted = jobs.submit(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", options={}, seed=0, annotations=annotations)[0]
+    submitted = jobs.submit(
+        JobDraft(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", annotations=annotations)
+    )[0]
     id = submitted.request.id
     folder = store.staging()
     arrays, meta = model.to_arrays()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from storage.names import new_id
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
-from workers.names import new_id
 
 
 def measured(gateway: Gateway, name: str) -> float:
@@ -56,7 +56,9 @@ def test_lists_say_what_they_leave_out(start: Start, gateway: Gateway, damaged: 
         gateway.store.replace(f"models/news/{key}.json", b"")
     shown = start().client.get("/v1/models/news").json()
     assert [version["version"] for version in shown["versions"]] == [2, 3]
-    assert shown["warnings"][0].startswith("2 damaged records are left out: models/news/aliases/live.json, models/news/versions/1.json;")
+    assert shown["warnings"][0].startswith(
+        "2 damaged records are left out: models/news/aliases/live.json, models/news/versions/1.json;"
+    )
 
 
 def test_all_else_goes_on(gateway: Gateway, damaged: dict[str, str]) -> None:

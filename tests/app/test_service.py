@@ -25,11 +25,11 @@ from app.models.schemas import VersionOut
 from app.predictions.schemas import LabeledDocument, Prediction
 from app.settings import GatewaySettings
 from core.registry import OFFERED
+from storage.queue.connect import connect
+from storage.queue.redis_state import RedisState
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
+from tests.stores import Valkey
 from tests.waiting import HANG, until
-from tests.workers.conftest import Valkey
-from workers.queue.connect import connect
-from workers.queue.redis_state import RedisState
 
 
 def app() -> FastAPI:
@@ -84,12 +84,20 @@ def test_every_refusal_is_documented_as_a_problem() -> None:
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
                 used.add(answer["$ref"].removeprefix("#/components/responses/"))
-                form, schema = ("application/json", "InferenceError") if path.startswith("/v2") else ("application/problem+json", "Problem")
+                form, schema = (
+                    ("application/json", "InferenceError")
+                    if path.startswith("/v2")
+                    else ("application/problem+json", "Problem")
+                )
                 content = shared[answer["$ref"].removeprefix("#/components/responses/")]["content"]
                 assert content == {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}, (path, method, status)
         if "requestBody" in operation:
-            assert {"413", "415", "429", "408", "400" if path.startswith("/v2/") else "422"} <= set(operation["responses"]), (path, method)
-    uploads = [operation for path, _, operation in operations() if path == "/v1/datasets" and "requestBody" in operation]
+            assert {"413", "415", "429", "408", "400" if path.startswith("/v2/") else "422"} <= set(
+                operation["responses"]
+            ), (path, method)
+    uploads = [
+        operation for path, _, operation in operations() if path == "/v1/datasets" and "requestBody" in operation
+    ]
     assert set(uploads[0]["requestBody"]["content"]) == set(FORMATS)
     assert used == set(shared)
 
@@ -133,7 +141,11 @@ def test_generators_of_clients_find_a_name_for_every_object() -> None:
         for field, each in schema.get("properties", {}).items():
             assert "title" not in each, (name, field)
             # generators would call it NameFieldType0
-            assert [option for option in each.get("anyOf", []) if option.get("type") == "object" or "enum" in option or "const" in option] == []
+            assert [
+                option
+                for option in each.get("anyOf", [])
+                if option.get("type") == "object" or "enum" in option or "const" in option
+            ] == []
             # a default that is an object makes generators leave out the whole operation
             assert not isinstance(each.get("default"), dict), (name, field)
 
@@ -144,16 +156,27 @@ def test_what_is_no_json_is_described_as_text() -> None:
         for answer in [operation.get("requestBody", {}), *operation["responses"].values()]:
             for form, media in answer.get("content", {}).items():
                 if form != "multipart/form-data" and (not form.endswith("json") or form == "application/x-ndjson"):
-                    assert "string" in [each["type"] for each in media["schema"].get("anyOf", [media["schema"]])], (path, method, form)
+                    assert "string" in [each["type"] for each in media["schema"].get("anyOf", [media["schema"]])], (
+                        path,
+                        method,
+                        form,
+                    )
     found = {operation["operationId"]: operation for _, _, operation in operations()}
-    assert list(found["download_labels"]["responses"]["200"]["content"]) == ["application/x-ndjson", "text/csv", "application/vnd.apache.parquet"]
+    assert list(found["download_labels"]["responses"]["200"]["content"]) == [
+        "application/x-ndjson",
+        "text/csv",
+        "application/vnd.apache.parquet",
+    ]
 
 
 def test_the_examples_of_the_contract_are_what_is_sent() -> None:
     answers: tuple[type[Schema], ...] = (DatasetOut, JobOut, VersionOut, Prediction, LabeledDocument, ProblemOut)
     shown = {kind.__name__.removesuffix("Out"): kind for kind in answers}
     for name, kind in shown.items():
-        assert json.loads(kind.model_validate_json(json.dumps(EXAMPLES[name]), extra="forbid").model_dump_json()) == EXAMPLES[name]
+        assert (
+            json.loads(kind.model_validate_json(json.dumps(EXAMPLES[name]), extra="forbid").model_dump_json())
+            == EXAMPLES[name]
+        )
     assert set(EXAMPLES) == set(shown)
 
 
@@ -179,7 +202,10 @@ def test_a_refusal_is_no_longer_than_it_need_be(gateway: Gateway) -> None:
 
 
 def test_unknown_paths_and_methods(gateway: Gateway) -> None:
-    assert problem_of(gateway.client.get("/v1/nothing"), 404)["detail"] == "nothing is at /v1/nothing; /docs describes every call"
+    assert (
+        problem_of(gateway.client.get("/v1/nothing"), 404)["detail"]
+        == "nothing is at /v1/nothing; /docs describes every call"
+    )
     problem_of(gateway.client.get("/v1/datasets/"), 404)
     answer = gateway.client.put("/v1/jobs", json={})
     problem_of(answer, 405)
@@ -187,7 +213,7 @@ def test_unknown_paths_and_methods(gateway: Gateway) -> None:
 
 
 def test_failures_tell_nothing_of_the_inside(gateway: Gateway, monkeypatch: Any) -> None:
-    from workers.repositories.datasets import Datasets
+    from storage.repositories.datasets import Datasets
 
     def broken(*_: Any) -> None:
         raise RuntimeError("a secret")
@@ -203,7 +229,7 @@ import os, signal, socket, sys, threading
 import httpx
 from app.serve import serve
 from app.settings import GatewaySettings
-from workers.repositories.datasets import Datasets
+from storage.repositories.datasets import Datasets
 
 def broken(*_):
     documents = "what " + "users sent"
@@ -224,7 +250,9 @@ serve(GatewaySettings(store_url=sys.argv[1], redis_url=sys.argv[2]), listening.d
 
 def test_the_log_of_a_failure_has_no_values_of_variables(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", f"unix://{tmp_path}/nowhere.sock"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=HANG, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=HANG, check=False
+    )
     assert "RuntimeError: broken" in done.stderr
     assert "request failed" in done.stderr
     assert "what users sent" not in done.stderr
@@ -259,11 +287,13 @@ def test_following_jobs_has_threads_of_its_own(start: Start) -> None:
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
         next(answer.iter_lines())
-        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("poll jobs")] == ["poll jobs_0"]
+        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("poll jobs")] == [
+            "poll jobs_0"
+        ]
 
 
 def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:
-    from workers.store.folder import FolderStore
+    from storage.store.folder import FolderStore
 
     gateway.client.get("/v1/health/ready").raise_for_status()
     monkeypatch.setattr(FolderStore, "writable", lambda self: False)
@@ -273,7 +303,13 @@ def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> N
 
 def test_health(gateway: Gateway) -> None:
     assert gateway.client.get("/v1/health/live").json() == {"status": "live"}
-    assert gateway.client.get("/v1/health/ready").json() == {"status": "ready", "store": True, "redis": True, "workers": 0, "workers_starting": 0}
+    assert gateway.client.get("/v1/health/ready").json() == {
+        "status": "ready",
+        "store": True,
+        "redis": True,
+        "workers": 0,
+        "workers_starting": 0,
+    }
 
 
 def test_metrics(start: Start) -> None:
@@ -298,7 +334,12 @@ def test_metrics_of_trainings(gateway: Gateway, valkey: Valkey) -> None:
     assert 'halfmoon_training_seconds_bucket{algorithm="tsvm",le="5",state="succeeded"} 0.0' in lines
     assert 'halfmoon_training_seconds_sum{algorithm="tsvm",state="succeeded"} 7.0' in lines
     names = {line.split("{")[0].split()[0] for line in lines if not line.startswith("#")}
-    assert {"halfmoon_queue_age_seconds", "halfmoon_dataset_bytes", "halfmoon_store_free_bytes", "process_open_fds"} <= names
+    assert {
+        "halfmoon_queue_age_seconds",
+        "halfmoon_dataset_bytes",
+        "halfmoon_store_free_bytes",
+        "process_open_fds",
+    } <= names
 
 
 def test_metrics_without_redis(start: Start, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from app.cli.demo.service import started
 from app.cli.demo.texts import Texts, load_texts, show_texts
 from app.cli.demo.vectors import Documents, load_vectors, show_vectors
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 
 class _Data(NamedTuple):
@@ -30,7 +30,10 @@ class _Data(NamedTuple):
 
 
 def demo_here() -> int:
-    """Run the demo against a service of its own, in a temporary folder on a free port. Returns the exit code, raises CannotStart."""
+    """Run the demo against a service of its own, in a temporary folder on a free port.
+
+    Returns the exit code, raises CannotStart.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         temporary = tempfile.TemporaryDirectory(prefix="halfmoon-demo-")
@@ -42,12 +45,18 @@ def demo_here() -> int:
             data = _Data.load()  # while the service starts
             url = address_when_ready()
         code = _demo(url, None, data, console)
-    console.print("To keep a service running: [bold]make serve[/], or [bold]halfmoon up[/]. It describes every call at http://127.0.0.1:8000/docs.")
+    console.print(
+        "To keep a service running: [bold]make serve[/], or [bold]halfmoon up[/]. It describes every call at "
+        "http://127.0.0.1:8000/docs."
+    )
     return code
 
 
 def demo(url: str, key: str | None = None) -> int:
-    """Run the demo against a running service. Returns 0 when all of it worked; raises CannotStart with what went wrong."""
+    """Run the demo against a running service.
+
+    Returns 0 when all of it worked; raises CannotStart with what went wrong.
+    """
     return _demo(url, key, _Data.load(), Console(highlight=False))
 
 
@@ -58,7 +67,9 @@ def _demo(url: str, key: str | None, data: _Data, console: Console) -> int:
     )
     begun = time.monotonic()
     try:
-        with httpx.Client(base_url=url, timeout=60.0, trust_env=False, headers={"X-API-Key": key} if key else None) as client:
+        with httpx.Client(
+            base_url=url, timeout=60.0, trust_env=False, headers={"X-API-Key": key} if key else None
+        ) as client:
             for show in shows:
                 show(client)
     except httpx.HTTPError as error:

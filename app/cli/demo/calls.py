@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 
 def call(client: httpx.Client, method: str, path: str, **options: Any) -> Any:
@@ -29,7 +29,9 @@ def bars(console: Console) -> Iterator[Progress]:
         BarColumn(bar_width=16),
         TextColumn("{task.percentage:3.0f} %"),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[phase]}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        TextColumn(
+            "{task.fields[phase]}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
     )
     with Progress(*columns, console=console, expand=True) as progress:
         yield progress
@@ -62,7 +64,10 @@ def results(title: str, texts: Sequence[str], figures: Sequence[str]) -> Table:
 
 
 def found_labels(client: httpx.Client, job: str, n_unlabeled: int) -> dict[str, dict[str, Any]]:
-    """Labels that a job gave to the unlabeled documents, by their ids. Raises CannotStart if their number is not ``n_unlabeled``."""
+    """Labels that a job gave to the unlabeled documents, by their ids.
+
+    Raises CannotStart if their number is not ``n_unlabeled``.
+    """
     answer = client.get(f"/v1/jobs/{job}/labels")
     answer.raise_for_status()
     found = {line["id"]: line for line in map(json.loads, answer.text.splitlines())}

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from workers.errors import CannotStart
-from workers.process import die_with_parent
+from storage.errors import CannotStart
+from storage.process.system import die_with_parent
 
 START_TIMEOUT_SECONDS = 120.0
 """seconds within which the service must be ready"""
@@ -32,7 +32,12 @@ def started(folder: Path) -> Iterator[Callable[[], str]]:
     with (
         log.open("wb") as output,
         subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=end_with_this
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=end_with_this,
         ) as process,
     ):
         try:

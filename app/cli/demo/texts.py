@@ -1,6 +1,7 @@
 """The part of the demo on texts: the default method, and active learning with it.
 
-The texts are the docstrings of the functions in four modules of SciPy, and the classes are the modules: real texts that are installed with the demo.
+The texts are the docstrings of the functions in four modules of SciPy, and the classes are the modules: real texts that
+are installed with the demo.
 """
 
 import inspect
@@ -53,18 +54,36 @@ class Texts(NamedTuple):
 
 
 def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
-    """Upload, train; label what is suggested, train again; evaluate, predict, explain. Raises CannotStart with what went wrong."""
-    dataset = call(client, "POST", "/v1/datasets?name=texts", content=as_lines(texts), headers={"Content-Type": "application/x-ndjson"})
+    """Upload, train; label what is suggested, train again; evaluate, predict, explain.
+
+    Raises CannotStart with what went wrong.
+    """
+    dataset = call(
+        client,
+        "POST",
+        "/v1/datasets?name=texts",
+        content=as_lines(texts),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
     console.rule("Texts")
     console.print(
-        f"{dataset['n_documents']} docstrings of SciPy, {dataset['n_labeled']} of them labeled with the module of the function: {', '.join(MODULES)}."
+        f"{dataset['n_documents']} docstrings of SciPy, {dataset['n_labeled']} of them labeled with the "
+        f"module of the function: {', '.join(MODULES)}."
     )
     with bars(console) as progress:
-        supervised = train(client, progress, "supervised SVM", {"dataset": dataset["id"], "model": "functions", "algorithm": "svm"})
+        supervised = train(
+            client, progress, "supervised SVM", {"dataset": dataset["id"], "model": "functions", "algorithm": "svm"}
+        )
         auto = train(client, progress, "auto, the default", {"dataset": dataset["id"], "model": "functions"})
     console.print(_found(client, [supervised, auto], texts))
     console.print(f"auto chose {auto['report']['chosen']['algorithm']}: {escape(auto['report']['chosen']['why'])}.\n")
-    show_meaning(client, console, documents_of(texts), {text.id: text.label for text in texts.pool if text.id not in texts.known}, auto)
+    show_meaning(
+        client,
+        console,
+        documents_of(texts),
+        {text.id: text.label for text in texts.pool if text.id not in texts.known},
+        auto,
+    )
     relabeled = _labeled_as_suggested(client, console, dataset["id"], texts)
     with bars(console) as progress:
         again = train(client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions"})
@@ -78,20 +97,31 @@ def load_texts() -> Texts:
     found = [text for module in MODULES for text in _texts_of(module)]
     pool = [text for place, text in enumerate(found) if place % 4]
     rng = np.random.default_rng(0)
-    known = {id for module in MODULES for id in rng.permutation([text.id for text in pool if text.label == module])[:KNOWN].tolist()}
+    known = {
+        id
+        for module in MODULES
+        for id in rng.permutation([text.id for text in pool if text.label == module])[:KNOWN].tolist()
+    }
     return Texts(pool, known, found[::4])
 
 
 def _texts_of(module: str) -> list[Text]:
     imported = import_module(f"scipy.{module}")
     functions = {name: getattr(imported, name) for name in sorted(imported.__all__)}
-    said = {name: _SECTION.split(inspect.getdoc(function) or "", maxsplit=1)[0].strip() for name, function in functions.items() if callable(function)}
+    said = {
+        name: _SECTION.split(inspect.getdoc(function) or "", maxsplit=1)[0].strip()
+        for name, function in functions.items()
+        if callable(function)
+    }
     return [Text(f"{module}.{name}", text, module) for name, text in said.items() if len(text) >= SHORTEST]
 
 
 def documents_of(texts: Texts) -> list[Document]:
     """What is uploaded."""
-    return [{"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})} for text in texts.pool]
+    return [
+        {"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})}
+        for text in texts.pool
+    ]
 
 
 def as_lines(texts: Texts) -> bytes:
@@ -109,10 +139,21 @@ def _found(client: httpx.Client, jobs: list[dict[str, Any]], texts: Texts) -> Ta
 
 
 def _predictions(client: httpx.Client) -> Table:
-    answer = call(client, "POST", "/v1/models/functions/predict", json={"documents": [{"text": sentence} for sentence in SENTENCES]})
+    answer = call(
+        client,
+        "POST",
+        "/v1/models/functions/predict",
+        json={"documents": [{"text": sentence} for sentence in SENTENCES]},
+    )
     table = results("New sentences, and the probability of each class", ["sentence"], answer["classes"])
     for sentence, row in zip(SENTENCES, answer["probabilities"], strict=True):
-        table.add_row(sentence, *(f"[bold]{probability:.2f}[/]" if probability == max(row) else f"{probability:.2f}" for probability in row))
+        table.add_row(
+            sentence,
+            *(
+                f"[bold]{probability:.2f}[/]" if probability == max(row) else f"{probability:.2f}"
+                for probability in row
+            ),
+        )
     return table
 
 
@@ -136,11 +177,22 @@ def _evaluations(client: httpx.Client, texts: Texts, jobs: list[dict[str, Any]])
     """Evaluation of the models of these jobs."""
     documents = [{"text": text.text, "label": text.label} for text in texts.kept_back]
     table = results(
-        f"Evaluation on {len(documents)} texts that were kept back", ["version", "method"], ["labels", "wrong", "macro F1", "calibration error"]
+        f"Evaluation on {len(documents)} texts that were kept back",
+        ["version", "method"],
+        ["labels", "wrong", "macro F1", "calibration error"],
     )
     for job in jobs:
         version, n_labeled = job["model"]["version"], call(client, "GET", f"/v1/datasets/{job['dataset']}")["n_labeled"]
-        answer = call(client, "POST", f"/v1/models/functions/versions/{version}/evaluate", json={"documents": documents})
+        answer = call(
+            client, "POST", f"/v1/models/functions/versions/{version}/evaluate", json={"documents": documents}
+        )
         calibration = f"{answer['calibration']['expected_error']:.3f}" if answer["calibration"] else ""
-        table.add_row(str(version), job["algorithm"], str(n_labeled), f"{answer['error']:.1%}", f"{answer['macro_f1']:.3f}", calibration)
+        table.add_row(
+            str(version),
+            job["algorithm"],
+            str(n_labeled),
+            f"{answer['error']:.1%}",
+            f"{answer['macro_f1']:.3f}",
+            calibration,
+        )
     return table

@@ -1,7 +1,8 @@
 """The part of the demo on vectors: three methods on the same documents.
 
-The documents are the set Text of the benchmark in Chapelle, Schölkopf and Zien, Semi-Supervised Learning (MIT Press, 2006): 1,500 newsgroup
-messages in two classes, as vectors of 11,960 features, with official splits into 100 labeled and 1,400 unlabeled ones.
+The documents are the set Text of the benchmark in Chapelle, Schölkopf and Zien, Semi-Supervised Learning (MIT Press,
+2006): 1,500 newsgroup messages in two classes, as vectors of 11,960 features, with official splits into 100 labeled and
+1,400 unlabeled ones.
 """
 
 import io
@@ -20,7 +21,7 @@ from scipy.io import loadmat
 from scipy.sparse import csr_array
 
 from app.cli.demo.calls import bars, call, found_labels, results, train
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 RUNS: tuple[tuple[str, str], ...] = (
     ("svm", "supervised SVM"),
@@ -54,11 +55,21 @@ class Row(NamedTuple):
 
 
 def show_vectors(client: httpx.Client, console: Console, documents: Documents) -> None:
-    """Upload, train by three methods, compare the labels with the hidden ones, predict. Raises CannotStart with what went wrong."""
-    dataset = call(client, "POST", "/v1/datasets?name=vectors", content=as_npz(documents), headers={"Content-Type": "application/x-npz"})
+    """Upload, train by three methods, compare the labels with the hidden ones, predict.
+
+    Raises CannotStart with what went wrong.
+    """
+    dataset = call(
+        client,
+        "POST",
+        "/v1/datasets?name=vectors",
+        content=as_npz(documents),
+        headers={"Content-Type": "application/x-npz"},
+    )
     console.rule("Vectors")
     console.print(
-        f"{dataset['n_documents']:,} newsgroup messages as vectors of {dataset['n_features']:,} features, {dataset['n_labeled']} of them labeled."
+        f"{dataset['n_documents']:,} newsgroup messages as vectors of {dataset['n_features']:,} features, "
+        f"{dataset['n_labeled']} of them labeled."
     )
     with bars(console) as progress:
         rows = [_row(client, progress, dataset["id"], documents, algorithm, title) for algorithm, title in RUNS]
@@ -95,7 +106,9 @@ def as_npz(documents: Documents) -> bytes:
     return buffer.getvalue()
 
 
-def _row(client: httpx.Client, progress: Progress, dataset: str, documents: Documents, algorithm: str, title: str) -> Row:
+def _row(
+    client: httpx.Client, progress: Progress, dataset: str, documents: Documents, algorithm: str, title: str
+) -> Row:
     begun = time.perf_counter()
     job = train(client, progress, title, {"dataset": dataset, "model": f"vectors-{algorithm}", "algorithm": algorithm})
     seconds = time.perf_counter() - begun
@@ -119,6 +132,7 @@ def _predict(client: httpx.Client, documents: Documents, position: int) -> str:
     document = {"id": "one", "indices": row.indices.tolist(), "values": row.data.tolist()}
     answer = call(client, "POST", "/v1/models/vectors-da/predict", json={"documents": [document]})
     return (
-        f"Model {answer['model']}, version {answer['version']}, predicts {answer['labels'][0]} for document {position}, with a score of "
+        f"Model {answer['model']}, version {answer['version']}, predicts {answer['labels'][0]} for document "
+        f"{position}, with a score of "
         f"{answer['scores'][0][0]:+.2f}. Its true label is {documents.labels[position]}."
     )

@@ -1,23 +1,25 @@
-"""``application/x-tar`` and ``application/gzip``: text files in folders, read as a stream. tarfile parses the headers."""
+"""``application/x-tar`` and ``application/gzip``: text files in folders, read as a stream. tarfile parses the
+headers."""
 
 import re
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from app.codecs.archives.text_files import TextFiles
 from app.codecs.base import Decoder, Format, Reading
-from app.codecs.faults import invalid_documents
+from app.codecs.faults import refused
 from app.codecs.transport.charset import encoding_of
 from app.codecs.transport.content_encoding import Gunzip
-from core.errors import Fault, InvalidDocuments
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
 _BLOCK = tarfile.BLOCKSIZE
 _LONGEST_NAME = 64 << 10
 """Bytes of the headers that hold long names."""
 _EXTENDED = (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE)
 _PATH = re.compile(rb"(?:^|\n)\d+ path=([^\n]*)\n")
-_NO_TAR = "this is no tar archive; send a compressed table or lines with their own Content-Type and Content-Encoding: gzip"
+_NO_TAR = (
+    "this is no tar archive; send a compressed table or lines with their own Content-Type and Content-Encoding: gzip"
+)
 _Member = tuple[tarfile.TarInfo, bool]
 """An entry, and whether its bytes are wanted."""
 
@@ -51,9 +53,9 @@ class TarDecoder:
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
         if not self._begun:
-            raise _refused(_NO_TAR)
+            raise refused(_NO_TAR)
         if not self._ended and (self._rest or self._member or self._skipped):
-            raise _refused("the archive is cut short")
+            raise refused("the archive is cut short")
         batch = self._files.batch(last=True)
         if batch is not None:
             yield batch
@@ -80,7 +82,8 @@ class TarDecoder:
         content = bytes(self._rest[at : at + header.size])
         self._member = None
         if wanted:
-            self._files.add(self._take_name(header), content)
+            self._files.add(self._name or header.name, content)
+            self._name = ""
         else:
             self._name = _long_name(header, content)
         return at + _padded(header.size)
@@ -92,26 +95,24 @@ class TarDecoder:
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "replace")
         except tarfile.HeaderError as error:
-            raise _refused(f"the archive is damaged: {error}" if self._begun else _NO_TAR) from None
+            raise refused(f"the archive is damaged: {error}" if self._begun else _NO_TAR) from None
         self._begun = True
         if header.size < 0:
-            raise _refused("the archive is damaged: a negative size")
+            raise refused("the archive is damaged: a negative size")
         if header.type in _EXTENDED:
             if header.size > _LONGEST_NAME:
-                raise _refused(f"a header of the archive has more than {_LONGEST_NAME} bytes")
+                raise refused(f"a header of the archive has more than {_LONGEST_NAME} bytes")
             self._member = header, False
         elif header.type == tarfile.XGLTYPE:
             self._skipped = _padded(header.size)
         elif header.isdir():
             self._skipped, self._name = 0, ""
-        elif self._files.wants(self._name or header.name, header.size, plain=header.type in tarfile.REGULAR_TYPES and not header.issparse()):
+        elif self._files.wants(
+            self._name or header.name, header.size, plain=header.type in tarfile.REGULAR_TYPES and not header.issparse()
+        ):
             self._member = header, True
         else:
             self._skipped, self._name = _padded(header.size) if header.isreg() else 0, ""
-
-    def _take_name(self, header: tarfile.TarInfo) -> str:
-        name, self._name = self._name or header.name, ""
-        return name
 
 
 class GzippedTarDecoder:
@@ -148,19 +149,28 @@ def _long_name(header: tarfile.TarInfo, content: bytes) -> str:
     return found[1].decode(errors="replace") if found else ""
 
 
-def _refused(detail: str) -> InvalidDocuments:
-    return invalid_documents([Fault("", "", detail)])
-
-
-def _format(media_type: str, decoder: type[TarDecoder] | type[GzippedTarDecoder], what: str, *aliases: str) -> Format:
-    def make(reading: Reading) -> Decoder:
-        return decoder(reading)
-
-    description = f"{what} of text files. The folder of a file is its label, unless it is called unlabeled; its path is the id."
+def _format(
+    media_type: str,
+    decoder: Callable[[Reading], Decoder],
+    what: str,
+    aliases: tuple[str, ...],
+    endings: tuple[str, ...],
+    *,
+    compressed: bool,
+) -> Format:
+    description = (
+        f"{what} of text files. The folder of a file is its label, unless it is called unlabeled; its path is the id."
+    )
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
-    return Format(media_type, make, schema, compressed=decoder is GzippedTarDecoder, aliases=aliases)
+    return Format(media_type, decoder, schema, compressed, aliases, endings=endings)
 
 
-TAR = _format("application/x-tar", TarDecoder, "A tar archive", "application/tar")
-_GZIP_NAMES = ("application/x-gzip", "application/x-gtar", "application/x-compressed-tar")
-GZIPPED = _format("application/gzip", GzippedTarDecoder, "A tar archive, compressed by gzip,", *_GZIP_NAMES)
+TAR = _format("application/x-tar", TarDecoder, "A tar archive", ("application/tar",), ("tar",), compressed=False)
+GZIPPED = _format(
+    "application/gzip",
+    GzippedTarDecoder,
+    "A tar archive, compressed by gzip,",
+    ("application/x-gzip", "application/x-gtar", "application/x-compressed-tar"),
+    ("tgz", "gz"),
+    compressed=True,
+)

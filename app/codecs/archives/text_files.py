@@ -2,13 +2,13 @@
 
 from pathlib import PurePosixPath
 
-from app.codecs.base import MAX_TEXT, Bounds
+from app.codecs.base import Bounds
 from app.codecs.faults import invalid_documents
 from core.documents.kinds import TextRows
 from core.errors import Fault
-from workers.contract import Label
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT, Label
+from storage.repositories.datasets import Batch
 
 UNLABELED = ("unlabeled", "unlabelled", "unsup")
 """Folders of files without a label, in lower case."""
@@ -38,21 +38,38 @@ class TextFiles:
         self._folders: set[PurePosixPath] = set()
 
     def wants(self, name: str, size: int, *, plain: bool = True) -> bool:
-        """Whether a file is a document; those of the system are not, nor what is no ``plain`` file. Raises InvalidDocuments, LimitExceeded."""
+        """Whether a file is a document; those of the system are not, nor what is no ``plain`` file.
+
+        Raises InvalidDocuments, LimitExceeded.
+        """
         path = _path(name)
         if path.name == _OFFICE:
-            raise self._refused("", "this is a document of an office program; save a table as CSV, and send it as text/csv")
+            raise self._refused(
+                "", "this is a document of an office program; save a table as CSV, and send it as text/csv"
+            )
         if path.suffix == ".npy":
             raise self._refused(name, "is an array of NumPy; send a file of arrays as application/x-npz")
-        if not plain or not path.name or any((part.startswith(".") and part != "..") or part.lower() in _SYSTEM for part in path.parts):
+        if (
+            not plain
+            or not path.name
+            or any((part.startswith(".") and part != "..") or part.lower() in _SYSTEM for part in path.parts)
+        ):
             self._n_others += 1
             return False
         if ".." in path.parts:
             raise self._refused(name, "leads out of the archive; its paths must not have ..")
         if len(str(path)) > MAX_TEXT:
-            raise self._refused(name, f"is a path of more than {MAX_TEXT} characters, and the path is the id; shorten names of files or folders")
+            raise self._refused(
+                name,
+                f"is a path of more than {MAX_TEXT} characters, and the path is the id; shorten names of files or "
+                "folders",
+            )
         if size > self._bounds.document_bytes:
-            raise LimitExceeded(f"bytes in the file {name[:_SHOWN]!r}", self._bounds.document_bytes, "have HALFMOON_MAX_DOCUMENT_BYTES raised")
+            raise LimitExceeded(
+                f"bytes in the file {name[:_SHOWN]!r}",
+                self._bounds.document_bytes,
+                "have HALFMOON_MAX_DOCUMENT_BYTES raised",
+            )
         self._bytes += size
         if self._bytes > self._bounds.decompressed_bytes:
             raise LimitExceeded("bytes in the files of the archive", self._bounds.decompressed_bytes)
@@ -80,9 +97,15 @@ class TextFiles:
 
     def warnings(self) -> list[str]:
         """What the sender should know: what was left out, and folders that hold both texts and classes."""
-        found = [f"{self._n_others} entries of the archive are no text files, such as links and hidden files"] if self._n_others else []
+        found = (
+            [f"{self._n_others} entries of the archive are no text files, such as links and hidden files"]
+            if self._n_others
+            else []
+        )
         inner = {parent for folder in self._folders for parent in folder.parents}
-        mixed = sorted(str(folder) for folder in self._folders & inner if folder.name and folder.name.lower() not in UNLABELED)
+        mixed = sorted(
+            str(folder) for folder in self._folders & inner if folder.name and folder.name.lower() not in UNLABELED
+        )
         if mixed:
             found.append(
                 f"files directly in {mixed[0][:_SHOWN]!r} have it as their label, and there are folders in it; "
@@ -95,8 +118,13 @@ class TextFiles:
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError as error:
-            advice = "say what the files are in, as by ;charset=windows-1252 behind the Content-Type, and leave out what is no text"
-            raise self._refused(name, f"the byte 0x{content[error.start]:02x} at {error.start} is not {encoding.upper()}; {advice}") from None
+            advice = (
+                "say what the files are in, as by ;charset=windows-1252 behind the Content-Type, and leave out "
+                "what is no text"
+            )
+            raise self._refused(
+                name, f"the byte 0x{content[error.start]:02x} at {error.start} is not {encoding.upper()}; {advice}"
+            ) from None
         if "\0" in text:
             raise self._refused(name, "is no text file; leave it out of the archive, or turn it into text first")
         return text

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from app.codecs.archives.text_files import TextFiles
 from app.codecs.base import Format, Reading
-from app.codecs.faults import invalid_documents
+from app.codecs.faults import refused
 from app.codecs.transport.block_file import WholeBody
 from app.codecs.transport.charset import encoding_of
 from app.codecs.transport.zip_files import check_directory, zip_errors
-from core.errors import Fault
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
 _DIRECTORY_BYTES = 8 << 20
 """Bytes of the directory, which is read into memory: some 80,000 files."""
@@ -18,7 +17,8 @@ _ENCRYPTED = 1
 
 
 class ZipDecoder:
-    """Stores the body until its end, in the file that ``spool`` opens or in memory, then reads a file after the other."""
+    """Stores the body until its end, in the file that ``spool`` opens or in memory, then reads a file after the
+    other."""
 
     def __init__(self, reading: Reading) -> None:
         self._files = TextFiles(reading.bounds, encoding_of(reading.parameters.get("charset")))
@@ -33,7 +33,9 @@ class ZipDecoder:
         """See Decoder."""
         file = self._body.file()
         with zip_errors("not a readable zip"):
-            check_directory(file, _DIRECTORY_BYTES, "has more than some 80,000 files; send a tar archive, which is read as a stream")
+            check_directory(
+                file, _DIRECTORY_BYTES, "has more than some 80,000 files; send a tar archive, which is read as a stream"
+            )
             with zipfile.ZipFile(file) as archive:
                 for info in archive.infolist():
                     if not info.is_dir() and self._files.wants(info.filename, info.file_size):
@@ -56,7 +58,7 @@ class ZipDecoder:
         elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             fault = "is compressed by a method other than deflate; make the archive anew, as by zip -r"
         if fault:
-            raise invalid_documents([Fault("", "", f"the file {info.filename[:100]!r} {fault}")])
+            raise refused(f"the file {info.filename[:100]!r} {fault}")
         with archive.open(info) as stream:
             # one byte more: zipfile compares the checksum at the end
             return stream.read(info.file_size + 1)
@@ -69,9 +71,11 @@ FORMAT = Format(
         "schema": {
             "type": "string",
             "format": "binary",
-            "description": "A zip archive of text files. The folder of a file is its label, unless it is called unlabeled; its path is the id.",
+            "description": "A zip archive of text files. The folder of a file is its label, unless it is called "
+            "unlabeled; its path is the id.",
         }
     },
     compressed=True,
     aliases=("application/x-zip-compressed", "application/x-zip"),
+    endings=("zip",),
 )

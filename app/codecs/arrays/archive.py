@@ -14,13 +14,17 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from app.codecs.base import MAX_TEXT
 from core.errors import Fault, InvalidDocuments
 from core.spelling import did_you_mean
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT
 
 SPARSE_FORMATS = ("csr", "csc", "coo")
-_TYPE_REMEDIES = {"U": "; an array of texts is called text", "S": "; an array of texts is called text", "c": "; send its real part"}
+_TYPE_REMEDIES = {
+    "U": "; an array of texts is called text",
+    "S": "; an array of texts is called text",
+    "c": "; send its real part",
+}
 """What to do about types that hold no numbers, by their kind in NumPy."""
 _HEADER_BYTES = 4096
 DIRECTORY_BYTES = 64 << 10
@@ -55,7 +59,10 @@ class Array(NamedTuple):
         return self.shape[0]
 
     def read(self, count: int) -> NDArray[Any]:
-        """The next ``count`` numbers, in the order in which they are stored. Raises InvalidDocuments if fewer are left."""
+        """The next ``count`` numbers, in the order in which they are stored.
+
+        Raises InvalidDocuments if fewer are left.
+        """
         data = self.stream.read(count * self.dtype.itemsize)
         if len(data) != count * self.dtype.itemsize:
             raise invalid_array(self.name, "has fewer numbers than its header says")
@@ -76,11 +83,13 @@ def invalid_array(name: str, detail: str) -> InvalidDocuments:
     return InvalidDocuments(f"{name}: {detail}" if name else detail, [Fault("", name, detail)])
 
 
-def open_arrays(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str], most: int, stack: ExitStack) -> dict[str, Array]:
+def open_arrays(
+    archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str], most: int, stack: ExitStack
+) -> dict[str, Array]:
     """The arrays that the zip file holds, by name; they stay open until the stack is closed.
 
-    Raises InvalidDocuments for any other member that is not ``ignored`` and for an array that does not match its spec, LimitExceeded
-    where the members decompress to more than ``most`` bytes.
+    Raises InvalidDocuments for any other member that is not ``ignored`` and for an array that does not match its spec,
+    LimitExceeded where the members decompress to more than ``most`` bytes.
     """
     members = _members(archive, specs, ignored)
     if sum(info.file_size for info in members.values()) > most:
@@ -99,7 +108,9 @@ def open_array(name: str, spec: ArraySpec, spool: IO[bytes]) -> Array:
     return _array(name, spec, spool, size)
 
 
-def _members(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
+def _members(
+    archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str]
+) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -112,7 +123,9 @@ def _members(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: 
 
 
 def sparse_format(archive: zipfile.ZipFile) -> str:
-    """What scipy.sparse.save_npz says of the matrix, empty if nothing is said; raises InvalidDocuments for a format that is not read."""
+    """What scipy.sparse.save_npz says of the matrix, empty if nothing is said; raises InvalidDocuments for a format
+    that is not read.
+    """
     if "format.npy" not in archive.namelist():
         return ""
     with archive.open("format.npy") as stream:
@@ -127,7 +140,10 @@ def sparse_format(archive: zipfile.ZipFile) -> str:
 
 
 def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
-    readers: dict[tuple[int, int], Callable[..., Any]] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    readers: dict[tuple[int, int], Callable[..., Any]] = {
+        (1, 0): npy.read_array_header_1_0,
+        (2, 0): npy.read_array_header_2_0,
+    }
     try:
         reader = readers[npy.read_magic(stream)]
         shape, fortran, dtype = reader(stream, max_header_size=_HEADER_BYTES)

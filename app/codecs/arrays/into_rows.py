@@ -1,7 +1,7 @@
 """Sparse matrices that are stored by column (CSC) or by coordinates (COO), brought into rows (CSR).
 
-Entries are counted by row, then written to the place of their row in files that are mapped into memory: memory grows with the number of documents
-alone, by 16 bytes each.
+Entries are counted by row, then written to the place of their row in files that are mapped into memory: memory grows
+with the number of documents alone, by 16 bytes each.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from app.codecs.arrays.archive import Array, invalid_array
 from app.codecs.base import Reading
+from core.documents.rows import SparseRows
 
 SLICE_ENTRIES = 1 << 18
 """Entries that are moved at a time."""
@@ -37,13 +38,20 @@ ReadEntries = Callable[[], Iterator[Entries]]
 """Reads all entries from the first on; called twice."""
 
 
-def into_rows(read: ReadEntries, n_rows: int, n_entries: int, reading: Reading) -> Generator[None, None, Compressed]:
-    """The matrix by row, after a step for each slice. Entries of a row keep the order in which they come."""
+def into_rows(
+    read: ReadEntries, shape: tuple[int, int], n_entries: int, reading: Reading
+) -> Generator[SparseRows, None, Compressed]:
+    """The matrix by row. Entries of a row keep the order in which they come.
+
+    For each slice it yields no rows, so that the caller may stop there.
+    """
+    n_rows, n_features = shape
+    nothing = SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
     counts = np.zeros(n_rows + 1, np.int64)
     for entries in read():
         rows, times = np.unique(entries.rows, return_counts=True)
         counts[rows + 1] += times
-        yield
+        yield nothing
     indptr = np.cumsum(counts)
     indices, values = (_storage(reading, dtype, n_entries) for dtype in (np.uint32, np.float32))
     following = indptr[:-1].copy()
@@ -53,7 +61,7 @@ def into_rows(read: ReadEntries, n_rows: int, n_entries: int, reading: Reading) 
         places = np.repeat(following[rows] - firsts, times) + np.arange(len(order))
         indices[places], values[places] = entries.columns[order], entries.values[order]
         following[rows] += times
-        yield
+        yield nothing
     return Compressed(indptr, indices, values)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.arrays.archive import Array, invalid_array
-from workers.contract import Label
+from storage.records import Label
 
 Arrays = Mapping[str, Array]
 
@@ -36,7 +36,9 @@ def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
     known = labels[~np.isnan(labels)]
     wrong = known[(known != np.floor(known)) | (np.abs(known) > _LARGEST_WHOLE)]
     if len(wrong):
-        raise invalid_array("labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers")
+        raise invalid_array(
+            "labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers"
+        )
     return [None if label != label else int(label) for label in labels.tolist()]
 
 

@@ -1,41 +1,55 @@
-"""``application/x-npz``: a zip file of .npy arrays, as NumPy's ``savez`` and SciPy's ``save_npz`` write it. Nothing is unpickled.
+"""``application/x-npz``: a zip file of .npy arrays, as NumPy's ``savez`` and SciPy's ``save_npz`` write it. Nothing is
+unpickled.
 
-- A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``; a CSC matrix of the same names, and ``format``, which says so.
+- A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``; a CSC matrix of the same names, and ``format``, which
+  says so.
 - Or a COO matrix: ``row``, ``col``, ``data`` and ``shape``; entries that are given several times are added up.
 - Or ``text``: strings.
-- A dense matrix ``X`` of shape (n_documents, n_features), alone or beside one of these; its zeros are dropped. Of several vectors of a document
-  ``vectors.NAME``, each such a matrix.
-- Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats, NaN for unlabeled.
+- A dense matrix ``X`` of shape (n_documents, n_features), alone or beside one of these; its zeros are dropped. Of
+  several vectors of a document ``vectors.NAME``, each such a matrix.
+- Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats,
+  NaN for unlabeled.
 - Optionally ``ids``: strings or integers.
 
-A zip file has its directory at its end. So the body is first stored, then read in parallel, a slice of each array at a time.
+A zip file has its directory at its end. So the body is first stored, then read in parallel, a slice of each array at a
+time.
 """
 
 import io
 import zipfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import reduce
-from typing import IO, Any, TypeVar
+from functools import partial, reduce
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.arrays.archive import DIRECTORY_BYTES, Array, ArraySpec, invalid_array, open_array, open_arrays, sparse_format
-from app.codecs.arrays.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
+from app.codecs.arrays.archive import (
+    DIRECTORY_BYTES,
+    Array,
+    ArraySpec,
+    invalid_array,
+    open_array,
+    open_arrays,
+    sparse_format,
+)
+from app.codecs.arrays.into_rows import SLICE_ENTRIES, Entries, checked_places, into_rows, summed
 from app.codecs.arrays.labels import ids_of, labels_of, texts_of
 from app.codecs.arrays.side_by_side import side_by_side
-from app.codecs.base import MAX_TEXT, VECTOR_NAME, Bounds, Format, Reading
+from app.codecs.base import VECTOR_NAME, Bounds, Format, Reading
 from app.codecs.numbers import narrowed, rows_of
 from app.codecs.transport.block_file import WholeBody
 from app.codecs.transport.zip_files import check_directory, zip_errors
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT
+from storage.repositories.datasets import Batch
 
-T = TypeVar("T")
 Arrays = Mapping[str, Array]
+ReadEntries = Callable[[Arrays, int, int], Iterator[Entries]]
+"""Reads all entries of a matrix of so many rows and features."""
 
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _SLICE_ROWS = 8192
@@ -79,7 +93,8 @@ class NpzDecoder:
             order = sparse_format(archive)
             specs = _SPARSE | _COORDINATES | _DENSE | _named(archive) | _TEXT | _BESIDE
             arrays = open_arrays(archive, specs, _IGNORED, self._bounds.decompressed_bytes, stack)
-            for rows in self._documents(arrays, order):
+            # slices without rows are among them: after each the caller may stop
+            for rows in reduce(side_by_side, self._streams(arrays, order)):
                 yield _batch(arrays, rows)
             for array in arrays.values():
                 array.finish()
@@ -87,11 +102,6 @@ class NpzDecoder:
     def warnings(self) -> Sequence[str]:
         """See Decoder: none."""
         return ()
-
-    def _documents(self, arrays: Arrays, order: str) -> Iterator[Rows]:
-        """The documents by all of their parts, in slices, of which some have no rows: after each the caller may stop."""
-        first, *rest = self._streams(arrays, order)
-        return reduce(side_by_side, rest, first)
 
     def _streams(self, arrays: Arrays, order: str) -> Iterator[Iterator[Rows]]:
         """The documents by each of their parts alone."""
@@ -106,25 +116,19 @@ class NpzDecoder:
         if "text" in arrays:
             return self._texts(arrays)
         if order == "csc":
-            return self._by_column(arrays)
+            return self._whole_rows(arrays, _SPARSE, _column_entries)
         if order == "coo" or not {"row", "col"}.isdisjoint(arrays):
-            return self._by_coordinates(arrays)
+            return self._whole_rows(arrays, _COORDINATES, _coordinate_entries)
         return self._sparse(arrays)
 
-    def _by_column(self, arrays: Arrays) -> Iterator[Rows]:
-        n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
-        _check_lengths(arrays, {"indptr": n_features + 1, "indices": arrays["data"].length}, n_rows)
-        steps = into_rows(lambda: _column_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
-        return self._whole_rows(arrays, steps, n_features)
-
-    def _by_coordinates(self, arrays: Arrays) -> Iterator[Rows]:
-        n_rows, n_features = _shape(arrays, _COORDINATES, self._bounds)
-        _check_lengths(arrays, {"row": arrays["data"].length, "col": arrays["data"].length}, n_rows)
-        steps = into_rows(lambda: _coordinate_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
-        return self._whole_rows(arrays, steps, n_features)
-
-    def _whole_rows(self, arrays: Arrays, steps: Generator[None, None, Compressed], n_features: int) -> Iterator[Rows]:
-        whole = yield from _between_steps(steps, n_features)
+    def _whole_rows(self, arrays: Arrays, specs: Mapping[str, ArraySpec], entries: ReadEntries) -> Iterator[Rows]:
+        """The rows of a matrix that is stored by column or by coordinates, after slices without rows."""
+        n_rows, n_features = _shape(arrays, specs, self._bounds)
+        n_entries = arrays["data"].length
+        lengths = {"indptr": n_features + 1, **dict.fromkeys(("indices", "row", "col"), n_entries)}
+        _check_lengths(arrays, lengths, n_rows)
+        read = partial(entries, arrays, n_rows, n_features)
+        whole = yield from into_rows(read, (n_rows, n_features), n_entries, self._reading)
         for done in range(0, len(whole.indptr) - 1, _SLICE_ROWS):
             ends = whole.indptr[done : done + _SLICE_ROWS + 1]
             for start, stop in _pieces(ends, _longest(self._bounds)):
@@ -135,23 +139,19 @@ class NpzDecoder:
     def _sparse(self, arrays: Arrays) -> Iterator[Rows]:
         n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
         _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
-        done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
-        if edge[0] != 0:
-            raise invalid_array("indptr", "does not start with 0")
-        while done < n_rows:
-            ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_rows - done)))
+        for _, ends in _ends(arrays, n_rows):
             for start, stop in _pieces(ends, _longest(self._bounds)):
                 yield _sparse_rows(arrays, ends[start : stop + 1], n_features)
-            done += len(ends) - 1
-            edge = ends[-1:]
-        if edge[0] != arrays["data"].length:
-            raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
 
     def _texts(self, arrays: Arrays) -> Iterator[Rows]:
         texts = arrays["text"]
         both = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays]
         if both:
-            raise invalid_array("text", f"is given beside {', '.join(both)}; documents come as text or as a sparse matrix, each with or without X")
+            raise invalid_array(
+                "text",
+                f"is given beside {', '.join(both)}; documents come as text or as a sparse matrix, each with or "
+                "without X",
+            )
         _check_shape("text", texts.length, 0, self._bounds)
         _check_lengths(arrays, {}, texts.length)
         if texts.dtype.itemsize > 4 * self._bounds.document_bytes:
@@ -166,15 +166,18 @@ class NpzDecoder:
             slices = self._transposed(matrix)
         else:
             spans = _ranges(n_rows, _slice_rows(n_features)) if n_features else iter(())
-            slices = (matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans)
+            slices = (
+                matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans
+            )
         for numbers in slices:
             yield PartRows({part: _dense_rows(numbers)})
 
     def _transposed(self, matrix: Array) -> Iterator[NDArray[Any]]:
-        """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first slice.
+        """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first
+        slice.
 
-        Time is linear in the numbers, whatever the shape: the columns are written as tiles of some rows and columns each, so that what a slice needs
-        is read in few long pieces.
+        Time is linear in the numbers, whatever the shape: the columns are written as tiles of some rows and columns
+        each, so that what a slice needs is read in few long pieces.
         """
         n_rows, n_features = matrix.shape
         n_columns = max(1, _TILE_BYTES // (n_rows * matrix.dtype.itemsize))
@@ -190,17 +193,6 @@ class NpzDecoder:
                 yield np.zeros((0, n_features), matrix.dtype)
             for first, last in _ranges(n_rows, _slice_rows(n_features)):
                 yield np.concatenate([_tile(spool, matrix, tile, first, last) for tile in tiles], axis=1)
-
-
-def _between_steps(steps: Generator[None, None, T], n_features: int) -> Generator[Rows, None, T]:
-    """What the steps return. After each a slice without rows is yielded, so that the caller may stop there."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        yield SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
 
 
 class NpyDecoder(NpzDecoder):
@@ -221,22 +213,33 @@ class NpyDecoder(NpzDecoder):
 def _column_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
     for name in ("indptr", "indices", "data"):
         arrays[name].rewind()
-    done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
-    if edge[0] != 0:
-        raise invalid_array("indptr", "does not start with 0")
-    while done < n_features:
-        ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_features - done)))
+    for first, ends in _ends(arrays, n_features):
         if ends[-1] > arrays["data"].length:
             raise invalid_array("indptr", f"goes to {ends[-1]}, but there are {arrays['data'].length} values")
         for start in range(int(ends[0]), int(ends[-1]), SLICE_ENTRIES):
             places = np.arange(start, min(start + SLICE_ENTRIES, int(ends[-1])))
-            columns = np.searchsorted(ends, places, "right") - 1 + done
+            columns = np.searchsorted(ends, places, "right") - 1 + first
             rows = checked_places(arrays["indices"], arrays["indices"].read(len(places)), n_rows)
             yield Entries(rows, columns.astype(np.uint32), narrowed(arrays["data"].read(len(places))))
-        done += len(ends) - 1
+
+
+def _ends(arrays: Arrays, count: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The first number of a slice of rows or columns, and where its entries begin and end.
+
+    Raises InvalidDocuments for ends that decrease, and for a last one that is not the number of entries.
+    """
+    indptr, n_entries = arrays["indptr"], arrays["data"].length
+    edge = indptr.read(1).astype(np.int64)
+    if edge[0] != 0:
+        raise invalid_array("indptr", "does not start with 0")
+    for first, stop in _ranges(count, _SLICE_ROWS):
+        ends = np.concatenate([edge, indptr.read(stop - first).astype(np.int64)])
+        if (np.diff(ends) < 0).any():
+            raise invalid_array("indptr", "must not decrease")
+        yield first, ends
         edge = ends[-1:]
-    if edge[0] != arrays["data"].length:
-        raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
+    if edge[0] != n_entries:
+        raise invalid_array("indptr", f"ends with {edge[0]}, but there are {n_entries} values")
 
 
 def _coordinate_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
@@ -256,7 +259,10 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
         raise invalid_array(other[0], f"is given beside {', '.join(specs)}, which are the whole matrix")
     missing = [name for name in specs if name not in arrays]
     if missing:
-        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(specs)}, or text or a dense X instead")
+        raise invalid_array(
+            missing[0],
+            f"the array {missing[0]} is missing; required are {', '.join(specs)}, or text or a dense X instead",
+        )
     if arrays["shape"].length != 2:
         raise invalid_array("shape", "must be two numbers, documents and features")
     n_rows, n_features = arrays["shape"].read(2).tolist()
@@ -267,7 +273,8 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
 
 
 def _named(archive: zipfile.ZipFile) -> dict[str, ArraySpec]:
-    """The matrices of named vectors that the zip file has; raises InvalidDocuments for a name that no vector may have."""
+    """The matrices of named vectors that the zip file has; raises InvalidDocuments for a name that no vector may
+    have."""
     names = sorted(name.removesuffix(".npy") for name in archive.namelist() if name.startswith(_NAMED))
     wrong = next((name for name in names if not VECTOR_NAME.match(name.removeprefix(_NAMED))), None)
     if wrong is not None:
@@ -301,9 +308,13 @@ def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> Non
 def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
     whole = "labels" in arrays and arrays["labels"].dtype.kind in "iu"
     if whole and "labeled" not in arrays:
-        raise invalid_array("labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all")
+        raise invalid_array(
+            "labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all"
+        )
     if not whole and "labeled" in arrays:
-        raise invalid_array("labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN')
+        raise invalid_array(
+            "labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN'
+        )
     for name, length in {**lengths, **dict.fromkeys((*_BESIDE, *_dense_names(arrays)), n_rows)}.items():
         if name in arrays and arrays[name].length != length:
             raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
@@ -312,13 +323,6 @@ def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> N
 def _longest(bounds: Bounds) -> int:
     """Numbers of one document at most."""
     return max(1, bounds.document_bytes // 8)
-
-
-def _ascending(edge: NDArray[np.int64], following: NDArray[Any]) -> NDArray[np.int64]:
-    ends = np.concatenate([edge, following.astype(np.int64)])
-    if (np.diff(ends) < 0).any():
-        raise invalid_array("indptr", "must not decrease")
-    return ends
 
 
 def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
@@ -382,16 +386,27 @@ FORMAT = Format(
         "schema": {
             "type": "string",
             "format": "binary",
-            "description": "Arrays as numpy.savez writes them: a CSR, CSC or COO matrix as of scipy.sparse.save_npz (indptr, indices, data, shape; "
-            "row, col, data, shape), or text (strings); a dense matrix X of shape (documents, features), whose zeros are dropped, or several, "
-            "vectors.NAME, alone or beside one of these; optionally labels (strings, '' for unlabeled, or integers with a boolean array "
+            "description": "Arrays as numpy.savez writes them: a CSR, CSC or COO matrix as of scipy.sparse.save_npz "
+            "(indptr, indices, data, shape; "
+            "row, col, data, shape), or text (strings); a dense matrix X of shape (documents, features), whose "
+            "zeros are dropped, or several, "
+            "vectors.NAME, alone or beside one of these; optionally labels (strings, '' for unlabeled, or "
+            "integers with a boolean array "
             "labeled, or whole floats, NaN for unlabeled) and ids (strings or integers). Nothing is unpickled.",
         }
     },
     compressed=True,
+    endings=("npz",),
 )
 NPY = Format(
     "application/x-npy",
     NpyDecoder,
-    {"schema": {"type": "string", "format": "binary", "description": "A dense matrix as numpy.save writes it, a document a row, without labels."}},
+    {
+        "schema": {
+            "type": "string",
+            "format": "binary",
+            "description": "A dense matrix as numpy.save writes it, a document a row, without labels.",
+        }
+    },
+    endings=("npy",),
 )

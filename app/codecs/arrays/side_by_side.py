@@ -1,4 +1,6 @@
-"""Two streams of rows of the same documents as one stream of documents of several parts, whatever the lengths of their slices."""
+"""Two streams of rows of the same documents as one stream of documents of several parts, whatever the lengths of their
+slices.
+"""
 
 from collections.abc import Iterator
 

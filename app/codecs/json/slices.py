@@ -1,8 +1,9 @@
 """Large JSON arrays and objects, cut at their own commas into slices that are decoded one at a time.
 
-A decoder of JSON holds the interpreter until it returns, and its objects take many times the memory of their text. So of a body no more than a slice
-is decoded in one call. NumPy finds the commas, block by block, in time linear in the text. Only the structure is looked at: every byte but the cuts
-is in a slice, so what is no JSON is found when the slices are decoded.
+A decoder of JSON holds the interpreter until it returns, and its objects take many times the memory of their text. So
+of a body no more than a slice is decoded in one call. NumPy finds the commas, block by block, in time linear in the
+text. Only the structure is looked at: every byte but the cuts is in a slice, so what is no JSON is found when the
+slices are decoded.
 """
 
 import re
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 
 from app.codecs.base import BLOCK_BYTES
 from app.codecs.json.text import InvalidJson, JsonText, decode_json
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 T = TypeVar("T")
 Flags = NDArray[np.bool_]
 
 _SCANNED_BYTES = BLOCK_BYTES // 2
-"""Bytes that are scanned at a time. A slice ends with the last comma of such a block, so most slices are no longer than BLOCK_BYTES."""
+"""Bytes that are scanned at a time. A slice ends with the last comma of such a block, so most slices are no longer than
+BLOCK_BYTES."""
 _SPACE_BYTES = b" \t\n\r"
 _SPACE = re.compile(rb"[ \t\n\r]*+")
 _AT_BYTE = re.compile(r" \(byte \d+\)")
@@ -56,10 +58,12 @@ def elements(text: memoryview) -> Iterator[memoryview]:
 
 
 def slices(text: memoryview, longest: int, what: str) -> Iterator[bytes]:
-    """The elements of an array, or the members of an object, in slices of some BLOCK_BYTES, without the brackets and the commas between slices.
+    """The elements of an array, or the members of an object, in slices of some BLOCK_BYTES, without the brackets and
+    the commas between slices.
 
-    A text that is no longer than a block is one slice. ``text`` has no space around it. Raises InvalidJson as ``elements``; LimitExceeded for a
-    single element of more than ``longest`` bytes, and some more, which is called ``what``.
+    A text that is no longer than a block is one slice. ``text`` has no space around it. Raises InvalidJson as
+    ``elements``; LimitExceeded for a single element of more than ``longest`` bytes, and some more, which is called
+    ``what``.
     """
     if len(text) <= BLOCK_BYTES:
         _check_brackets(text)
@@ -86,7 +90,9 @@ def decoded_slices(decode: Callable[[JsonText], T], text: memoryview, longest: i
             yield decode_json(decode, opening + each + closing)
         except InvalidJson as error:
             # positions would be those in the slice, of which the client knows nothing
-            raise InvalidJson(_AT_BYTE.sub("", error.detail) if len(text) > BLOCK_BYTES else error.detail, error.field) from None
+            raise InvalidJson(
+                _AT_BYTE.sub("", error.detail) if len(text) > BLOCK_BYTES else error.detail, error.field
+            ) from None
 
 
 def _slice(text: memoryview, longest: int, what: str) -> bytes:
@@ -107,7 +113,8 @@ def _check_brackets(text: memoryview) -> None:
 class _Scan:
     """Finds the commas of one array or object, but not those of what it contains.
 
-    Three facts go from a block to the next: how deep the text is nested, whether it is inside a string, whether a backslash escapes what follows.
+    Three facts go from a block to the next: how deep the text is nested, whether it is inside a string, whether a
+    backslash escapes what follows.
     """
 
     def __init__(self, text: memoryview) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from app.codecs.base import BLOCK_BYTES, Reserve
 from app.codecs.json.slices import elements, trimmed
 from app.codecs.json.text import InvalidJson, JsonText, decode_json, known_fields
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -29,7 +29,8 @@ def is_given(field: msgspec.Raw) -> bool:
 
 
 def decode_struct(text: bytes | memoryview, kind: type[T], reserve: Reserve) -> T:
-    """The struct. Its raw fields refer to the text; all others together may have BLOCK_BYTES, and ``reserve`` is called with what they take.
+    """The struct. Its raw fields refer to the text; all others together may have BLOCK_BYTES, and ``reserve`` is called
+    with what they take.
 
     Raises InvalidJson with the field, LimitExceeded, and what ``reserve`` raises.
     """
@@ -47,7 +48,11 @@ def decode_struct(text: bytes | memoryview, kind: type[T], reserve: Reserve) -> 
         small.append(member)
         size += len(member) + 1
         if size > BLOCK_BYTES:
-            where = f"the field {name[1].decode(errors='replace')}" if name and len(member) > BLOCK_BYTES // 2 else "the fields of the body"
+            where = (
+                f"the field {name[1].decode(errors='replace')}"
+                if name and len(member) > BLOCK_BYTES // 2
+                else "the fields of the body"
+            )
             raise LimitExceeded(f"bytes in {where}", BLOCK_BYTES)
     reserve(OBJECT_BYTES * size)
     found = _decoded(b"{" + b",".join(small) + b"}", kind)
@@ -63,7 +68,7 @@ def decode_structs(text: memoryview, kind: type[T], most: int, reserve: Reserve)
     """
     if len(text) <= BLOCK_BYTES:
         reserve(OBJECT_BYTES * len(text))
-        found: list[T] = decode_json(_array_decoder(kind), bytes(text))
+        found: list[T] = decode_json(_decoder(list[kind]), bytes(text))  # type: ignore[valid-type]
     else:
         found = []
         for each in islice(elements(text), most + 1):
@@ -76,11 +81,6 @@ def decode_structs(text: memoryview, kind: type[T], most: int, reserve: Reserve)
     return found
 
 
-@cache
-def _array_decoder(kind: type[msgspec.Struct]) -> Callable[[JsonText], Any]:
-    return msgspec.json.Decoder(list[kind]).decode  # type: ignore[valid-type]
-
-
 def _decoded(text: bytes | memoryview, kind: type[T]) -> T:
     try:
         found: T = decode_json(_decoder(kind), bytes(text))
@@ -90,7 +90,7 @@ def _decoded(text: bytes | memoryview, kind: type[T]) -> T:
 
 
 @cache
-def _decoder(kind: type[msgspec.Struct]) -> Callable[[JsonText], Any]:
+def _decoder(kind: Any) -> Callable[[JsonText], Any]:
     return msgspec.json.Decoder(kind).decode
 
 
@@ -128,5 +128,9 @@ def _choices(of: msgspec.inspect.Type | None) -> list[str]:
             return _choices(of.item_type)
         case msgspec.inspect.UnionType():
             found = [value for each in of.types for value in _choices(each)]
-            return [*found, "a number"] if found and any(isinstance(each, msgspec.inspect.IntType) for each in of.types) else found
+            return (
+                [*found, "a number"]
+                if found and any(isinstance(each, msgspec.inspect.IntType) for each in of.types)
+                else found
+            )
     return []

@@ -59,15 +59,21 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
     if text.startswith(BYTE_ORDER_MARK):
         return InvalidJson("JSON is malformed: a byte order mark is allowed only at the beginning of a body")
     if isinstance(error, UnicodeDecodeError) and (position := _first_not_utf8(text)) is not None:
-        return InvalidJson(f"the byte 0x{text[position]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, position))
+        return InvalidJson(
+            f"the byte 0x{text[position]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, position)
+        )
     half = _HALF.search(text) if detail == TRUNCATED or "surrogate" in detail else None
     if half:
-        detail = f"JSON is malformed: {half[1].decode()} is half of a character, and the other half does not follow; send the text in UTF-8"
+        detail = (
+            f"JSON is malformed: {half[1].decode()} is half of a character, and the other half does not follow; "
+            "send the text in UTF-8"
+        )
         return InvalidJson(detail, _string_at(text, half.start(1)))
     if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(_STRING.sub(_blank, bytes(text)))):
         word = text[found.start(1) : found.end(1)].decode()
         return InvalidJson(
-            f"JSON is malformed: {word} is not a value of JSON; send null, or leave the field out", _field_before(text, found.start(1))
+            f"JSON is malformed: {word} is not a value of JSON; send null, or leave the field out",
+            _field_before(text, found.start(1)),
         )
     named = _NAMED.search(detail)
     detail = in_words(detail)

@@ -6,23 +6,22 @@ from typing import cast
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from app.codecs.base import MAX_FAULTS
-from app.codecs.faults import invalid_documents
+from app.codecs.faults import invalid_documents, refused
 from app.codecs.json.text import InvalidJson
 from app.codecs.json_documents.dense import DenseParts, vectors_in
-from app.codecs.json_documents.document import PARTS, Document, DrawWord
+from app.codecs.json_documents.document import PARTS, Document
 from app.codecs.json_documents.features import feature_fault, named_rows
 from app.codecs.numbers import rows_of
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
 from core.documents.rows import SparseRows
 from core.errors import Fault
-from workers.contract import Label
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch, ExtraFields
-from workers.repositories.datasets.batch import LEAVE_OUT, MAX_NAMES
+from storage.errors import LimitExceeded
+from storage.records import Label
+from storage.repositories.datasets import Batch, ExtraFields
+from storage.repositories.datasets.batch import LEAVE_OUT, MAX_NAMES
 
 _LARGEST_WHOLE = 2**53
 _TEXT, _VECTORS = ("text",), ("indices",)
@@ -47,7 +46,9 @@ class BatchBuilder:
         if int in set(map(type, ids)):
             ids = [None if id is None else str(id) for id in ids]
         self.position += len(documents)
-        given, drawn = cast(list[str | None], ids) if any(ids) else None, _draws(words) if any(words) else None
+        given = cast(list[str | None], ids) if any(ids) else None
+        draws = (Draw.UNKNOWN if word is None else Draw.of(word) for word in words)
+        drawn = np.fromiter(draws, np.int8, len(words)) if any(words) else None
         return Batch(rows, cast(list[Label | None], labels), given, drawn, _extra_fields(documents))
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
@@ -76,11 +77,18 @@ class BatchBuilder:
             self._refuse(documents, map(_values_fault, documents))
 
     def _part_fault(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
-        """Field and detail of why a document does not belong to those before it, or None; called in the order of the documents."""
+        """Field and detail of why a document does not belong to those before it, or None; called in the order of the
+        documents.
+        """
         if not parts:
-            return field_of(self._parts[0]) if self._parts else "text", f"is missing or null; a document has at least one of {', '.join(PARTS)}"
+            return field_of(
+                self._parts[0]
+            ) if self._parts else "text", f"is missing or null; a document has at least one of {', '.join(PARTS)}"
         if self._parts and not set(parts) & set(self._parts):
-            detail = f"earlier documents have {in_words(self._parts)}; a document may have more parts or fewer, but shares one with those before it"
+            detail = (
+                f"earlier documents have {in_words(self._parts)}; a document may have more parts or fewer, but "
+                "shares one with those before it"
+            )
             return field_of(parts[0]), detail
         self._parts = tuple(dict.fromkeys([*self._parts, *parts]))
         return None
@@ -93,7 +101,11 @@ class BatchBuilder:
         np.cumsum(lengths, out=indptr[1:])
         total = int(indptr[-1])
         columns = np.fromiter(chain.from_iterable(indices), np.uint32, total)
-        values = np.fromiter(chain.from_iterable([_values(d) for d in documents]), np.float64, total)
+        given = [
+            repeat(1.0, len(each)) if document.values is None else document.values
+            for document, each in zip(documents, indices, strict=True)
+        ]
+        values = np.fromiter(chain.from_iterable(given), np.float64, total)
         return rows_of(indptr, columns, values)
 
     def _named(self, documents: Sequence[Document]) -> NamedRows:
@@ -102,12 +114,15 @@ class BatchBuilder:
             return named_rows(features)
         except InvalidJson as error:
             self._refuse(documents, map(feature_fault, features))
-            raise invalid_documents([Fault("", "features", error.detail)]) from None
+            raise refused(error.detail, "features") from None
 
     def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
         """Raises InvalidDocuments for the first documents that have a fault, given as field and detail."""
-        found = ((at, fault) for at, fault in enumerate(faults) if fault is not None)
-        named = [Fault(_name_of(documents[at], self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
+        found = ((place, fault) for place, fault in enumerate(faults) if fault is not None)
+        named = []
+        for place, fault in islice(found, MAX_FAULTS):
+            id = documents[place].id
+            named.append(Fault(str(self.position + place if id is None else id), *fault))
         if named:
             raise invalid_documents(named)
 
@@ -122,18 +137,10 @@ def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
     return ExtraFields(names, [[fields.get(name) for name in names] if fields else () for fields in given])
 
 
-def _name_of(document: Document, position: int) -> str:
-    return str(position if document.id is None else document.id)
-
-
 def _label_fault(label: str | float | None) -> tuple[str, str] | None:
     if isinstance(label, float) and not (label.is_integer() and abs(label) <= _LARGEST_WHOLE):
         return "label", f"{label!r} is a float with a fraction; a label is a text or an integer"
     return None
-
-
-def _draws(words: Sequence[DrawWord | None]) -> NDArray[np.int8]:
-    return np.fromiter((Draw.UNKNOWN if word is None else Draw.of(word) for word in words), np.int8, len(words))
 
 
 def _length_fault(document: Document) -> tuple[str, str] | None:
@@ -144,7 +151,11 @@ def _length_fault(document: Document) -> tuple[str, str] | None:
 
 
 def _values_fault(document: Document) -> tuple[str, str] | None:
-    return ("values", "are allowed only beside indices") if document.values is not None and document.indices is None else None
+    return (
+        ("values", "are allowed only beside indices")
+        if document.values is not None and document.indices is None
+        else None
+    )
 
 
 def _parts_of(document: Document) -> tuple[str, ...]:
@@ -158,12 +169,11 @@ def _parts_of(document: Document) -> tuple[str, ...]:
     found += ["features"] if _has_features(document) else []
     found += ["indices"] if document.indices is not None else []
     found += [DENSE] if document.vector is not None else []
-    return (*found, *(f"{DENSE}.{name}" for name, vector in sorted((document.vectors or {}).items()) if vector is not None))
+    return (
+        *found,
+        *(f"{DENSE}.{name}" for name, vector in sorted((document.vectors or {}).items()) if vector is not None),
+    )
 
 
 def _has_features(document: Document) -> bool:
     return bytes(document.features) not in (b"", b"null")
-
-
-def _values(document: Document) -> Iterable[float]:
-    return repeat(1.0, len(document.indices or ())) if document.values is None else document.values

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from app.codecs.base import MAX_FAULTS, Format, Reading
 from app.codecs.faults import document_too_long, invalid_documents
@@ -11,8 +12,8 @@ from app.codecs.json_documents.decoding import DocumentDecoder
 from app.codecs.json_documents.document import Document
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from core.errors import Fault, InvalidDocuments
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from storage.errors import LimitExceeded
+from storage.repositories.datasets import Batch
 
 # The end of a document is found by counting braces outside strings. msgspec parses it.
 _PLAIN = re.compile(rb'(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
@@ -28,7 +29,8 @@ _SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a
 
 
 class JsonDecoder:
-    """A state machine of six states. Each state is a method that returns the position after what it has parsed, or None if it needs more text.
+    """A state machine of six states. Each state is a method that returns the position after what it has parsed, or None
+    if it needs more text.
 
     Time is linear in the text, for any text and any cuts: scanning of a document resumes where the last block ended.
     """
@@ -64,9 +66,7 @@ class JsonDecoder:
             batch = self._builder.batch(self._documents(text))
             self._spans = []
             yield batch
-        self._keep(text, _end_of_space(text, done))
-
-    def _keep(self, text: JsonText, done: int) -> None:
+        done = _end_of_space(text, done)
         if text is self._rest:
             del self._rest[:done]
         else:
@@ -114,7 +114,7 @@ class JsonDecoder:
             self._state = self._between
             return end
         if end is None:
-            raise self._too_many_objects() if text.startswith(b"{", at) else self._wrong(text[at:])
+            raise self._wrong(text[at:])
         return None
 
     def _between(self, text: JsonText, at: int) -> int | None:
@@ -143,8 +143,8 @@ class JsonDecoder:
     def _parse_together(self, text: JsonText, at: int) -> tuple[list[Document], int]:
         """All complete documents from a position on, and their end; no documents if they cannot be parsed together.
 
-        Parsing many documents at once takes a third less time than finding their ends one by one. Documents are found one by one where
-        one may be wrong or too long.
+        Parsing many documents at once takes a third less time than finding their ends one by one. Documents are found
+        one by one where one may be wrong or too long.
         """
         closing = _CLOSING.search(text, max(at, len(text) - _CLOSING_BYTES))
         end = closing.start() + 1 if closing else text.rfind(b"}", at) + 1
@@ -159,12 +159,9 @@ class JsonDecoder:
         return documents, end
 
     def _documents(self, text: JsonText) -> list[Document]:
-        try:
+        """The documents of the spans: all at once, or one by one where one may be wrong."""
+        with suppress(InvalidJson):
             return self._decoder.array(b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
-        except InvalidJson:
-            return self._one_by_one(text)
-
-    def _one_by_one(self, text: JsonText) -> list[Document]:
         documents: list[Document] = []
         faults: list[Fault] = []
         for position, (start, stop) in enumerate(self._spans, self._builder.position):
@@ -179,20 +176,20 @@ class JsonDecoder:
         return documents
 
     def _wrong(self, text: JsonText) -> InvalidDocuments:
+        """The error of a document without an end: it has too many objects, or is none."""
+        position = self._builder.position + len(self._spans)
+        if text.startswith(b"{"):
+            deep = "write what goes deeper as one text, or send application/x-ndjson"
+            return invalid_documents([Fault(str(position), "", f"has more than {_MOST_OBJECTS} objects; {deep}")])
         try:
             self._decoder.one(text)
         except InvalidJson as error:
-            return invalid_documents([self._decoder.fault(error, text, self._builder.position + len(self._spans))])
+            return invalid_documents([self._decoder.fault(error, text, position)])
         return self._malformed("malformed JSON")
 
     def _malformed(self, detail: str) -> InvalidDocuments:
         position = self._builder.position + len(self._spans)
         return invalid_documents([Fault(str(position), "", f"malformed JSON: {detail}")])
-
-    def _too_many_objects(self) -> InvalidDocuments:
-        position = self._builder.position + len(self._spans)
-        detail = f"has more than {_MOST_OBJECTS} objects; write what goes deeper as one text, or send application/x-ndjson"
-        return invalid_documents([Fault(str(position), "", detail)])
 
     def _too_long(self, text: JsonText) -> LimitExceeded:
         return document_too_long(text, f"at position {self._builder.position + len(self._spans)}", self._longest)
@@ -243,7 +240,9 @@ class DocumentScanner:
         return None if self._depth else offset
 
     def _next_brace(self, text: JsonText, offset: int) -> int:
-        """Position of the next brace outside strings, or of the end of the text; an escape that is cut waits for its other half."""
+        """Position of the next brace outside strings, or of the end of the text; an escape that is cut waits for its
+        other half.
+        """
         if self._in_string:
             offset = _end(_STRING, text, offset)
             if not text.startswith(b'"', offset):
@@ -267,7 +266,9 @@ def _end_of_space(text: JsonText, at: int) -> int:
 
 
 def _end_of_plain_document(text: JsonText, at: int) -> int:
-    """End of the document that starts here if none of its strings has a brace or an escape, as in most documents; else 0."""
+    """End of the document that starts here if none of its strings has a brace or an escape, as in most documents; else
+    0.
+    """
     end = text.find(b"}", at) + 1
     plain = end and text.startswith(b"{", at) and text.find(b"{", at + 1, end) < 0 and text.find(b"\\", at, end) < 0
     return end if plain and text.count(b'"', at, end) % 2 == 0 else 0
@@ -278,7 +279,9 @@ _EXAMPLES = {
     "named features": [{"id": "d1", "features": {"goalkeeper": 0.2, "penalty": 0.9}, "label": "sport"}],
     "vectors": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}],
     "dense vectors": [{"id": "d1", "vector": [0.12, -0.5, 0.31], "label": "sport"}],
-    "text and its vector": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "vector": [0.12, -0.5, 0.31], "label": "sport"}],
+    "text and its vector": [
+        {"id": "d1", "text": "The goalkeeper saved the penalty.", "vector": [0.12, -0.5, 0.31], "label": "sport"}
+    ],
 }
 FORMAT = Format(
     "application/json",
@@ -288,4 +291,5 @@ FORMAT = Format(
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
     },
     has_columns=True,
+    endings=("json",),
 )

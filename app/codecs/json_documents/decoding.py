@@ -29,38 +29,46 @@ class DocumentDecoder:
 
     def one(self, text: JsonText) -> Document:
         """The document of a text."""
-        found = decode_json(self._one.decode, text)
+        found = [decode_json(self._one.decode, text)]
         if self._others:
-            self._keep(found, decode_json(self._others[0].decode, text))
-        return found
+            self._keep(found, [decode_json(self._others[0].decode, text)])
+        return found[0]
 
     def lines(self, text: JsonText) -> list[Document]:
         """The documents of lines; a line without anything has none."""
-        return self._kept(decode_json(self._one.decode_lines, text), self._others and decode_json(self._others[0].decode_lines, text))
+        found = decode_json(self._one.decode_lines, text)
+        if self._others:
+            self._keep(found, decode_json(self._others[0].decode_lines, text))
+        return found
 
     def array(self, text: JsonText) -> list[Document]:
         """The documents of an array."""
-        return self._kept(decode_json(self._array.decode, text), self._others and decode_json(self._others[1].decode, text))
+        found = decode_json(self._array.decode, text)
+        if self._others:
+            self._keep(found, decode_json(self._others[1].decode, text))
+        return found
 
     def fault(self, error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
         """What is wrong with a document, whose text this is."""
         return json_fault(error, text, self._names, position)
 
-    def _kept(self, documents: list[Document], others: list[Other] | None) -> list[Document]:
-        for document, other in zip(documents, others or (), strict=False):
-            self._keep(document, other)
-        return documents
+    def _keep(self, documents: list[Document], others: list[Other]) -> None:
+        """Add the unknown fields to the extra ones.
 
-    def _keep(self, document: Document, fields: Other) -> None:
-        """Add the unknown fields to the extra ones. A name that both have is of the extra field, which says so itself."""
-        unknown = {name: value for name, value in fields.items() if name not in self._names}
-        if unknown:
-            document.fields = unknown | (document.fields or {})
+        A name that both have is of the extra field, which says so itself.
+        """
+        for document, fields in zip(documents, others, strict=False):
+            unknown = {name: value for name, value in fields.items() if name not in self._names}
+            if unknown:
+                document.fields = unknown | (document.fields or {})
 
 
 @lru_cache(maxsize=64)
 def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Document]:
-    """What documents are decoded as: text, label and id are the fields that the request names, by default these. ``strict`` refuses unknown ones."""
+    """What documents are decoded as: text, label and id are the fields that the request names, by default these.
+
+    ``strict`` refuses unknown ones.
+    """
     if not columns and strict:
         return Document
     # an empty name says that no field holds it, so it gets one that none has
@@ -68,11 +76,17 @@ def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Doc
     names = [rename.get(name, name) for name in Document.__struct_fields__]
     twice = next((column for column in COLUMNS if column in rename and names.count(rename[column]) > 1), None)
     if twice:
-        raise InvalidRequest(twice, f"the field {rename[twice]!r} has a meaning of its own in a document; it cannot be the {twice}")
+        raise InvalidRequest(
+            twice, f"the field {rename[twice]!r} has a meaning of its own in a document; it cannot be the {twice}"
+        )
     fields = [(each.name, each.type, each.default) for each in msgspec.structs.fields(Document)]
     # names of inherited fields stay as they are, so all fields come anew
     try:
-        kind = msgspec.defstruct("Document", fields, bases=(Document,), rename=rename, forbid_unknown_fields=strict, gc=False)
+        kind = msgspec.defstruct(
+            "Document", fields, bases=(Document,), rename=rename, forbid_unknown_fields=strict, gc=False
+        )
     except ValueError:
-        raise InvalidRequest(columns[0][0], "the name of a field has no quotes, backslashes or control characters here") from None
+        raise InvalidRequest(
+            columns[0][0], "the name of a field has no quotes, backslashes or control characters here"
+        ) from None
     return cast(type[Document], kind)

@@ -38,14 +38,22 @@ class DenseParts:
         """Of each document the field and detail of a vector of another length, or None."""
         for vectors in zip_longest(*parts.values()):
             given = zip(parts, vectors, strict=True)
-            yield next((fault for part, vector in given if vector is not None and (fault := self._fault(part, len(vector)))), None)
+            yield next(
+                (fault for part, vector in given if vector is not None and (fault := self._fault(part, len(vector)))),
+                None,
+            )
 
     def rows(self, part: str, vectors: Vectors) -> SparseRows:
-        """Rows of vectors without faults. Zeros are dropped, as of dense matrices in every format; a document without a vector has an empty row."""
+        """Rows of vectors without faults.
+
+        Zeros are dropped, as of dense matrices in every format; a document without a vector has an empty row.
+        """
         n_features = self._lengths[part]
         held = np.fromiter((vector is not None for vector in vectors), bool, len(vectors))
         indptr = np.concatenate([[0], np.cumsum(held * n_features)]).astype(np.int64)
-        values = np.fromiter(chain.from_iterable(vector for vector in vectors if vector is not None), np.float64, int(indptr[-1]))
+        values = np.fromiter(
+            chain.from_iterable(vector for vector in vectors if vector is not None), np.float64, int(indptr[-1])
+        )
         indices = np.tile(np.arange(n_features, dtype=np.uint32), int(held.sum()))
         return without_zeros(rows_of(indptr, indices, values, n_features))
 
@@ -55,4 +63,6 @@ class DenseParts:
         if not length:
             return field_of(part), f"{where}has no number; a document without a vector leaves it out"
         known = self._lengths.setdefault(part, length)
-        return None if known == length else (field_of(part), f"{where}has {length} numbers, but earlier ones have {known}")
+        return (
+            None if known == length else (field_of(part), f"{where}has {length} numbers, but earlier ones have {known}")
+        )

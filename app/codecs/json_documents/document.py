@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.codecs.base import MAX_TEXT, VECTOR_NAME
+from app.codecs.base import VECTOR_NAME
 from app.codecs.faults import EXTRA_REMEDY, id_in
 from app.codecs.json.text import InvalidJson, known_fields
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
+from storage.records import MAX_TEXT
 
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
@@ -34,7 +35,10 @@ _PART_NAMES = "; the name of a vector has 1 to 64 letters, digits, _ or -"
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
-    """One document of a JSON or NDJSON body. It has at least one of ``text``, ``features``, ``indices``, ``vector`` and ``vectors``: its parts."""
+    """One document of a JSON or NDJSON body.
+
+    It has at least one of ``text``, ``features``, ``indices``, ``vector`` and ``vectors``: its parts.
+    """
 
     indices: list[Index] | None = None
     values: list[float] | None = None
@@ -51,21 +55,31 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     """Extra fields by name, which are kept beside the document and not learned from."""
 
 
-def json_fault(error: InvalidJson, text: bytes | bytearray, names: Mapping[str, str], position: int | None = None) -> Fault:
-    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known.
+def json_fault(
+    error: InvalidJson, text: bytes | bytearray, names: Mapping[str, str], position: int | None = None
+) -> Fault:
+    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position,
+    if known.
 
     ``names`` are the fields of a document by their names in the request.
     """
     name = id_in(text) or ("" if position is None else str(position))
     field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
-    return Fault(name, field, (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail, names))
+    return Fault(
+        name,
+        field,
+        (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail, names),
+    )
 
 
 def shape_detail(text: bytes | bytearray) -> str:
     """What is wrong with a line that is no object, by how it begins and ends; empty if it may be one."""
     line = bytes(text[:_BEGINNING]).strip()
     if line.startswith(b"["):
-        return 'an array is not a document; send {"documents": [...]} as application/json, or each document in a line of its own'
+        return (
+            'an array is not a document; send {"documents": [...]} as application/json, or each document in a '
+            "line of its own"
+        )
     if line.startswith(b'"'):
         return 'a text alone is not a document; write {"text": "..."}'
     if line in (b"{", b"}") or (line.startswith(b'"') and line.endswith((b",", b'"'))):
@@ -73,7 +87,10 @@ def shape_detail(text: bytes | bytearray) -> str:
     if line.startswith(b"{'"):
         return "names and texts stand in double quotes in JSON, as json.dumps of Python writes them"
     if _SECOND.search(bytes(text)):
-        return "a line has one document, and here a second one follows; curl keeps line ends with --data-binary, and not with -d"
+        return (
+            "a line has one document, and here a second one follows; curl keeps line ends with --data-binary, "
+            "and not with -d"
+        )
     if bytes(text).rstrip().endswith(b"},"):
         return "the comma after the document is too much: a document ends with its line"
     if _WORDS.match(line):

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from app.codecs.base import MAX_TEXT
 from app.codecs.json.text import InvalidJson, decode_json
 from app.codecs.numbers import rows_of
 from core.documents.kinds import NamedRows
+from storage.records import MAX_TEXT
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
@@ -26,11 +26,15 @@ _any = msgspec.json.Decoder(dict[str, Any])
 
 
 def named_rows(objects: Sequence[msgspec.Raw]) -> NamedRows:
-    """The rows of these objects. Names are numbered in the order of their first use; raises InvalidJson if an object is wrong."""
+    """The rows of these objects.
+
+    Names are numbered in the order of their first use; raises InvalidJson if an object is wrong.
+    """
     text = b"[" + b",".join(objects) + b"]"
     features = decode_json(_all.decode, text)
     lengths = np.fromiter(map(len, features), np.int64, len(features))
-    # decoding drops repeated names, so colons are counted: all values are numbers, so each colon outside strings follows a name
+    # decoding drops repeated names, so colons are counted: all values are numbers, so each colon outside strings
+    # follows a name
     if _STRING.sub(b"", text).count(b":") != lengths.sum():
         raise InvalidJson("a name is repeated", "features")
     indptr = np.zeros(len(features) + 1, np.int64)
@@ -38,13 +42,18 @@ def named_rows(objects: Sequence[msgspec.Raw]) -> NamedRows:
     columns: dict[str, int] = {}
     # objects have no order: sorted by name, equal documents become equal bytes
     ordered = [_by_name(each) for each in features]
-    indices = np.fromiter((columns.setdefault(name, len(columns)) for each in ordered for name, _ in each), np.uint32, int(indptr[-1]))
+    indices = np.fromiter(
+        (columns.setdefault(name, len(columns)) for each in ordered for name, _ in each), np.uint32, int(indptr[-1])
+    )
     values = np.fromiter((value for each in ordered for _, value in each), np.float64, int(indptr[-1]))
     return NamedRows(rows_of(indptr, indices, values, len(columns)), list(columns))
 
 
 def _by_name(features: dict[str, float]) -> list[tuple[str, float]]:
-    """The features in the order of their names. Very many are sorted in parts: sorting holds the interpreter until it returns."""
+    """The features in the order of their names.
+
+    Very many are sorted in parts: sorting holds the interpreter until it returns.
+    """
     items = list(features.items())
     if len(items) <= _SORTED:
         return sorted(items)

@@ -7,7 +7,7 @@ from app.codecs.json_documents.decoding import DocumentDecoder
 from app.codecs.json_documents.document import Document
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from app.codecs.transport.lines import InvalidLine, LinesDecoder
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
 
 class NdjsonDecoder(LinesDecoder):
@@ -42,8 +42,16 @@ FORMAT = Format(
     lambda reading: WithoutByteOrderMark(NdjsonDecoder(reading)),
     {
         "schema": {"type": "string", "description": "A Document a line."},
-        "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
+        "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", '
+        '"text": "A late goal."}\n',
     },
-    aliases=("application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines", "application/x-jsonlines"),
+    aliases=(
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonl",
+        "application/jsonlines",
+        "application/x-jsonlines",
+    ),
     has_columns=True,
+    endings=("ndjson", "jsonl"),
 )

@@ -1,21 +1,24 @@
-"""Tables of Arrow and Parquet: the columns text, label and id, whichever the request names. pyarrow is an extra, and loaded by the first body."""
+"""Tables of Arrow and Parquet: the columns text, label and id, whichever the request names. pyarrow is an extra, and
+loaded by the first body.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from math import isfinite
 from typing import IO, Any
 
 from app.codecs.base import MAX_FAULTS, Bounds, Column, Format, Reading
-from app.codecs.faults import invalid_documents
-from app.codecs.tables.arrow_stream import check_sizes, seek_stream
-from app.codecs.tables.header import Header, header_of, listed, refused_table
+from app.codecs.faults import invalid_documents, refused
+from app.codecs.tables.arrow_stream import broken_file, check_sizes, seek_stream
+from app.codecs.tables.header import Header, header_of, listed
 from app.codecs.tables.parquet_pages import check_pages
 from app.codecs.transport.block_file import WholeBody
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import Fault
-from workers.contract import Label
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch, ExtraFields
+from storage.errors import LimitExceeded
+from storage.records import Label
+from storage.repositories.datasets import Batch, ExtraFields
 
 _ROWS = 1024
 """rows of a batch"""
@@ -32,7 +35,8 @@ class ArrowDecoder:
     """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
 
     def __init__(self, reading: Reading, media_type: str, batches: Batches) -> None:
-        _require(media_type)
+        if find_spec("pyarrow") is None:
+            raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA)
         self._batches = batches
         self._reading = reading
         self._bounds = reading.bounds
@@ -56,21 +60,27 @@ class ArrowDecoder:
                 batch.validate(full=True)
                 header = _without_nested(header_of(batch.schema.names, self._reading), batch.schema)
                 self._warnings = header.warnings
-                longest = sum(self._longest(batch.column(place), position) for place in (*header.places.values(), *header.kept.values()))
+                longest = sum(
+                    self._longest(batch.column(place), position)
+                    for place in (*header.places.values(), *header.kept.values())
+                )
                 step = max(1, min(_ROWS, _TEXT_BYTES // longest))
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
                     yield self._documents(part, header, position)
                     position += part.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise invalid_documents([Fault("", "", f"this is no Arrow or Parquet file, or one cut short: {_first_line(error)}")]) from None
+            raise broken_file(str(error).partition("\n")[0]) from None
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: which columns are not learned from."""
         return self._warnings
 
     def _longest(self, texts: Any, position: int) -> int:
-        """Bytes of the longest of some texts, at least 1. A dictionary has each text once, however many rows refer to it."""
+        """Bytes of the longest of some texts, at least 1.
+
+        A dictionary has each text once, however many rows refer to it.
+        """
         from pyarrow import compute, types
 
         each = texts.dictionary if types.is_dictionary(texts.type) else texts
@@ -84,25 +94,26 @@ class ArrowDecoder:
         columns = {column: _values(batch.column(place), column) for column, place in header.places.items()}
         missing = [row for row, text in enumerate(columns["text"]) if text is None][:MAX_FAULTS]
         if missing:
-            raise invalid_documents([Fault(str(position + row), "text", "is null; a document without text has an empty one") for row in missing])
+            raise invalid_documents(
+                [
+                    Fault(str(position + row), "text", "is null; a document without text has an empty one")
+                    for row in missing
+                ]
+            )
         labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
         ids = columns.get("id")
         given = None if ids is None else [None if id is None else str(id) for id in ids]
         return Batch(TextRows.of(columns["text"]), labels, given, fields=_kept(batch, header))
 
 
-def _require(media_type: str) -> None:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA) from None
-
-
 def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
     from pyarrow.parquet import ParquetFile, read_metadata
 
     metadata = read_metadata(file)
-    if sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) > bounds.decompressed_bytes:
+    if (
+        sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+        > bounds.decompressed_bytes
+    ):
         raise LimitExceeded("bytes in the decompressed body", bounds.decompressed_bytes)
     check_pages(file, metadata, bounds.decompressed_bytes)
     schema = metadata.schema.to_arrow_schema()
@@ -116,7 +127,9 @@ def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
 
 
 def _with_empty(batch: Any, nested: Sequence[str]) -> Any:
-    """The batch with columns of these names that hold nothing, in place of nested ones: a row of those may be as long as memory."""
+    """The batch with columns of these names that hold nothing, in place of nested ones: a row of those may be as long
+    as memory.
+    """
     import pyarrow as pa
 
     for name in nested:
@@ -139,16 +152,22 @@ def _is_text(kind: Any) -> bool:
 
 
 def _values(array: Any, column: Column) -> list[Any]:
-    """The values of a column as Python has them, NaN and empty texts as None where they are no text of a document. Raises InvalidDocuments."""
+    """The values of a column as Python has them, NaN and empty texts as None where they are no text of a document.
+
+    Raises InvalidDocuments.
+    """
     from pyarrow import types
 
     kind = _kind_of(array.type)
     whole = column != "text" and (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
     if not _is_text(kind) and not whole:
-        raise refused_table(f"is of {kind}; it must be {_KINDS[column]}", column)
+        raise refused(f"is of {kind}; it must be {_KINDS[column]}", column)
     if column == "text":
         return list(array.to_pylist())
-    return [_integer(value, column) if isinstance(value, float) else None if value == "" else value for value in array.to_pylist()]
+    return [
+        _integer(value, column) if isinstance(value, float) else None if value == "" else value
+        for value in array.to_pylist()
+    ]
 
 
 def _kept(batch: Any, header: Header) -> ExtraFields | None:
@@ -172,7 +191,9 @@ def _without_nested(header: Header, schema: Any) -> Header:
     if not nested:
         return header
     note = f"columns that are left out, since they hold neither texts, numbers nor dates: {listed(nested)}"
-    return header._replace(kept={name: place for name, place in header.kept.items() if name not in nested}, notes=[*header.notes, note])
+    return header._replace(
+        kept={name: place for name, place in header.kept.items() if name not in nested}, notes=[*header.notes, note]
+    )
 
 
 def _kind_of(kind: Any) -> Any:
@@ -201,19 +222,38 @@ def _integer(value: float, column: Column) -> int | None:
     if value != value:
         return None
     if value != int(value) or abs(value) > _LARGEST_WHOLE:
-        raise refused_table(f"{value} is a float with a fraction; it must be {_KINDS[column]}", column)
+        raise refused(f"{value} is a float with a fraction; it must be {_KINDS[column]}", column)
     return int(value)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _format(media_type: str, batches: Batches, what: str, *aliases: str) -> Format:
-    description = f"{what}, read where the extra arrow is installed. By default the columns text, label and id are read, and others kept."
+def _format(media_type: str, batches: Batches, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
+    description = (
+        f"{what}, read where the extra arrow is installed. By default the columns text, label and id are "
+        "read, and others kept."
+    )
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
-    return Format(media_type, lambda reading: ArrowDecoder(reading, media_type, batches), schema, compressed=True, aliases=aliases, has_columns=True)
+    return Format(
+        media_type,
+        lambda reading: ArrowDecoder(reading, media_type, batches),
+        schema,
+        compressed=True,
+        aliases=aliases,
+        has_columns=True,
+        endings=endings,
+    )
 
 
-PARQUET = _format("application/vnd.apache.parquet", _parquet, "A Parquet file", "application/x-parquet", "application/parquet")
-ARROW = _format("application/vnd.apache.arrow.stream", _stream, "An Arrow stream or file", "application/vnd.apache.arrow.file")
+PARQUET = _format(
+    "application/vnd.apache.parquet",
+    _parquet,
+    "A Parquet file",
+    ("application/x-parquet", "application/parquet"),
+    ("parquet", "pq"),
+)
+ARROW = _format(
+    "application/vnd.apache.arrow.stream",
+    _stream,
+    "An Arrow stream or file",
+    ("application/vnd.apache.arrow.file",),
+    ("arrow", "feather"),
+)

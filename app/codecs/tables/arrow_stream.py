@@ -1,16 +1,18 @@
-"""Sizes of the messages of an Arrow stream, before any of them is read: Arrow unpacks a whole record batch at once, however large it says to be.
+"""Sizes of the messages of an Arrow stream, before any of them is read: Arrow unpacks a whole record batch at once,
+however large it says to be.
 
-Of the metadata of a message, which are a flatbuffer, this reads the lengths of buffers alone. Arrow checks the rest, before it unpacks anything.
-Source: https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc, format/Message.fbs
+Of the metadata of a message, which are a flatbuffer, this reads the lengths of buffers alone. Arrow checks the rest,
+before it unpacks anything. Source:
+https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc, format/Message.fbs
 """
 
 import struct
 from collections.abc import Iterator
 from typing import IO
 
-from app.codecs.faults import invalid_documents
-from core.errors import Fault
-from workers.errors import LimitExceeded
+from app.codecs.faults import refused
+from core.errors import InvalidDocuments
+from storage.errors import LimitExceeded
 
 _MAGIC = b"ARROW1\0\0"
 _CONTINUATION = 0xFFFFFFFF
@@ -22,14 +24,20 @@ _DICTIONARY, _RECORDS = 2, 3
 
 
 def seek_stream(file: IO[bytes]) -> None:
-    """Go to where the stream begins: an Arrow file is a stream between two marks. Its footer, which may refer to anything, is not used."""
+    """Go to where the stream begins: an Arrow file is a stream between two marks.
+
+    Its footer, which may refer to anything, is not used.
+    """
     file.seek(0)
     if file.read(len(_MAGIC)) != _MAGIC:
         file.seek(0)
 
 
 def check_sizes(file: IO[bytes], most: int) -> None:
-    """Raise LimitExceeded for a stream that unpacks to more than ``most`` bytes, or has a batch too large for memory; InvalidDocuments for none."""
+    """Raise LimitExceeded for a stream that unpacks to more than ``most`` bytes, or has a batch too large for memory;
+
+    InvalidDocuments for none.
+    """
     seek_stream(file)
     total = 0
     try:
@@ -40,17 +48,17 @@ def check_sizes(file: IO[bytes], most: int) -> None:
             if total > most:
                 raise LimitExceeded("bytes in the decompressed body", most)
     except struct.error:
-        raise _broken("a message is damaged") from None
+        raise broken_file("a message is damaged") from None
 
 
 def _sizes(file: IO[bytes]) -> Iterator[int]:
     """Bytes that each message takes in memory."""
     while prefix := file.read(8):
         if len(prefix) < 8:
-            raise _broken("it ends too early")
+            raise broken_file("it ends too early")
         mark, length = struct.unpack("<II", prefix)
         if mark != _CONTINUATION:
-            raise _broken("it does not begin as a stream of Arrow does, or is older than version 0.15")
+            raise broken_file("it does not begin as a stream of Arrow does, or is older than version 0.15")
         if length == 0:
             return
         if length > _METADATA_BYTES:
@@ -62,11 +70,13 @@ def _sizes(file: IO[bytes]) -> Iterator[int]:
 
 
 def _unpacked(file: IO[bytes], body: int, message: "_Flatbuffer") -> int:
-    """Bytes of the buffers of a message: each compressed one begins with its length when unpacked, -1 if it is as it is."""
+    """Bytes of the buffers of a message: each compressed one begins with its length when unpacked, -1 if it is as it
+    is.
+    """
     size = 0
     for offset, length in message.compressed_buffers():
         if length < 0 or not 0 <= offset <= message.body_bytes - length:
-            raise _broken("a message is damaged")
+            raise broken_file("a message is damaged")
         if length >= 8:
             file.seek(body + offset)
             (said,) = struct.unpack("<q", file.read(8))
@@ -116,5 +126,6 @@ class _Flatbuffer:
         return int(struct.unpack_from(kind, self._data, at)[0])
 
 
-def _broken(detail: str) -> Exception:
-    return invalid_documents([Fault("", "", f"this is no Arrow or Parquet file, or one cut short: {detail}")])
+def broken_file(detail: str) -> InvalidDocuments:
+    """The error for a file of Arrow or Parquet that is damaged."""
+    return refused(f"this is no Arrow or Parquet file, or one cut short: {detail}")

@@ -3,8 +3,8 @@
 - The columns ``text``, ``label`` and ``id`` are read, or those that the query parameters of these names give; an empty
   one of label or id stands for no column. Others are kept beside the documents, and not learned from.
 - An empty label is none. An empty id stands for the position of its document.
-- Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is the comma, semicolon, tab or
-  bar of which its first row has most.
+- Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is
+  the comma, semicolon, tab or bar of which its first row has most.
 """
 
 import csv
@@ -17,14 +17,14 @@ from operator import itemgetter
 from typing import Any
 
 from app.codecs.base import MAX_FAULTS, Column, Decoder, Format, Reading
-from app.codecs.faults import invalid_documents
-from app.codecs.tables.header import Header, header_of, refused_table
+from app.codecs.faults import invalid_documents, refused
+from app.codecs.tables.header import Header, header_of
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from app.codecs.transport.charset import with_charset
 from core.documents.kinds import TextRows
 from core.errors import Fault
-from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch, ExtraFields
+from storage.errors import LimitExceeded
+from storage.repositories.datasets import Batch, ExtraFields
 
 _COMMA, _TAB = ",;\t|", "\t"
 _QUOTED = re.compile('"[^"]*"')
@@ -70,7 +70,7 @@ class TableDecoder:
         """See Decoder. The last row need not end with a line feed."""
         yield from self._parse(len(self._rest), last=True)
         if self._header is None:
-            raise refused_table("the table is empty; its first row has the names of the columns, such as text,label")
+            raise refused("the table is empty; its first row has the names of the columns, such as text,label")
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: which columns are not learned from."""
@@ -98,11 +98,12 @@ class TableDecoder:
         except UnicodeDecodeError as error:
             line = self._line + block.count(b"\n", 0, error.start)
             advice = "save the table in UTF-8, or say what it is in, as by Content-Type: text/csv; charset=windows-1252"
-            raise refused_table(f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; {advice}") from None
+            raise refused(f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; {advice}") from None
 
     def _reader(self, text: str) -> Any:
         if self._header is None:
-            self._separator = _separator_of(text.lstrip("\r\n").partition("\n")[0], self._separators)
+            unquoted = _QUOTED.sub("", text.lstrip("\r\n").partition("\n")[0])
+            self._separator = max(self._separators, key=unquoted.count)
         return csv.reader(io.StringIO(text, newline=""), delimiter=self._separator, strict=True)
 
     def _rows(self, text: str, last: bool) -> tuple[list[Row], str]:
@@ -114,9 +115,9 @@ class TableDecoder:
         except csv.Error as error:
             line = self._line_of(text, len(rows))
             if str(error) != _CUT:
-                raise refused_table(f"line {line}: {error}; inside a quoted field a quote is doubled") from None
+                raise refused(f"line {line}: {error}; inside a quoted field a quote is doubled") from None
             if last:
-                raise refused_table(f"line {line}: a quote that opens in this row is never closed") from None
+                raise refused(f"line {line}: a quote that opens in this row is never closed") from None
             return rows, "".join(islice(io.StringIO(text, newline=""), line - self._line, None))
         return rows, ""
 
@@ -153,7 +154,12 @@ class TableDecoder:
             documents = [row for row in documents if row]
         if not documents:
             return None
-        return Batch(_texts(documents, header), _column(documents, header, "label"), _ids(documents, header), fields=_kept(documents, header))
+        return Batch(
+            TextRows.of([row[header.places["text"]] for row in documents]),
+            _column(documents, header, "label"),
+            _column(documents, header, "id") if "id" in header.places else None,
+            fields=_kept(documents, header),
+        )
 
     def _check_widths(self, rows: list[Row], text: str, skipped: int) -> None:
         """Refuse rows of another length than the header; a line without anything is no row."""
@@ -162,7 +168,9 @@ class TableDecoder:
         for number, row in enumerate(rows, skipped):
             if row and len(row) != width:
                 advice = "a field that has the separator or a line end must be in quotes"
-                detail = f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {width}; {advice}"
+                detail = (
+                    f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {width}; {advice}"
+                )
                 faults.append(Fault(str(position), "", detail))
                 if len(faults) == MAX_FAULTS:
                     break
@@ -188,15 +196,6 @@ def _end_of_rows(text: bytearray) -> int:
     return last if odd or not end else end
 
 
-def _separator_of(first: str, separators: str) -> str:
-    plain = _QUOTED.sub("", first)
-    return max(separators, key=plain.count)
-
-
-def _texts(rows: list[Row], header: Header) -> TextRows:
-    return TextRows.of(list(map(itemgetter(header.places["text"]), rows)))
-
-
 def _column(rows: list[Row], header: Header, column: Column) -> list[str | None]:
     """The fields of a column, None for empty ones and where there is no such column."""
     place = header.places.get(column)
@@ -207,29 +206,37 @@ def _column(rows: list[Row], header: Header, column: Column) -> list[str | None]
     return [None if field in empty else field for field in fields] if empty else fields
 
 
-def _ids(rows: list[Row], header: Header) -> list[str | None] | None:
-    return _column(rows, header, "id") if "id" in header.places else None
-
-
 def _kept(rows: list[Row], header: Header) -> ExtraFields | None:
     if not header.kept:
         return None
     places = list(header.kept.values())
-    values: list[Sequence[str]] = list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
+    values: list[Sequence[str]] = (
+        list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
+    )
     return ExtraFields(list(header.kept), values)
 
 
-_ROWS = "the first row names the columns. By default text, label and id are read, and others kept beside the document; an empty label is none"
+_ROWS = (
+    "the first row names the columns. By default text, label and id are read, and others kept beside the "
+    "document; an empty label is none"
+)
 
 
-def _format(media_type: str, separators: str, description: str, example: str, aliases: tuple[str, ...]) -> Format:
+def _format(
+    media_type: str, separators: str, description: str, example: str, aliases: tuple[str, ...], endings: tuple[str, ...]
+) -> Format:
     """A format of rows whose fields are separated by one of these characters."""
 
     def decoder(reading: Reading) -> Decoder:
         return with_charset(WithoutByteOrderMark(TableDecoder(reading, separators)), reading.parameters.get("charset"))
 
     return Format(
-        media_type, decoder, {"schema": {"type": "string", "description": description}, "example": example}, aliases=aliases, has_columns=True
+        media_type,
+        decoder,
+        {"schema": {"type": "string", "description": description}, "example": example},
+        aliases=aliases,
+        has_columns=True,
+        endings=endings,
     )
 
 
@@ -239,6 +246,7 @@ CSV = _format(
     f"A document a row; {_ROWS}. The separator is a comma, semicolon, tab or bar.",
     'id,text,label\nd1,"The goalkeeper saved the penalty, again.",sport\nd2,A late goal.,\n',
     ("application/csv", "text/x-csv"),
+    ("csv",),
 )
 TSV = _format(
     "text/tab-separated-values",
@@ -246,4 +254,5 @@ TSV = _format(
     f"A document a row, its fields separated by tabs; {_ROWS}.",
     "text\tlabel\nThe goalkeeper saved the penalty.\tsport\nA late goal.\t\n",
     ("text/tsv", "text/x-tsv"),
+    ("tsv", "tab"),
 )

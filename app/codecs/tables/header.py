@@ -5,15 +5,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Reading
-from app.codecs.faults import EXTRA_REMEDY, invalid_documents
-from core.errors import Fault, InvalidDocuments
+from app.codecs.faults import EXTRA_REMEDY, refused
+from core.errors import InvalidDocuments
 from core.spelling import did_you_mean
 
 _SHOWN = 40
 
 
 class Header(NamedTuple):
-    """The columns of a table: how many, those that are read, and by name the places of those that are kept beside the documents."""
+    """The columns of a table: how many, those that are read, and by name the places of those that are kept beside the
+    documents.
+    """
 
     width: int
     places: dict[Column, int]
@@ -29,13 +31,15 @@ class Header(NamedTuple):
 
 
 def header_of(row: Sequence[str], reading: Reading) -> Header:
-    """The header; raises InvalidDocuments where a column that is read is missing or named twice, and for extra columns that are to be refused."""
+    """The header; raises InvalidDocuments where a column that is read is missing or named twice, and for extra columns
+    that are to be refused.
+    """
     names = [name.strip() for name in row]
     places = _places(names, reading.columns)
     others = {place: name for place, name in enumerate(names) if place not in places.values() and name}
     match reading.extra:
         case "refuse" if others:
-            raise refused_table(f"the table has the extra columns {listed([*others.values()])}; {EXTRA_REMEDY}")
+            raise refused(f"the table has the extra columns {listed([*others.values()])}; {EXTRA_REMEDY}")
         case "ignore":
             others = {}
     kept = dict(zip(_distinct(others.values()), others, strict=True))
@@ -53,12 +57,15 @@ def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, i
         if column not in asked:
             found = [place for place in found or _places_of(name, lower) if place not in places.values()]
         if len(found) > 1:
-            raise refused_table(f"the first row names the column {name[:_SHOWN]!r} twice", column)
-        if found and found[0] in places.values():
-            raise refused_table(
-                f"the column {name[:_SHOWN]!r} holds the {_at(places, found[0])} already; an empty ?{column}= says that there is none", column
-            )
+            raise refused(f"the first row names the column {name[:_SHOWN]!r} twice", column)
         if found:
+            holds = next((each for each, place in places.items() if place == found[0]), None)
+            if holds is not None:
+                raise refused(
+                    f"the column {name[:_SHOWN]!r} holds the {holds} already; an empty ?{column}= says that there is "
+                    "none",
+                    column,
+                )
             places[column] = found[0]
         elif column in asked or column == "text":
             raise _missing(column, name, names)
@@ -69,13 +76,11 @@ def _places_of(name: str, names: Sequence[str]) -> list[int]:
     return [place for place, each in enumerate(names) if each == name]
 
 
-def _at(places: Mapping[Column, int], place: int) -> Column:
-    return next(column for column, taken in places.items() if taken == place)
-
-
 def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
-    advice = did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
-    return refused_table(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
+    advice = (
+        did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
+    )
+    return refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
@@ -100,8 +105,3 @@ def listed(names: Sequence[str]) -> str:
     """Names for a message, the first of them if there are many."""
     shown = ", ".join(repr(name[:_SHOWN]) for name in names[:MAX_FAULTS])
     return f"{shown} and {len(names) - MAX_FAULTS} more" if len(names) > MAX_FAULTS else shown
-
-
-def refused_table(detail: str, field: str = "") -> InvalidDocuments:
-    """The error of a table as a whole."""
-    return invalid_documents([Fault("", field, detail)])

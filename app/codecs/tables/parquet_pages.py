@@ -1,7 +1,9 @@
-"""Sizes of the pages of a Parquet file, before any of them is read: Arrow unpacks a whole page at once, however large it says to be.
+"""Sizes of the pages of a Parquet file, before any of them is read: Arrow unpacks a whole page at once, however large
+it says to be.
 
-The sums in the footer need not be true, so the header before each page is read, which is a structure of Thrift in its compact protocol.
-Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift (PageHeader), THRIFT's thrift-compact-protocol.md
+The sums in the footer need not be true, so the header before each page is read, which is a structure of Thrift in its
+compact protocol. Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+(PageHeader), THRIFT's thrift-compact-protocol.md
 """
 
 import io
@@ -9,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from app.codecs.faults import invalid_documents
-from core.errors import Fault
-from workers.errors import LimitExceeded
+from app.codecs.tables.arrow_stream import broken_file
+from storage.errors import LimitExceeded
 
 _PAGE_BYTES = 1 << 28
 _ENTRY_BYTES = 16
@@ -31,9 +32,16 @@ Fields = dict[int, Any]
 
 
 def check_pages(file: IO[bytes], metadata: Any, most: int) -> None:
-    """Raise LimitExceeded for pages that unpack to more than ``most`` bytes together, or one too large for memory; InvalidDocuments for none."""
-    if _by_old_writer((metadata.created_by or "").lower()):
-        raise _broken("it says that parquet-mr wrote it before version 1.2.9, whose files cannot be measured; write it again")
+    """Raise LimitExceeded for pages that unpack to more than ``most`` bytes together, or one too large for memory;
+
+    InvalidDocuments for none.
+    """
+    writer = (metadata.created_by or "").lower()
+    version = _OLD_WRITER.search(writer)
+    if "parquet-mr" in writer and (version is None or tuple(map(int, version.groups())) < _SINCE):
+        raise broken_file(
+            "it says that parquet-mr wrote it before version 1.2.9, whose files cannot be measured; write it again"
+        )
     total = 0
     for page in _pages(file, metadata):
         size = _number(page, _SIZE, -1)
@@ -42,7 +50,10 @@ def check_pages(file: IO[bytes], metadata: Any, most: int) -> None:
             raise LimitExceeded("bytes in a page of Parquet", _PAGE_BYTES, _ADVICE)
         encoding = _number(_fields(page, _DATA), 2, _number(_fields(page, _DATA_2), 4, 0))
         if encoding in _GROWING:
-            raise _broken(f"a column has the encoding {_GROWING[encoding]}, which is not read; write it as PLAIN or with a dictionary")
+            raise broken_file(
+                f"a column has the encoding {_GROWING[encoding]}, which is not read; write it as PLAIN or with a "
+                "dictionary"
+            )
         if min(size, entries) < 0:
             raise _damaged()
         total += max(size, _LEAST)
@@ -52,21 +63,18 @@ def check_pages(file: IO[bytes], metadata: Any, most: int) -> None:
 
 def _pages(file: IO[bytes], metadata: Any) -> Iterator[Fields]:
     """The headers of all pages, as Arrow finds them."""
+    length = file.seek(0, io.SEEK_END)
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             column = metadata.row_group(group).column(place)
             start, first = column.data_page_offset, column.dictionary_page_offset
-            at = min(start, first) if first else start
-            yield from _pages_of(file, at, at + column.total_compressed_size)
-
-
-def _pages_of(file: IO[bytes], at: int, end: int) -> Iterator[Fields]:
-    length = file.seek(0, io.SEEK_END)
-    while at < end:
-        file.seek(min(max(0, at), length))
-        page = _struct(file)
-        yield page
-        at = file.tell() + max(0, _number(page, _COMPRESSED, 0))
+            position = min(start, first) if first else start
+            end = position + column.total_compressed_size
+            while position < end:
+                file.seek(min(max(0, position), length))
+                page = _struct(file)
+                yield page
+                position = file.tell() + max(0, _number(page, _COMPRESSED, 0))
 
 
 def _number(fields: Fields, field: int, default: int) -> int:
@@ -81,11 +89,6 @@ def _fields(fields: Fields, field: int) -> Fields:
     if not isinstance(found, dict):
         raise _damaged()
     return found
-
-
-def _by_old_writer(writer: str) -> bool:
-    found = _OLD_WRITER.search(writer)
-    return "parquet-mr" in writer and (found is None or tuple(map(int, found.groups())) < _SINCE)
 
 
 def _struct(file: IO[bytes], depth: int = 0) -> Fields:
@@ -129,13 +132,9 @@ def _varint(file: IO[bytes]) -> int:
 def _byte(file: IO[bytes]) -> int:
     found = file.read(1)
     if not found:
-        raise _broken("it ends within a page")
+        raise broken_file("it ends within a page")
     return found[0]
 
 
 def _damaged() -> Exception:
-    return _broken("the header of a page is damaged")
-
-
-def _broken(what: str) -> Exception:
-    return invalid_documents([Fault("", "", f"this is no Arrow or Parquet file, or one cut short: {what}")])
+    return broken_file("the header of a page is damaged")

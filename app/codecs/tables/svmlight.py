@@ -19,8 +19,8 @@ from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from app.codecs.transport.lines import InvalidLine, LinesDecoder
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
-from workers.contract import Label
-from workers.repositories.datasets import Batch
+from storage.records import Label
+from storage.repositories.datasets import Batch
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _GROUP = re.compile(rb"[ \t]qid:\S*")
@@ -45,7 +45,11 @@ class SvmlightDecoder(LinesDecoder):
     def warnings(self) -> Sequence[str]:
         """See Decoder: labels of 0 and 1 alone, where 0 may have been meant as a class."""
         zero_or_one = self._labels == {None, 1}
-        return ["all labels are 1 or 0, and 0 is read as unlabeled; if 0 is a class here, send 2 or -1 for it"] if zero_or_one else []
+        return (
+            ["all labels are 1 or 0, and 0 is read as unlabeled; if 0 is a class here, send 2 or -1 for it"]
+            if zero_or_one
+            else []
+        )
 
     def batch_of(self, block: bytes) -> Batch | None:
         """See LinesDecoder."""
@@ -59,7 +63,9 @@ class SvmlightDecoder(LinesDecoder):
         return batch if batch.labels else None
 
     def _parse_together(self, block: bytes) -> Batch | None:
-        """The documents of the block, or None unless every line is ``label index:value …`` with numbers that are valid JSON."""
+        """The documents of the block, or None unless every line is ``label index:value …`` with numbers that are valid
+        JSON.
+        """
         separators = block.translate(None, _OTHERS).replace(b" :", b":")
         if not separators or separators.count(b"\n") + separators.count(b":") != len(separators):
             return None
@@ -97,7 +103,12 @@ def _checked(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch |
     labels, pairs = _split(numbers, indptr)
     indices = pairs[:, 0]
     bad = (indices < 1) | (indices > MAX_FEATURES) | (indices != np.floor(indices))
-    if bad.any() or not _plain_rows(pairs, indptr) or (labels != np.floor(labels)).any() or (np.abs(labels) > _LARGEST_LABEL).any():
+    if (
+        bad.any()
+        or not _plain_rows(pairs, indptr)
+        or (labels != np.floor(labels)).any()
+        or (np.abs(labels) > _LARGEST_LABEL).any()
+    ):
         return None
     return _assembled(numbers, indptr)
 
@@ -128,7 +139,11 @@ def _parsed(line: bytes) -> list[float] | None:
         return None
     label = _number(words[0], "label") if _NUMBER.fullmatch(words[0]) else 0.5
     if not label.is_integer() or abs(label) > _LARGEST_LABEL:
-        raise _wrong("label", f"the label {_quoted(words[0])} is not an integer (0: unlabeled); labels that are words need JSON lines or a table")
+        raise _wrong(
+            "label",
+            f"the label {_quoted(words[0])} is not an integer (0: unlabeled); labels that are words need JSON "
+            "lines or a table",
+        )
     numbers = [label]
     for word in words[1:]:
         index, colon, value = word.partition(b":")
@@ -166,4 +181,5 @@ FORMAT = Format(
         "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
         "example": "1 4:0.2 18:0.9\n0 5:1\n",
     },
+    endings=("svm", "svmlight", "libsvm"),
 )

@@ -1,15 +1,20 @@
-"""The first bytes of a text: a byte order mark of UTF-8, as programs on Windows write it, is skipped; UTF-16 and compressed files are refused."""
+"""The first bytes of a text: a byte order mark of UTF-8, as programs on Windows write it, is skipped;
+
+UTF-16 and compressed files are refused.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from app.codecs.base import Decoder
-from app.codecs.faults import invalid_documents
+from app.codecs.faults import refused
 from app.codecs.json.text import BYTE_ORDER_MARK, InvalidJson
-from core.errors import Fault
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
-_ZIP = "this is a zip file: of arrays, it is sent as application/x-npz; if it is a workbook, save the table as CSV (text/csv)"
+_ZIP = (
+    "this is a zip file: of arrays, it is sent as application/x-npz; if it is a workbook, save the table "
+    "as CSV (text/csv)"
+)
 _COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": _ZIP}
 _MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)
 
@@ -17,7 +22,8 @@ _MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)
 def without_byte_order_mark(text: bytes) -> bytes:
     """The text without its byte order mark.
 
-    Raises InvalidJson for a compressed file, and for UTF-16 and UTF-32, which have another mark or a zero byte in the first character.
+    Raises InvalidJson for a compressed file, and for UTF-16 and UTF-32, which have another mark or a zero byte in the
+    first character.
     """
     for mark, what in _COMPRESSED.items():
         if text.startswith(mark):
@@ -41,7 +47,10 @@ class WithoutByteOrderMark:
             self._head += data
             if any(mark.startswith(self._head) and mark != self._head for mark in _MARKS):
                 return
-            data, self._head = self._text(self._head), None
+            try:
+                data, self._head = without_byte_order_mark(self._head), None
+            except InvalidJson as error:
+                raise refused(error.detail) from None
         yield from self._decoder.feed(data)
 
     def finish(self) -> Iterator[Batch]:
@@ -53,10 +62,3 @@ class WithoutByteOrderMark:
     def warnings(self) -> Sequence[str]:
         """See Decoder."""
         return self._decoder.warnings()
-
-    @staticmethod
-    def _text(head: bytes) -> bytes:
-        try:
-            return without_byte_order_mark(head)
-        except InvalidJson as error:
-            raise invalid_documents([Fault("", "", error.detail)]) from None

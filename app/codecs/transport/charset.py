@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from app.codecs.base import Decoder
-from app.codecs.faults import invalid_documents
+from app.codecs.faults import refused
 from app.errors import UnsupportedMediaType
-from core.errors import Fault
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
-_ENCODINGS = re.compile(r"utf-(8|16|32)(-[bl]e|-sig)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|gb\w+|big5\w*|euc_\w+")
+_ENCODINGS = re.compile(
+    r"utf-(8|16|32)(-[bl]e|-sig)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|gb\w+|big5\w*|euc_\w+"
+)
 """Python's names of the encodings of texts; it has others, such as one that unpacks bz2."""
 
 
@@ -39,21 +40,26 @@ class WithCharset:
         try:
             return self._text.decode(data, last).encode()
         except UnicodeError as error:
-            raise invalid_documents([Fault("", "", f"the text is not in {self._encoding}, as charset says: {error}"[:400])]) from None
+            raise refused(f"the text is not in {self._encoding}, as charset says: {error}"[:400]) from None
 
 
 def with_charset(decoder: Decoder, charset: str | None) -> Decoder:
-    """The decoder for text in this encoding, by default UTF-8; raises UnsupportedMediaType for an encoding that is not known."""
+    """The decoder for text in this encoding, by default UTF-8; raises UnsupportedMediaType for an encoding that is not
+    known.
+    """
     name = encoding_of(charset)
     return decoder if name in ("utf-8", "utf-8-sig", "ascii") else WithCharset(decoder, name)
 
 
 def encoding_of(charset: str | None) -> str:
-    """Python's name of an encoding of texts, by default UTF-8; raises UnsupportedMediaType for one that is not known."""
+    """Python's name of an encoding of texts, by default UTF-8; raises UnsupportedMediaType for one that is not
+    known."""
     try:
         name = codecs.lookup(charset or "utf-8").name
     except (LookupError, ValueError):
         name = ""
     if not _ENCODINGS.fullmatch(name):
-        raise UnsupportedMediaType(f"charset {(charset or '')[:64]!r}", "text comes in UTF-8, or in an encoding such as windows-1252 or utf-16")
+        raise UnsupportedMediaType(
+            f"charset {(charset or '')[:64]!r}", "text comes in UTF-8, or in an encoding such as windows-1252 or utf-16"
+        )
     return name

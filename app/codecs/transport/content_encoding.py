@@ -1,18 +1,21 @@
-"""``Content-Encoding``: gzip is decompressed as it comes, a block at a time, so that a decompression bomb stops at the limit."""
+"""``Content-Encoding``: gzip is decompressed as it comes, a block at a time, so that a decompression bomb stops at the
+limit.
+"""
 
 import zlib
 from collections.abc import Iterator
 from typing import Protocol
 
 from app.codecs.base import BLOCK_BYTES, Reserve
-from core.errors import Fault, InvalidDocuments
-from workers.errors import LimitExceeded
+from app.codecs.faults import refused
+from storage.errors import LimitExceeded
 
 _GZIP = 16 + zlib.MAX_WBITS
 _FIRST_STEP = 512
 """Bytes of a gzip member that zlib gets first; it then gets twice as many each time.
 
-At the end of a member zlib copies its unused input. That input is never much longer than the member, so many small members take linear time.
+At the end of a member zlib copies its unused input. That input is never much longer than the member, so many small
+members take linear time.
 """
 
 
@@ -60,7 +63,8 @@ class Gunzip:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """See Decompressor."""
         view, at, piece = memoryview(data), 0, b""
-        # a full piece may leave output inside zlib, even after all input was consumed, unless it was the last one of its member
+        # a full piece may leave output inside zlib, even after all input was consumed, unless it was the last one of
+        # its member
         while at < len(view) or (len(piece) == BLOCK_BYTES and not self._member.eof):
             if self._member.eof:
                 self._member, self._started, self._step = zlib.decompressobj(_GZIP), False, _FIRST_STEP
@@ -68,7 +72,7 @@ class Gunzip:
             try:
                 piece = self._member.decompress(part, BLOCK_BYTES)
             except zlib.error as error:
-                raise _broken(f"not gzip, or damaged: {error}") from error
+                raise refused(f"not gzip, or damaged: {error}") from error
             self._started = True
             self._size += len(piece)
             if self._size > self._most:
@@ -82,8 +86,4 @@ class Gunzip:
     def finish(self) -> None:
         """See Decompressor."""
         if not self._member.eof:
-            raise _broken("the gzip stream ends too early" if self._started else "the body is empty, which is not gzip")
-
-
-def _broken(detail: str) -> InvalidDocuments:
-    return InvalidDocuments(detail, [Fault("", "", detail)])
+            raise refused("the gzip stream ends too early" if self._started else "the body is empty, which is not gzip")

@@ -7,7 +7,7 @@ from typing import TypeVar
 from app.codecs.base import MAX_FAULTS
 from app.codecs.faults import document_too_long, invalid_documents
 from core.errors import Fault
-from workers.repositories.datasets import Batch
+from storage.repositories.datasets import Batch
 
 T = TypeVar("T")
 
@@ -21,7 +21,9 @@ class InvalidLine(Exception):
 
 
 class LinesDecoder(ABC):
-    """Cuts the text into lines and parses many at a time; raises LimitExceeded for a line of more than ``longest`` bytes."""
+    """Cuts the text into lines and parses many at a time; raises LimitExceeded for a line of more than ``longest``
+    bytes.
+    """
 
     def __init__(self, longest: int) -> None:
         self._longest = longest

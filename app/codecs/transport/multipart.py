@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from app.codecs.base import Decoder, Format, Reading
-from app.codecs.faults import invalid_documents
+from app.codecs.base import Decoder, Format, Reading, endings_of
+from app.codecs.faults import refused
 from app.errors import UnsupportedMediaType
-from core.errors import Fault, HalfmoonError, InvalidDocuments
-from workers.repositories.datasets import Batch
+from core.errors import HalfmoonError
+from storage.repositories.datasets import Batch
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -22,28 +22,6 @@ if TYPE_CHECKING:
 _LONGEST_HEADERS = 4096
 _VAGUE = ("", "application/octet-stream", "text/plain", "application/vnd.ms-excel")
 """Media types that browsers give to files which they do not know, and Windows to CSV."""
-ENDINGS = {
-    "csv": "text/csv",
-    "tsv": "text/tab-separated-values",
-    "tab": "text/tab-separated-values",
-    "json": "application/json",
-    "ndjson": "application/x-ndjson",
-    "jsonl": "application/x-ndjson",
-    "npz": "application/x-npz",
-    "npy": "application/x-npy",
-    "svm": "text/x-svmlight",
-    "svmlight": "text/x-svmlight",
-    "libsvm": "text/x-svmlight",
-    "parquet": "application/vnd.apache.parquet",
-    "pq": "application/vnd.apache.parquet",
-    "arrow": "application/vnd.apache.arrow.stream",
-    "feather": "application/vnd.apache.arrow.stream",
-    "zip": "application/zip",
-    "tar": "application/x-tar",
-    "tgz": "application/gzip",
-    "gz": "application/gzip",
-}
-"""Media type by the end of a file's name."""
 
 
 class MultipartDecoder:
@@ -52,7 +30,9 @@ class MultipartDecoder:
     def __init__(self, reading: Reading) -> None:
         boundary = reading.parameters.get("boundary", "")
         if not boundary:
-            raise UnsupportedMediaType("multipart/form-data without a boundary", "let the client write the header: curl -F file=@news.csv")
+            raise UnsupportedMediaType(
+                "multipart/form-data without a boundary", "let the client write the header: curl -F file=@news.csv"
+            )
         self._reading = reading
         self._decoder: Decoder | None = None
         self._headers: dict[str, bytes] = {}
@@ -67,7 +47,7 @@ class MultipartDecoder:
         try:
             self._parser.write(data)
         except FormParserError as error:
-            refusal = _refused(f"not multipart/form-data: {error}")
+            refusal = refused(f"not multipart/form-data: {error}")
         except HalfmoonError as error:
             refusal = error
         # what comes before a refusal is read first, so that the answer does not depend on where the body was cut
@@ -80,7 +60,11 @@ class MultipartDecoder:
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
         if self._decoder is None or not self._ended:
-            raise _refused("the form ends too early" if self._decoder else "the form has no file; send one, as curl -F file=@news.csv does")
+            raise refused(
+                "the form ends too early"
+                if self._decoder
+                else "the form has no file; send one, as curl -F file=@news.csv does"
+            )
         return self._decoder.finish()
 
     def warnings(self) -> Sequence[str]:
@@ -108,7 +92,7 @@ class MultipartDecoder:
 
     def _check_length(self) -> None:
         if len(self._name) + len(self._value) + sum(map(len, self._headers.values())) > _LONGEST_HEADERS:
-            raise _refused("the headers of a part are too long")
+            raise refused("the headers of a part are too long")
 
     def _end_header(self) -> None:
         self._headers[self._name.decode("latin-1").lower()] = self._value
@@ -118,28 +102,29 @@ class MultipartDecoder:
         _, options = parse_options_header(self._headers.get("content-disposition", b""))
         name = options.get(b"name", b"").decode(errors="replace")[:40]
         if b"filename" not in options:
-            raise _refused(f"the form has the field {name!r} beside the file; what it says goes into the query, as in ?text=body")
+            raise refused(
+                f"the form has the field {name!r} beside the file; what it says goes into the query, as in ?text=body"
+            )
         if self._decoder is not None:
-            raise _refused("the form has a second file; send one a request")
+            raise refused("the form has a second file; send one a request")
         self._decoder = self._decoder_of(options[b"filename"].decode(errors="replace"))
 
     def _decoder_of(self, file: str) -> Decoder:
         media_type, options = parse_options_header(self._headers.get("content-type", b""))
         kind = media_type.decode("latin-1").lower()
+        endings = endings_of(self._reading.formats.values())
         if kind in _VAGUE:
-            kind = ENDINGS.get(file.rpartition(".")[2].lower(), kind)
+            kind = endings.get(file.rpartition(".")[2].lower(), kind)
         format = self._reading.formats.get(kind)
         if format is None or format is FORMAT:
-            raise UnsupportedMediaType(f"the file {file[:64]!r} of type {kind[:64] or '(none)'}", f"files end with .{', .'.join(ENDINGS)}")
+            raise UnsupportedMediaType(
+                f"the file {file[:64]!r} of type {kind[:64] or '(none)'}", f"files end with .{', .'.join(endings)}"
+            )
         parameters = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in options.items()}
         return format.open(replace(self._reading, parameters=parameters, formats={}))
 
     def _end(self) -> None:
         self._ended = True
-
-
-def _refused(detail: str) -> InvalidDocuments:
-    return invalid_documents([Fault("", "", detail)])
 
 
 FORMAT = Format(
@@ -153,7 +138,8 @@ FORMAT = Format(
                 "file": {
                     "type": "string",
                     "format": "binary",
-                    "description": "A file of one of the other formats, by the type of its part or the end of its name.",
+                    "description": "A file of one of the other formats, by the type of its part or the end of its "
+                    "name.",
                 }
             },
         }

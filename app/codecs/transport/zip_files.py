@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from core.errors import Fault, InvalidDocuments
+from app.codecs.faults import refused
 
 _ZIP64_BYTES = 1 << 32
 _BROKEN = (
@@ -26,22 +26,21 @@ def zip_errors(what: str) -> Iterator[None]:
     except (*_BROKEN, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
-        raise _invalid(f"{what}: {error}") from error
+        raise refused(f"{what}: {error}") from error
 
 
 def check_directory(spool: IO[bytes], most: int, too_large: str) -> None:
-    """Refuse a directory of more bytes before zipfile reads it into memory. Only a file beyond 4 GiB needs a zip64 directory."""
+    """Refuse a directory of more bytes before zipfile reads it into memory.
+
+    Only a file beyond 4 GiB needs a zip64 directory.
+    """
     size = spool.seek(0, 2)
     tail_bytes = min(size, 22 + (1 << 16))
     spool.seek(size - tail_bytes)
     tail = spool.read(tail_bytes)
     end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 22 > len(tail):
-        raise _invalid("not a zip file, or cut short")
+        raise refused("not a zip file, or cut short")
     zip64 = b"PK\x06\x07" in tail[max(0, end - 20) : end]
     if size < _ZIP64_BYTES and (zip64 or int.from_bytes(tail[end + 12 : end + 16], "little") > most):
-        raise _invalid(too_large)
-
-
-def _invalid(detail: str) -> InvalidDocuments:
-    return InvalidDocuments(detail, [Fault("", "", detail)])
+        raise refused(too_large)

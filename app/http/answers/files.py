@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from workers.store import Store
-from workers.store.os_errors import translate_os_errors
+from storage.store import Store
+from storage.store.local_files import translate_os_errors
 
 _BLOCK_BYTES = 1 << 18
 
 
 @contextmanager
 def temporary_file(store: Store) -> Iterator[IO[bytes]]:
-    """An unnamed file on the file system of the staging area. It disappears when it is closed or the process ends. Raises StoreUnavailable."""
+    """An unnamed file on the file system of the staging area.
+
+    It disappears when it is closed or the process ends. Raises StoreUnavailable.
+    """
     file = _open(store)
     try:
         yield file
@@ -26,7 +29,10 @@ def temporary_file(store: Store) -> Iterator[IO[bytes]]:
 
 @translate_os_errors("write", "a file to send")
 def written_file(store: Store, write: Callable[[IO[bytes]], None]) -> IO[bytes]:
-    """A temporary file with what ``write`` puts there, for ``iter_file``. Raises StoreUnavailable, and what ``write`` raises."""
+    """A temporary file with what ``write`` puts there, for ``iter_file``.
+
+    Raises StoreUnavailable, and what ``write`` raises.
+    """
     file = _open(store)
     try:
         write(file)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from fastapi import Request
 
-from app.codecs.base import MAX_TEXT
 from app.errors import NotAcceptable
+from storage.records import MAX_TEXT
 
 
 class _MediaRange(NamedTuple):
@@ -27,22 +27,22 @@ class _MediaRange(NamedTuple):
 
 
 def negotiate(request: Request, offered: Sequence[str]) -> str:
-    """The offered media type of the highest quality, the first of equals; raises NotAcceptable if the request accepts none."""
+    """The offered media type of the highest quality, the first of equals; raises NotAcceptable if the request accepts
+    none.
+    """
     header = ",".join(request.headers.getlist("accept"))
     ranges = [_range(part) for part in header.split(",") if part.strip()]
     if not ranges:
         return offered[0]
-    qualities = {media_type: _quality(media_type, ranges) for media_type in offered}
+    qualities = {}
+    for media_type in offered:
+        # the most specific range counts
+        specificity, quality = max((each.specificity(media_type), each.quality) for each in ranges)
+        qualities[media_type] = quality if specificity else 0.0
     best = max(offered, key=lambda media_type: qualities[media_type])
     if not qualities[best]:
         raise NotAcceptable(f"Accept {header[:MAX_TEXT]!r}: this answer comes as {' or '.join(offered)}")
     return best
-
-
-def _quality(media_type: str, ranges: Sequence[_MediaRange]) -> float:
-    """The quality of the most specific range that matches."""
-    specificity, quality = max((each.specificity(media_type), each.quality) for each in ranges)
-    return quality if specificity else 0.0
 
 
 def _range(part: str) -> _MediaRange:

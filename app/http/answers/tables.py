@@ -1,7 +1,8 @@
 """Answers as tables: CSV and Parquet, written a block at a time.
 
-A spreadsheet takes a cell that begins with =, +, - or @ for a formula, which may fetch and send what lies beside it. Texts of strangers must not do
-so: in CSV those of columns that hold such texts get an apostrophe in front, unless the request wants them exact. Ids and labels are never changed.
+A spreadsheet takes a cell that begins with =, +, - or @ for a formula, which may fetch and send what lies beside it.
+Texts of strangers must not do so: in CSV those of columns that hold such texts get an apostrophe in front, unless the
+request wants them exact. Ids and labels are never changed.
 """
 
 import csv
@@ -16,7 +17,10 @@ import msgspec
 from app.errors import NotAcceptable
 
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
-EXACT = "In CSV: texts and extra fields as they are. By default one that begins as a formula does (= + - @) gets an apostrophe in front."
+EXACT = (
+    "In CSV: texts and extra fields as they are. By default one that begins as a formula does (= + - @) "
+    "gets an apostrophe in front."
+)
 _BLOCK_ROWS = 2000
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?\Z", re.IGNORECASE)
@@ -49,7 +53,10 @@ def csv_blocks(columns: Sequence[Column], rows: Iterable[Row], *, exact: bool = 
 
 
 def write_parquet(columns: Sequence[Column], rows: Iterable[Row], file: IO[bytes]) -> None:
-    """Write the table as Parquet. Memory is that of a block. Raises NotAcceptable where the extra arrow is not installed."""
+    """Write the table as Parquet.
+
+    Memory is that of a block. Raises NotAcceptable where the extra arrow is not installed.
+    """
     try:
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter

@@ -1,4 +1,6 @@
-"""The HTTP connection of uvicorn with time-outs: for request heads that do not end, and for answers that the client does not read."""
+"""The HTTP connection of uvicorn with time-outs: for request heads that do not end, and for answers that the client
+does not read.
+"""
 
 import asyncio
 import socket
@@ -17,17 +19,19 @@ PART_BYTES = 16 << 10
 """Bytes that are parsed at a time. What was read beyond them waits while pipelined requests do."""
 
 LINGER_SECONDS = 1.0
-"""Seconds for which an idle connection stays open after a signal to stop. A request that was on its way then is answered."""
+"""Seconds for which an idle connection stays open after a signal to stop. A request that was on its way then is
+answered."""
 WRITE_SECONDS = 30.0
 """Seconds for which a chunk of an answer (see ``app.http.middleware``) may wait for the client to read it."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed when a request head is too slow or too large, or when the client does not read its answer.
+    """A connection that is closed when a request head is too slow or too large, or when the client does not read its
+    answer.
 
-    Without these time-outs, thousands of such clients would exhaust file descriptors and memory. Requests that come before (pipelining) are answered
-    first, and of what follows no more is parsed until then.
+    Without these time-outs, thousands of such clients would exhaust file descriptors and memory. Requests that come
+    before (pipelining) are answered first, and of what follows no more is parsed until then.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
@@ -78,9 +82,11 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def shutdown(self) -> None:
-        """Called by a server that stops: the connection ends after its next answer, or when it has been idle for a moment.
+        """Called by a server that stops: the connection ends after its next answer, or when it has been idle for a
+        moment.
 
-        A client takes an idle connection for open until it hears otherwise. Were it closed at once, its next request would be lost.
+        A client takes an idle connection for open until it hears otherwise. Were it closed at once, its next request
+        would be lost.
         """
         if self._answering:
             super().shutdown()
@@ -142,8 +148,8 @@ class Connection(HttpToolsProtocol):
     def _limit_send_buffer(self, connected: socket.socket) -> None:
         """Limit the unsent bytes in the buffer of the system.
 
-        By default the system buffers megabytes for each client, and reports room only after a third of them was read. A slow reader would then
-        look like one that does not read.
+        By default the system buffers megabytes for each client, and reports room only after a third of them was read. A
+        slow reader would then look like one that does not read.
         """
         if connected.family != socket.AF_UNIX and hasattr(socket, "TCP_NOTSENT_LOWAT"):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2 * CHUNK_BYTES)

@@ -1,7 +1,9 @@
-"""Unix socket of one gateway process, by which those that share its address and its supervisor ask about this very process.
+"""Unix socket of one gateway process, by which those that share its address and its supervisor ask about this very
+process.
 
-All gateways of one ``halfmoon up`` answer at one address, so a request there reaches any of them. The file of the socket names the process.
-The folder is the supervisor's own (mode 0700). A question is one word; the answer is what follows until the end of the stream.
+All gateways of one ``halfmoon up`` answer at one address, so a request there reaches any of them. The file of the
+socket names the process. The folder is the supervisor's own (mode 0700). A question is one word; the answer is what
+follows until the end of the stream.
 """
 
 import os
@@ -32,7 +34,9 @@ class Processes(NamedTuple):
 
     def metrics_of_others(self) -> dict[int, bytes]:
         """Metrics of all processes but this one, by process id; without those that do not answer."""
-        asked = {process: ask(self.folder, process, METRICS) for process in processes(self.folder) if process != os.getpid()}
+        asked = {
+            process: ask(self.folder, process, METRICS) for process in processes(self.folder) if process != os.getpid()
+        }
         return {process: text for process, text in asked.items() if text is not None}
 
     def answering(self, ready: Callable[[], bytes], metrics: Callable[[], bytes]) -> AbstractContextManager[None]:

@@ -47,31 +47,23 @@ function Mistakes({ dataset, name, number }) {
       <tbody>${listed.map((/** @type {any} */ each) => html`<tr key=${each.id}><td><span class="lines" dir="auto">${snippet(each)}</span></td><td data-head="Label"><span class="clip" dir="auto">${each.label}</span></td><td data-head="The version says"><span class="clip" dir="auto">${each.predicted}</span></td><td class="number" data-head="Probability">${percent(each.probability, 1)}</td></tr>`)}</tbody></table><//>` : html`<p>It agrees with every label that there is.</p>`}</section>`;
 }
 
-/** The figures on labels that it was not told; where there are none, on those that it was told. @param {{path: string, dataset: any}} props */
+/** The figures on labels that it was not told; where there are none, on those that it was told. The service draws them. @param {{path: string, dataset: any}} props */
 function Evaluation({ path, dataset }) {
   const found = useLoad(async () => {
     const everything = { dataset: dataset.id, annotations: "latest" };
     const all = await get(`${path}/evaluate`, everything).catch((error) => (error.status === 422 ? null : Promise.reject(error)));
-    if (!all?.told || all.told === all.labeled) return all && { ...all, query: everything, fresh: !all.told };
-    const query = { ...everything, held_out: true };
-    return { ...(await get(`${path}/evaluate`, query)), query, fresh: true };
+    if (!all) return null;
+    const fresh = all.told !== all.labeled || !all.told;
+    return { fresh, query: new URLSearchParams(all.told && fresh ? { ...everything, held_out: "true" } : everything) };
   }, [path, dataset.id]);
   if (found.error) return html`<${Problem} error=${found.error} />`;
   if (!found.value) return null;
-  const { classes, warnings, confusion, query, fresh } = found.value;
-  const link = `${path}/evaluate?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))}`;
+  const { fresh, query } = found.value;
+  const link = `${path}/evaluate?${query}`;
   return html`<section><h2>${fresh ? "On labels that it was not told" : "On the labels that it learned from"}</h2>
-    <p>${counted(found.value.labeled, "label")}, ${percent(found.value.accuracy, 1)} right. <a href=${link} target="_blank" rel="noopener">All figures and plots, as a page of their own</a></p>
-    ${fresh ? warnings.slice(0, 2).map((/** @type {string} */ warning) => html`<p class="quiet">${sentence(warning)}.</p>`) : html`<${Notice}>It was told these labels, so it looks better here than it is. An <a href=${to("audit", dataset.id)}>audit</a> says how often it is really wrong.<//>`}
-    <${Scroll} label="Figures by class"><table class="stacked"><thead><tr><th>Class</th><th class="number">Labels</th><th class="number">Precision</th><th class="number">Recall</th><th>Most often taken for</th></tr></thead>
-      <tbody>${classes.slice(0, MOST_CLASSES).map((/** @type {any} */ each, /** @type {number} */ k) => html`<tr><td><span class="clip" dir="auto">${each.label}</span></td><td class="number" data-head="Labels">${each.documents}</td><td class="number" data-head="Precision">${percent(each.precision, 1)}</td><td class="number" data-head="Recall">${percent(each.recall, 1)}</td><td data-head="Most often taken for"><span>${takenFor(confusion[k], k, classes)}</span></td></tr>`)}</tbody></table><//>
-    ${classes.length > MOST_CLASSES && html`<p class="quiet">and ${counted(classes.length - MOST_CLASSES, "more class")}</p>`}</section>`;
-}
-
-/** @param {number[]} row @param {number} own @param {any[]} classes */
-function takenFor(row, own, classes) {
-  const [count, place] = row.map((value, k) => [k === own ? -1 : value, k]).sort((a, b) => b[0] - a[0])[0] ?? [0, 0];
-  return count > 0 ? html`<bdi>${classes[place].label}</bdi> (${count})` : "–";
+    ${!fresh && html`<${Notice}>It was told these labels, so it looks better here than it is. An <a href=${to("audit", dataset.id)}>audit</a> says how often it is really wrong.<//>`}
+    <iframe class="report" src=${link} title="Figures and plots"></iframe>
+    <p><a href=${link} target="_blank" rel="noopener">All figures and plots, as a page of their own</a></p></section>`;
 }
 
 /** @param {{explained: any}} props */

@@ -1,36 +1,23 @@
 /** @file A look into a file before it is sent: what it is, its columns, its first rows. The service reads the file itself. */
 
+import { call } from "./api.js";
+
 const LOOK = 256 * 1024;
 
 /** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string}} Look */
 
 const LONGEST_NAME = 60;
 const SHEETS = ["xlsx", "xls", "ods", "numbers"];
-const TYPES = {
-  csv: "text/csv",
-  tsv: "text/tab-separated-values",
-  tab: "text/tab-separated-values",
-  ndjson: "application/x-ndjson",
-  jsonl: "application/x-ndjson",
-  json: "application/json",
-  parquet: "application/vnd.apache.parquet",
-  arrow: "application/vnd.apache.arrow.stream",
-  npz: "application/x-npz",
-  zip: "application/zip",
-  tar: "application/x-tar",
-  tgz: "application/gzip",
-  npy: "application/x-npy",
-  svm: "text/x-svmlight",
-  svmlight: "text/x-svmlight",
-  txt: "text/plain",
-};
-
+/** Texts that the page sends as documents, a line each: the service does not know them. */
+const LINES = { txt: "text/plain" };
 /** Look into a file. @param {File} file @returns {Promise<Look>} */
 export async function lookInto(file) {
   const ending = file.name.toLowerCase().replace(/\.gz$/, "").split(".").pop() ?? "";
-  const type = TYPES[/** @type {keyof typeof TYPES} */ (ending)] ?? "";
+  /** @type {Record<string, string>} */
+  const known = { ...(await call("GET", "page/endings.json")), ...LINES };
+  const type = known[ending] ?? "";
   if (SHEETS.includes(ending)) throw new Error(`${file.name} is a spreadsheet. Save it as CSV (in UTF-8) there, and choose that file.`);
-  if (!type) throw new Error(`${file.name} is of a kind that is not read: names end in ${Object.keys(TYPES).join(", ")}. Save the texts as CSV, or as a text with a document a line.`);
+  if (!type) throw new Error(`${file.name} is of a kind that is not read: names end in ${Object.keys(known).join(", ")}. Save the texts as CSV, or as a text with a document a line.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
   const packed = isPacked(file);
   const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), packed || file.size > LOOK);

@@ -1,24 +1,25 @@
 """Delivery: makes messages of what has ended, and sends those that are due.
 
-Any number of gateways deliver side by side. What must not be lost lies in the store (``workers.repositories.webhooks``), so a killed gateway loses no
-message; a message may come twice, with the same id.
+Any number of gateways deliver side by side. What must not be lost lies in the store
+(``storage.repositories.webhooks``), so a killed gateway loses no message; a message may come twice, with the same id.
 """
 
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
 
 from app.services.webhooks.sender import Sender, SendFailed
-from workers.contract import Job, Version
-from workers.errors import NotFound, StoreDamaged
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.repositories.webhooks import Event, Message, Waiting, Webhook, Webhooks
+from storage.errors import NotFound, StoreDamaged
+from storage.records import Job
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.repositories.webhooks import Event, Message, Waiting, Webhook, Webhooks
 
 _DELAYS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """seconds from each failed try to the next, as Standard Webhooks propose; then a message is given up"""
@@ -34,7 +35,9 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Delivery:
     """Delivers the messages of a store."""
 
-    def __init__(self, webhooks: Webhooks, jobs: Jobs, models: Models, sender: Sender, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, webhooks: Webhooks, jobs: Jobs, models: Models, sender: Sender, clock: Callable[[], float] = time.time
+    ) -> None:
         self.webhooks = webhooks
         self._jobs = jobs
         self._models = models
@@ -55,7 +58,11 @@ class Delivery:
                     self._announce(id, listening)
         now = self._now()
         self._due = {name: due for name, due in self._due.items() if due > now}
-        waiting = {id: due for id, names in self.webhooks.waiting().items() if (due := [name for name in names if name not in self._due])}
+        waiting = {
+            id: due
+            for id, names in self.webhooks.waiting().items()
+            if (due := [name for name in names if name not in self._due])
+        }
         if waiting:
             with ThreadPoolExecutor(_THREADS, "webhooks") as threads:
                 list(threads.map(lambda id: self._try_all(id, webhooks.get(id), waiting[id]), waiting))
@@ -65,7 +72,11 @@ class Delivery:
         waiting = self.webhooks.waiting()
         full = [id for id in webhooks if len(waiting.get(id, ())) >= _MAX_WAITING]
         for id in full:
-            _log.warning("a webhook is told of nothing more until its messages are delivered or given up", webhook=id, waiting=len(waiting[id]))
+            _log.warning(
+                "a webhook is told of nothing more until its messages are delivered or given up",
+                webhook=id,
+                waiting=len(waiting[id]),
+            )
         return [webhook for id, webhook in webhooks.items() if id not in full]
 
     def _announce(self, id: str, webhooks: list[Webhook]) -> None:
@@ -89,22 +100,30 @@ class Delivery:
         at = outcome.finished_at
         made = None if job.version is None else {"name": request.model, "version": job.version}
         error = None if outcome.error is None else outcome.error.model_dump(mode="json")
-        facts = {"job": request.id, "state": job.state.value, "dataset": request.dataset, "model_name": request.model, "model": made, "error": error}
+        facts = {
+            "job": request.id,
+            "state": job.state.value,
+            "dataset": request.dataset,
+            "model_name": request.model,
+            "model": made,
+            "error": error,
+        }
         yield "job.ended", _body("job.ended", at, facts)
         if job.version is not None:
-            version = self._find_version(request.model, job.version)
-            if version is not None:
-                yield "version.published", _body("version.published", version.created_at, _facts_of(version))
-
-    def _find_version(self, name: str, number: int) -> Version | None:
-        try:
-            return self._models.version(name, number)
-        except (NotFound, StoreDamaged):
-            return None
+            with suppress(NotFound, StoreDamaged):
+                version = self._models.version(request.model, job.version)
+                published = {
+                    "model": version.name,
+                    "version": version.number,
+                    "job": version.job,
+                    "dataset": version.dataset,
+                    "takes_over": version.takes_over,
+                }
+                yield "version.published", _body("version.published", version.created_at, published)
 
     def _try_all(self, id: str, webhook: Webhook | None, names: Sequence[str]) -> None:
-        """Try what is due for a webhook, one message after the other. A receiver that cannot be asked once is asked no more in this round, so that
-        it does not delay the messages of others: its other messages fail as the first did.
+        """Try what is due for a webhook, one message after the other. A receiver that cannot be asked once is asked no
+        more in this round, so that it does not delay the messages of others: its other messages fail as the first did.
         """
         if webhook is None:
             # a record that is damaged may be restored; a webhook may be newer than the list of this round
@@ -118,7 +137,9 @@ class Delivery:
                 failure = self._try(Waiting(name, message), webhook, failure)
 
     def _try(self, waiting: Waiting, webhook: Webhook, earlier: SendFailed | None) -> SendFailed | None:
-        """Try a message if it is due and no other process does; returns why the receiver cannot be asked, None if it can."""
+        """Try a message if it is due and no other process does; returns why the receiver cannot be asked, None if it
+        can.
+        """
         name, message = waiting
         if message.due_at > self._now():
             self._due[name] = message.due_at
@@ -159,7 +180,3 @@ class Delivery:
 
 def _body(event: Event, at: datetime, data: dict[str, Any]) -> str:
     return json.dumps({"type": event, "timestamp": at.isoformat(), "data": data}, ensure_ascii=False)
-
-
-def _facts_of(version: Version) -> dict[str, Any]:
-    return {"model": version.name, "version": version.number, "job": version.job, "dataset": version.dataset, "takes_over": version.takes_over}

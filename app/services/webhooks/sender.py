@@ -39,7 +39,10 @@ def new_secret() -> str:
 def is_secret(text: str) -> bool:
     """Whether a text has the form of a secret: whsec_ and 24 to 64 bytes as base64."""
     try:
-        return text.startswith(_PREFIX) and len(base64.b64decode(text.removeprefix(_PREFIX), validate=True)) in _SECRET_BYTES
+        return (
+            text.startswith(_PREFIX)
+            and len(base64.b64decode(text.removeprefix(_PREFIX), validate=True)) in _SECRET_BYTES
+        )
     except (binascii.Error, ValueError):
         return False
 
@@ -58,7 +61,10 @@ class Sender:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """The certificates of the world. They are read at the first message that needs them, not by every gateway as it starts."""
+        """The certificates of the world.
+
+        They are read at the first message that needs them, not by every gateway as it starts.
+        """
         return ssl.create_default_context()
 
     def check(self, url: str) -> None:
@@ -67,7 +73,10 @@ class Sender:
             allowed_addresses(target_of(url), self._networks)
 
     def send(self, url: str, secret: str, id: str, body: bytes, timestamp: int) -> None:
-        """Send a message. Raises SendFailed, unless the receiver answers with a status of success. Redirects are not followed."""
+        """Send a message.
+
+        Raises SendFailed, unless the receiver answers with a status of success. Redirects are not followed.
+        """
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"halfmoon/{version('halfmoon')}",
@@ -83,19 +92,30 @@ class Sender:
         except (OSError, http.client.HTTPException) as error:
             raise SendFailed(f"no answer: {error or type(error).__name__}") from None
         if not 200 <= status < 300:
-            raise SendFailed(f"the answer was {status}" + (", and redirects are not followed" if 300 <= status < 400 else ""), status)
+            raise SendFailed(
+                f"the answer was {status}" + (", and redirects are not followed" if 300 <= status < 400 else ""), status
+            )
 
     def _post(self, target: Target, addresses: Sequence[str], body: bytes, headers: dict[str, str]) -> int:
         end = time.monotonic() + _SECONDS
         connected = _connect(addresses, target.port, end)
-        with _shut_at(connected, end), closing(http.client.HTTPConnection(target.host, target.port)) as connection, connected:
-            connection.sock = self._tls.wrap_socket(connected, server_hostname=target.host) if target.scheme == "https" else connected
+        with (
+            _shut_at(connected, end),
+            closing(http.client.HTTPConnection(target.host, target.port)) as connection,
+            connected,
+        ):
+            connection.sock = (
+                self._tls.wrap_socket(connected, server_hostname=target.host) if target.scheme == "https" else connected
+            )
             connection.request("POST", target.path, body, headers)
             return connection.getresponse().status
 
 
 def _connect(addresses: Sequence[str], port: int, end: float) -> socket.socket:
-    """A connection to the first address that takes one, as a host may have one of IPv6 that is not reached from here. Raises OSError."""
+    """A connection to the first address that takes one, as a host may have one of IPv6 that is not reached from here.
+
+    Raises OSError.
+    """
     failed: OSError = TimeoutError("timed out")
     for address in addresses:
         left = end - time.monotonic()
@@ -112,8 +132,8 @@ def _connect(addresses: Sequence[str], port: int, end: float) -> socket.socket:
 def _shut_at(connected: socket.socket, end: float) -> Iterator[None]:
     """Ends a connection at a time of ``time.monotonic``, and raises TimeoutError then.
 
-    A receiver that sends a byte now and then does not run into the time-out of the socket. TLS takes the socket over and leaves nothing of it to
-    shut down, so this holds a duplicate, which stands for the same connection.
+    A receiver that sends a byte now and then does not run into the time-out of the socket. TLS takes the socket over
+    and leaves nothing of it to shut down, so this holds a duplicate, which stands for the same connection.
     """
     over = threading.Event()
     with connected.dup() as duplicate:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from storage.queue.claims import Claims
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.predictions.test_suggestion import ids, suggest
-from workers.queue.claims import Claims
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "no"},
@@ -17,7 +17,9 @@ DOCUMENTS: list[dict[str, Any]] = [
 
 
 def annotate(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> dict[str, Any]:
-    annotations = [{"id": f"{each.get('by', '')}-{each['document']}-{each.get('action', 'label')}", **each} for each in given]
+    annotations = [
+        {"id": f"{each.get('by', '')}-{each['document']}-{each.get('action', 'label')}", **each} for each in given
+    ]
     answer = gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": annotations})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -40,11 +42,21 @@ def dataset(gateway: Gateway) -> str:
 
 
 def test_the_same_id_again_changes_nothing(gateway: Gateway, dataset: str) -> None:
-    assert annotate(gateway, dataset, {"document": "e0", "label": "yes"}, {"document": "e1", "label": "no"}) == {"sequence": 2, "accepted": 2}
-    assert annotate(gateway, dataset, {"document": "e1", "label": "yes"}, {"document": "e2", "label": "no"}) == {"sequence": 3, "accepted": 1}
+    assert annotate(gateway, dataset, {"document": "e0", "label": "yes"}, {"document": "e1", "label": "no"}) == {
+        "sequence": 2,
+        "accepted": 2,
+    }
+    assert annotate(gateway, dataset, {"document": "e1", "label": "yes"}, {"document": "e2", "label": "no"}) == {
+        "sequence": 3,
+        "accepted": 1,
+    }
     assert annotate(gateway, dataset, {"document": "e0", "label": "no"}) == {"sequence": 3, "accepted": 0}
     entries = log(gateway, dataset)["annotations"]
-    assert [(each["sequence"], each["document"], each["label"]) for each in entries] == [(1, "e0", "yes"), (2, "e1", "no"), (3, "e2", "no")]
+    assert [(each["sequence"], each["document"], each["label"]) for each in entries] == [
+        (1, "e0", "yes"),
+        (2, "e1", "no"),
+        (3, "e2", "no"),
+    ]
 
 
 def test_an_id_twice_in_a_request_counts_once(gateway: Gateway, dataset: str) -> None:
@@ -102,9 +114,13 @@ def test_a_summary_says_the_type_of_labels(gateway: Gateway) -> None:
         ({"document": "e0", "label": "yes", "labels": ["yes"]}, "annotations[1].labels", "either"),
     ],
 )
-def test_a_bad_one_is_named_and_nothing_is_appended(gateway: Gateway, dataset: str, given: dict[str, Any], field: str, detail: str) -> None:
+def test_a_bad_one_is_named_and_nothing_is_appended(
+    gateway: Gateway, dataset: str, given: dict[str, Any], field: str, detail: str
+) -> None:
     good = {"id": "good", "document": "e1", "label": "yes"}
-    answer = gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": [good, {"id": "bad", **given}]})
+    answer = gateway.client.post(
+        f"/v1/datasets/{dataset}/annotations", json={"annotations": [good, {"id": "bad", **given}]}
+    )
     fault = problem_of(answer, 422)["errors"][0]
     assert fault["field"] == field
     assert detail in fault["detail"]
@@ -134,7 +150,10 @@ def test_many_append_at_once_through_several_gateways(start: Start) -> None:
         assert [each["sequence"] for each in entries] == list(range(1, 301))
         assert len({each["id"] for each in entries}) == 300
         # each person's answers are in the order in which they were given
-        assert all([each["id"] for each in entries if each["by"] == f"p{k}"] == [f"{k}-{n}" for n in range(3)] for k in range(100))
+        assert all(
+            [each["id"] for each in entries if each["by"] == f"p{k}"] == [f"{k}-{n}" for n in range(3)]
+            for k in range(100)
+        )
 
 
 def test_a_new_gateway_reads_what_the_log_has(start: Start) -> None:
@@ -158,7 +177,13 @@ def test_how_documents_were_drawn_is_known(gateway: Gateway, dataset: str) -> No
 
 def test_what_people_did_is_not_suggested_again(gateway: Gateway, dataset: str) -> None:
     publish(gateway.store)
-    annotate(gateway, dataset, {"document": "e0", "label": "yes"}, {"document": "e1", "action": "skip"}, {"document": "e2", "label": "yes"})
+    annotate(
+        gateway,
+        dataset,
+        {"document": "e0", "label": "yes"},
+        {"document": "e1", "action": "skip"},
+        {"document": "e2", "label": "yes"},
+    )
     annotate(gateway, dataset, {"id": "back", "document": "e2", "action": "undo"})
     found = suggest(gateway, dataset=dataset, n=10)
     assert sorted(ids(found)) == ["e2", "e3", "e4", "e5", "e6", "e7"]
@@ -175,7 +200,9 @@ def test_what_others_have_claimed_is_not_suggested(gateway: Gateway, dataset: st
     assert len(ids(suggest(gateway, dataset=dataset, n=10))) == 8
 
 
-def test_others_are_suggested_in_place_of_what_somebody_was_faster_to_claim(gateway: Gateway, dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_are_suggested_in_place_of_what_somebody_was_faster_to_claim(
+    gateway: Gateway, dataset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish(gateway.store)
     first = ids(suggest(gateway, dataset=dataset, n=3, by="ann", claim=600))
     monkeypatch.setattr(Claims, "of_others", lambda *_: set())  # what was read before ann came

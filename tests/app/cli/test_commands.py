@@ -13,12 +13,14 @@ import pytest
 
 from app.cli import commands
 from app.cli.commands import main
-from workers.store import forks, open_store
+from storage.store import forks, open_store
 
 
 @pytest.fixture
 def kept_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command has a process of its own, and changes it as it likes; this one goes on with other tests, and other tests went before."""
+    """A command has a process of its own, and changes it as it likes; this one goes on with other tests, and other
+    tests went before.
+    """
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(forks, "_user", None)
     # else what the process logs ever after goes to the standard error of this test, which is closed then
@@ -33,7 +35,10 @@ def test_without_a_command_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("usage: halfmoon ")
-    assert all(f"    {command} " in printed.err for command in ("up", "api", "worker", "doctor", "keys", "backup", "restore", "warm", "demo"))
+    assert all(
+        f"    {command} " in printed.err
+        for command in ("up", "api", "worker", "doctor", "keys", "backup", "restore", "warm", "demo")
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,20 +48,31 @@ def test_without_a_command_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
         (["up", "--port", "65536"], "argument --port: '65536' is no port"),
         (["up", "--workers", "0"], "argument --workers: '0' is not a number of at least 1"),
         (["trian", "tickets.csv"], "; did you mean 'train'?"),
-        (["train", "tickets.csv", "--txt", "body"], "halfmoon train: error: unknown argument --txt; did you mean '--text'?"),
-        (["predict", "news", "new.csv", "--out", "out.xlsx"], "argument --out: 'out.xlsx': the end of the name says what is written"),
+        (
+            ["train", "tickets.csv", "--txt", "body"],
+            "halfmoon train: error: unknown argument --txt; did you mean '--text'?",
+        ),
+        (
+            ["predict", "news", "new.csv", "--out", "out.xlsx"],
+            "argument --out: 'out.xlsx': the end of the name says what is written",
+        ),
         (["predict", "news", "new.csv", "--out", "out.parquet"], "it may be .csv, .ndjson, .jsonl"),
         (["label", "tickets.csv", "--out", "nowhere/out.csv"], "argument --out: there is no folder 'nowhere'"),
         (["cluster", "--workers", "two"], "argument --workers: 'two' is not a number of at least 1"),
     ],
 )
-def test_arguments_that_cannot_be_are_named(command: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_that_cannot_be_are_named(
+    command: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(command)
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["watch", "job-1", "--key-file", "no.key"], ["demo", "--url", "http://127.0.0.1:9", "--key-file", "no.key"]])
+@pytest.mark.parametrize(
+    "command",
+    [["watch", "job-1", "--key-file", "no.key"], ["demo", "--url", "http://127.0.0.1:9", "--key-file", "no.key"]],
+)
 def test_a_file_that_is_missing_is_named(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == 1
     assert capsys.readouterr().err == "halfmoon: no.key: No such file or directory\n"

@@ -12,15 +12,13 @@ from app.cli import doctor
 from app.cli.commands import main
 from app.cli.doctor import examine
 from core import warm_up
+from storage.queue.connect import connect
+from storage.queue.redis_state import RedisState
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.store import open_store
+from storage.store.folder import FolderStore
+from tests.stores import Valkey, s3_options
 from tests.waiting import HANG
-from tests.workers.conftest import Valkey, s3_endpoint, s3_options
-from workers.queue.connect import connect
-from workers.queue.redis_state import RedisState
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.store import open_store
-from workers.store.folder import FolderStore
-
-__all__ = ["s3_endpoint"]
 
 WARM_UP = warm_up.warm_up
 
@@ -45,7 +43,9 @@ def test_kernels_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> Non
         raise RuntimeError("no locator available")
 
     monkeypatch.setattr(warm_up, "warm_up", fail)
-    assert to_fix() == {"kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must name a writable folder"}
+    assert to_fix() == {
+        "kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must name a writable folder"
+    }
 
 
 def to_fix() -> dict[str, str]:
@@ -56,11 +56,22 @@ def test_where_all_is_well(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     monkeypatch.setattr(warm_up, "warm_up", WARM_UP)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[1] for line in lines} == {"settings", "access", "redis", "workers", "store", "records", "disk", "kernels"}
+    assert {line.split()[1] for line in lines} == {
+        "settings",
+        "access",
+        "redis",
+        "workers",
+        "store",
+        "records",
+        "disk",
+        "kernels",
+    }
     assert all(line.startswith("ok ") for line in lines)
 
 
-def test_a_setting_that_is_wrong_or_unknown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_that_is_wrong_or_unknown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("HALFMOON_REDIS_ULR", "redis://x")
     assert to_fix() == {"settings": "HALFMOON_REDIS_ULR is no setting; correct its spelling, or remove it"}
     monkeypatch.setenv("HALFMOON_PORT", "seven")

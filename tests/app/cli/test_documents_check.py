@@ -51,12 +51,22 @@ def test_an_archive(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 WRONG = {
-    "a column": ("t.csv", TABLE, [], "FIX documents text: no column is named 'text'; the first row has 'ticket', 'body', 'topic', 'when'"),
+    "a column": (
+        "t.csv",
+        TABLE,
+        [],
+        "FIX documents text: no column is named 'text'; the first row has 'ticket', 'body', 'topic', 'when'",
+    ),
     "a line": ("t.csv", "text\na\nb,c\n", [], "FIX documents document 1: line 3: 2 fields, but the first row has 1"),
     "two lines": ("t.jsonl", '{"text":"a"}\n{"txt":"b"}\n{"text":7}\n', [], "FIX documents document 2: text: line 3: "),
-    "twice": ("t.jsonl", '{"id":"a","text":"a"}\n{"id":"a","text":"b"}\n', [], "FIX documents document a: id: is used twice"),
+    "twice": (
+        "t.jsonl",
+        '{"id":"a","text":"a"}\n{"id":"a","text":"b"}\n',
+        [],
+        "FIX documents document a: id: is used twice",
+    ),
     "extra": ("t.csv", "text,who\na,b\n", ["--extra", "refuse"], "FIX documents the table has the extra columns 'who'"),
-    "an ending": ("t.xlsx", "x", [], "FIX file 't.xlsx': the end of the name says what a file is; known are .csv"),
+    "an ending": ("t.xlsx", "x", [], "FIX file 't.xlsx': the end of the name says what a file is; known are .json"),
     "nothing": ("t.csv", "text\n", [], "FIX documents documents: there is none"),
 }
 

@@ -28,15 +28,38 @@ def at(gateway: Gateway) -> list[str]:
 def test_predictions_go_into_a_file(gateway: Gateway, tmp_path: Path, file: str) -> None:
     publish(gateway.store, calibrated=True)
     assert main(["predict", "news", file, "--out", str(tmp_path / "out.csv"), *at(gateway)]) == 0
-    assert [line.split(",")[:2] for line in (tmp_path / "out.csv").read_text().splitlines()] == [["position", "label"], ["0", "yes"], ["1", "no"]]
+    assert [line.split(",")[:2] for line in (tmp_path / "out.csv").read_text().splitlines()] == [
+        ["position", "label"],
+        ["0", "yes"],
+        ["1", "no"],
+    ]
     assert main(["predict", "news:1", file, "--out", str(tmp_path / "out.ndjson"), *at(gateway)]) == 0
     assert [json.loads(line)["label"] for line in (tmp_path / "out.ndjson").read_text().splitlines()] == ["yes", "no"]
     table = tmp_path / "named.ndjson"
     table.write_text('{"ticket": 7, "indices": [1], "x": 1}\n')
-    assert main(["predict", "news", str(table), "--id", "ticket", "--extra", "ignore", "--out", str(tmp_path / "out2.csv"), *at(gateway)]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                "news",
+                str(table),
+                "--id",
+                "ticket",
+                "--extra",
+                "ignore",
+                "--out",
+                str(tmp_path / "out2.csv"),
+                *at(gateway),
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "out2.csv").read_text().startswith("id,label,probability\n7,yes,")
     (tmp_path / "out2.csv").unlink()
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == ["out.csv", "out.ndjson"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == [
+        "out.csv",
+        "out.ndjson",
+    ]
 
 
 def test_an_evaluation(gateway: Gateway, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +72,17 @@ def test_an_evaluation(gateway: Gateway, tmp_path: Path, file: str, capsys: pyte
 def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "tickets.csv"
     table.write_text("body,topic,age\nlate,sport,1\nvote,politics,2\ncup,,3\n")
-    arguments = ["train", str(table), "--text", "body", "--label", "topic", "--option", "labels_drawn=random", *at(gateway)]
+    arguments = [
+        "train",
+        str(table),
+        "--text",
+        "body",
+        "--label",
+        "topic",
+        "--option",
+        "labels_drawn=random",
+        *at(gateway),
+    ]
     assert main(arguments) == 0
     printed = capsys.readouterr()
     job = gateway.client.get(f"/v1/jobs/{printed.out.split()[-1]}").json()
@@ -60,7 +93,9 @@ def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.C
 def test_what_goes_wrong_is_a_line(
     gateway: Gateway, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging, "raiseExceptions", False)  # another test's handler may write to a stream that is closed by now
+    monkeypatch.setattr(
+        logging, "raiseExceptions", False
+    )  # another test's handler may write to a stream that is closed by now
     for arguments, words in (
         (["predict", "news", file, *at(gateway)], "there is no model 'news'"),
         (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
@@ -72,7 +107,9 @@ def test_what_goes_wrong_is_a_line(
         printed = capsys.readouterr()
         assert printed.err.splitlines()[-1].startswith("halfmoon: ")
         assert words in printed.err
-    assert gateway.client.get("/v1/datasets").json()["datasets"] == []  # those of a training that was refused are not kept
+    assert (
+        gateway.client.get("/v1/datasets").json()["datasets"] == []
+    )  # those of a training that was refused are not kept
 
 
 @pytest.mark.parametrize("command", ["train", "label", "predict", "evaluate", "watch", "doctor"])

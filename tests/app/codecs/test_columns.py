@@ -9,10 +9,13 @@ from app.codecs.dispatch import body_decoder
 from app.errors import InvalidRequest
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
+from storage.repositories.datasets import Batch
 from tests.app.codecs.test_extra import BOUNDS, CSV, JSON, NDJSON
-from workers.repositories.datasets import Batch
 
-DOCUMENTS = [{"ticket": 7, "body": "a", "topic": "sport", "text": "other"}, {"ticket": 8, "body": "b", "topic": None, "text": "other"}]
+DOCUMENTS = [
+    {"ticket": 7, "body": "a", "topic": "sport", "text": "other"},
+    {"ticket": 8, "body": "b", "topic": None, "text": "other"},
+]
 BODIES = {
     CSV: b"ticket,body,topic,text\n7,a,sport,other\n8,b,,other\n",
     NDJSON: b"".join(json.dumps(each).encode() + b"\n" for each in DOCUMENTS),
@@ -46,7 +49,12 @@ def test_an_empty_name_reads_none(media_type: str) -> None:
 
 
 REFUSED: dict[str, tuple[str, bytes, dict[str, str], str]] = {
-    "text by another name": (NDJSON, b'{"text": "a"}', {"text": "body"}, "unknown field 'text'; known are indices, values, features, body"),
+    "text by another name": (
+        NDJSON,
+        b'{"text": "a"}',
+        {"text": "body"},
+        "unknown field 'text'; known are indices, values, features, body",
+    ),
     "its type": (NDJSON, b'{"body": 5}', {"text": "body"}, "body: line 1: must be a text, not an integer"),
     "advice": (
         NDJSON,
@@ -54,10 +62,20 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, str], str]] = {
         {"label": "topic"},
         "topic: line 1: must be a number or a text, not an array; a document has one",
     ),
-    "a name with a meaning": (JSON, b'{"documents": []}', {"text": "vector"}, "text: the field 'vector' has a meaning of its own"),
+    "a name with a meaning": (
+        JSON,
+        b'{"documents": []}',
+        {"text": "vector"},
+        "text: the field 'vector' has a meaning of its own",
+    ),
     "one name twice": (JSON, b'{"documents": []}', {"text": "x", "label": "x"}, "text: the field 'x' has a meaning"),
     "one column twice": (CSV, b"text\na\n", {"label": "text"}, "label: the column 'text' holds the text already"),
-    "no columns": ("text/x-svmlight", b"1 1:1\n", {"label": "y"}, "label: names a column of a table or a field of JSON; text/x-svmlight has neither"),
+    "no columns": (
+        "text/x-svmlight",
+        b"1 1:1\n",
+        {"label": "y"},
+        "label: names a column of a table or a field of JSON; text/x-svmlight has neither",
+    ),
 }
 
 

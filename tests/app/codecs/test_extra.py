@@ -1,4 +1,6 @@
-"""Columns and fields that are unknown: kept beside the documents, left out or refused, in each format that may have some."""
+"""Columns and fields that are unknown: kept beside the documents, left out or refused, in each format that may have
+some.
+"""
 
 import json
 from typing import Any
@@ -9,7 +11,7 @@ from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
 from app.errors import InvalidRequest
 from core.errors import InvalidDocuments
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=10**6, decompressed_bytes=10**6, document_bytes=10**5, documents=1000, nonzeros=1000)
 CSV, NDJSON, JSON = "text/csv", "application/x-ndjson", "application/json"
@@ -31,7 +33,9 @@ OWN = [{}, {"when": "today", "who": "its own"}, {}]
 def fields(body: bytes, media_type: str, size: int = 10**6, **query: str) -> list[dict[str, Any]]:
     """The extra fields of each document of a body in pieces of this size."""
     decoder = body_decoder({"content-type": media_type}, BOUNDS, query=query)
-    batches = [batch for at in range(0, len(body), size) for batch in decoder.feed(body[at : at + size])] + list(decoder.finish())
+    batches = [batch for at in range(0, len(body), size) for batch in decoder.feed(body[at : at + size])] + list(
+        decoder.finish()
+    )
     found: list[dict[str, Any]] = []
     for batch in batches:
         values = [()] * batch.rows.n_rows if batch.fields is None else batch.fields.values
@@ -66,8 +70,18 @@ def test_the_fields_of_a_document_need_no_asking() -> None:
 
 REFUSED = {
     "unknown": (NDJSON, b'{"text":"a","lable":"x"}', {}, "unknown field 'lable'; did you mean 'label'? known are"),
-    "a way out": (NDJSON, b'{"text":"a","who":"x"}', {}, "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out"),
-    "refused": (CSV, b"text,who\na,b\n", {"extra": "refuse"}, "the table has the extra columns 'who'; ?extra=keep keeps"),
+    "a way out": (
+        NDJSON,
+        b'{"text":"a","who":"x"}',
+        {},
+        "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out",
+    ),
+    "refused": (
+        CSV,
+        b"text,who\na,b\n",
+        {"extra": "refuse"},
+        "the table has the extra columns 'who'; ?extra=keep keeps",
+    ),
     "no object": (NDJSON, b'{"text":"a","fields":[1]}', {}, "fields: "),
     "no name": (NDJSON, b'{"text":"a","fields":{"":1}}', {}, "fields: "),
     "malformed": (JSON, b'{"documents":[{"text":"a","who":{]}', {"extra": "ignore"}, "malformed"),
@@ -84,7 +98,9 @@ def test_what_is_refused(name: str) -> None:
 
 
 def test_words_of_the_query_are_known() -> None:
-    with pytest.raises(InvalidRequest, match=r"extra: 'ignored' is none of keep, ignore, refuse; did you mean 'ignore'\?"):
+    with pytest.raises(
+        InvalidRequest, match=r"extra: 'ignored' is none of keep, ignore, refuse; did you mean 'ignore'\?"
+    ):
         fields(b"text\na\n", CSV, extra="ignored")
 
 

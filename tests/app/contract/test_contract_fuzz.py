@@ -15,15 +15,17 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from app.cli.contract import FILE
 from app.settings import GatewaySettings
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.store import open_store
 from tests.app.conftest import publish, serving
+from tests.stores import Valkey
 from tests.waiting import until
-from tests.workers.conftest import Valkey
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.store import open_store
 
 CASES = int(os.environ.get("FUZZ_CASES", "10"))
 SCHEMA = schemathesis.openapi.from_path(FILE)
-OPERATIONS: list[APIOperation[Any, Any, Any, Any]] = [result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)]
+OPERATIONS: list[APIOperation[Any, Any, Any, Any]] = [
+    result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +50,25 @@ def service(shared_valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=[f"{each.method.upper()} {each.path}" for each in OPERATIONS])
-def test_every_answer_is_documented(operation: APIOperation[Any, Any, Any, Any], service: tuple[str, dict[str, str]]) -> None:
+def test_every_answer_is_documented(
+    operation: APIOperation[Any, Any, Any, Any], service: tuple[str, dict[str, str]]
+) -> None:
     url, headers = service
 
-    @settings(max_examples=CASES, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+    @settings(
+        max_examples=CASES,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+        derandomize=True,
+    )
     @given(case=operation.as_strategy())
     def fuzz(case: schemathesis.Case[Any]) -> None:
-        # a schema cannot say all that is asked of a body: as many values as indices, each index once, gzip that is gzip; nor which parts of a
-        # query for documents go together
-        excluded: list[Any] = [positive_data_acceptance] if operation.body.items or operation.path.endswith("/documents") else []
+        # a schema cannot say all that is asked of a body: as many values as indices, each index once, gzip that is
+        # gzip; nor which parts of a query for documents go together
+        excluded: list[Any] = (
+            [positive_data_acceptance] if operation.body.items or operation.path.endswith("/documents") else []
+        )
         case.call_and_validate(base_url=url, headers=headers, excluded_checks=excluded)
 
     fuzz()

@@ -31,17 +31,24 @@ def test_documents_say_it_beside_their_labels(gateway: Gateway, media_type: str,
     made = answer.json()
     assert made["drawn"] == {"random": 1, "found": 1}
     assert gateway.client.get(f"/v1/datasets/{made['id']}").json() == made
-    documents = gateway.client.post("/v1/datasets", json={"documents": [{**document, "drawn": None} for document in DOCUMENTS]}).json()
+    documents = gateway.client.post(
+        "/v1/datasets", json={"documents": [{**document, "drawn": None} for document in DOCUMENTS]}
+    ).json()
     assert documents["drawn"] == {}
     assert documents["sha256"] != made["sha256"]
 
 
-@pytest.mark.parametrize(("word", "detail"), [("guessed", "'guessed'; it is one of unknown, random, chosen, found"), (1, "it is one of unknown")])
+@pytest.mark.parametrize(
+    ("word", "detail"),
+    [("guessed", "'guessed'; it is one of unknown, random, chosen, found"), (1, "it is one of unknown")],
+)
 @pytest.mark.parametrize(("media_type", "encode"), [("application/json", as_json), (NDJSON, as_ndjson)])
 def test_other_words_are_refused(gateway: Gateway, media_type: str, encode: Any, word: Any, detail: str) -> None:
     body = encode([*DOCUMENTS, {"indices": [1], "label": "no", "drawn": word}])
     before = gateway.kept()
-    fault = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)["errors"][0]
+    fault = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)[
+        "errors"
+    ][0]
     assert (fault["document"], fault["field"]) == ("12", "drawn")
     assert detail in fault["detail"]
     assert gateway.kept() == before
@@ -56,12 +63,24 @@ def test_beside_no_label_it_is_refused(gateway: Gateway) -> None:
 
 def test_labels_that_come_later_say_it_too(gateway: Gateway) -> None:
     made = gateway.upload(DOCUMENTS)
-    changed = relabel(gateway, made["id"], labels={"a": "yes", "b": None, "d": "no"}, drawn={"d": "chosen", "c": "random"})
+    changed = relabel(
+        gateway, made["id"], labels={"a": "yes", "b": None, "d": "no"}, drawn={"d": "chosen", "c": "random"}
+    )
     assert changed["drawn"] == {"random": 2, "chosen": 1}
     path = f"/v1/datasets/{made['id']}/labels"
     for drawn, fault in (
-        ({"d": "chosen"}, {"document": "d", "field": "drawn", "detail": "says how a label was come by, but the document has no label"}),
-        ({"a": "drawn"}, {"document": "a", "field": "drawn", "detail": "must be one of unknown, random, chosen, found"}),
+        (
+            {"d": "chosen"},
+            {
+                "document": "d",
+                "field": "drawn",
+                "detail": "says how a label was come by, but the document has no label",
+            },
+        ),
+        (
+            {"a": "drawn"},
+            {"document": "a", "field": "drawn", "detail": "must be one of unknown, random, chosen, found"},
+        ),
         ({"z": "random"}, {"document": "z", "field": "id", "detail": "there is no such document"}),
     ):
         assert problem_of(gateway.client.put(path, json={"labels": {}, "drawn": drawn}), 422)["errors"] == [fault]
@@ -72,7 +91,9 @@ def test_what_was_suggested_is_known_after_a_restart(start: Start) -> None:
     publish(gateway.store)
     dataset = gateway.upload(DOCUMENTS)["id"]
     suggested = {each["id"]: each["drawn"] for each in suggest(gateway, dataset=dataset, n=4)["suggestions"]}
-    unseen = next(document["id"] for document in DOCUMENTS if "label" not in document and document["id"] not in suggested)
+    unseen = next(
+        document["id"] for document in DOCUMENTS if "label" not in document and document["id"] not in suggested
+    )
     other = start()
     changed = relabel(other, dataset, labels=dict.fromkeys([*suggested, unseen], "yes"))
     counted = {word: list(suggested.values()).count(word) for word in set(suggested.values())}

@@ -30,10 +30,14 @@ def test_they_go_with_their_documents(gateway: Gateway) -> None:
     assert relabeled["sha256"] != made["sha256"]
     assert gateway.client.delete(address).status_code == 204
     lines = gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents", headers={"accept": NDJSON}).content
-    assert [each["fields"] for each in gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents").json()["documents"]] == FIELDS
+    assert [
+        each["fields"] for each in gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents").json()["documents"]
+    ] == FIELDS
 
     def table(media_type: str, **query: str) -> bytes:
-        return gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents", params=query, headers={"accept": media_type}).content
+        return gateway.client.get(
+            f"/v1/datasets/{relabeled['id']}/documents", params=query, headers={"accept": media_type}
+        ).content
 
     assert table("text/csv").decode().splitlines() == [
         "id,text,label,drawn,skipped,when,who",
@@ -43,7 +47,15 @@ def test_they_go_with_their_documents(gateway: Gateway) -> None:
     ]
     assert b"unknown,false,,=1+2\n" in table("text/csv", exact="true", limit="1")
     rows = pq.read_table(io.BytesIO(table("application/vnd.apache.parquet"))).to_pylist()
-    assert rows[1] == {"id": "d2", "text": "vote", "label": "politics", "drawn": "unknown", "skipped": False, "when": "", "who": "=1+2"}
+    assert rows[1] == {
+        "id": "d2",
+        "text": "vote",
+        "label": "politics",
+        "drawn": "unknown",
+        "skipped": False,
+        "when": "",
+        "who": "=1+2",
+    }
 
     # what the service gives it takes again
     assert "skipped" in problem_of(send(lines, NDJSON), 422)["detail"]
@@ -71,7 +83,9 @@ def test_what_becomes_of_them_is_said_of_documents_in_a_job(gateway: Gateway) ->
     assert made["fields"] == ["who"]
     assert submit("keep").json()["id"] == job["id"]
     assert problem_of(submit("ignore"), 422)["type"] == "/problems/idempotency-conflict"
-    assert "is for documents in the body" in problem_of(submit("keep", documents=None, dataset=made["id"]), 422)["detail"]
+    assert (
+        "is for documents in the body" in problem_of(submit("keep", documents=None, dataset=made["id"]), 422)["detail"]
+    )
 
 
 @pytest.mark.parametrize("call", ["predict", "evaluate", "explain"])

@@ -14,9 +14,9 @@ from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import Names, Places
 from core.models.linear import LinearModel
 from core.options.text import TextOptions
+from storage.repositories.datasets import Datasets
 from tests.app.codecs.encodings import npz
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
-from workers.repositories.datasets import Datasets
 
 TEXTS: list[dict[str, Any]] = [
     {"id": "a", "text": 'the "goal" {was} late', "label": "sport"},
@@ -35,7 +35,11 @@ FEATURES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("size", [7, 64, 10**6])
 @pytest.mark.parametrize("media_type", ["application/json", NDJSON])
 def test_text_comes_back_as_it_was_sent(gateway: Gateway, media_type: str, size: int) -> None:
-    body = json.dumps({"documents": TEXTS}).encode() if media_type != NDJSON else b"".join(json.dumps(each).encode() + b"\n" for each in TEXTS)
+    body = (
+        json.dumps({"documents": TEXTS}).encode()
+        if media_type != NDJSON
+        else b"".join(json.dumps(each).encode() + b"\n" for each in TEXTS)
+    )
     pieces = (body[at : at + size] for at in range(0, len(body), size))
     answer = gateway.client.post("/v1/datasets", content=pieces, headers={"content-type": media_type})
     made = answer.json()
@@ -46,7 +50,11 @@ def test_text_comes_back_as_it_was_sent(gateway: Gateway, media_type: str, size:
     assert isinstance(documents.rows, TextRows)
     assert list(documents.rows) == [document["text"] for document in TEXTS]
     assert list(documents.ids) == ["a", "b", "c", "d"]
-    assert made["sha256"] == gateway.upload(TEXTS)["sha256"] != gateway.upload([*TEXTS[:3], {"id": "d", "text": "}" * 299 + "{"}])["sha256"]
+    assert (
+        made["sha256"]
+        == gateway.upload(TEXTS)["sha256"]
+        != gateway.upload([*TEXTS[:3], {"id": "d", "text": "}" * 299 + "{"}])["sha256"]
+    )
 
 
 def test_named_features_come_back_as_they_were_sent(gateway: Gateway) -> None:
@@ -58,22 +66,35 @@ def test_named_features_come_back_as_they_were_sent(gateway: Gateway) -> None:
     assert list(rows.names) == ["go}al", "late", "vote", "ελιά"]
     indptr = rows.indptr.tolist()
     found = [
-        {rows.names[index]: value for index, value in zip(rows.rows.indices[start:stop].tolist(), rows.rows.values[start:stop].tolist(), strict=True)}
+        {
+            rows.names[index]: value
+            for index, value in zip(
+                rows.rows.indices[start:stop].tolist(), rows.rows.values[start:stop].tolist(), strict=True
+            )
+        }
         for start, stop in itertools.pairwise(indptr)
     ]
-    assert found == [{name: pytest.approx(value) for name, value in document["features"].items() if value} for document in FEATURES]
-    assert all((np.diff(rows.rows.indices[start:stop].astype(int)) > 0).all() for start, stop in itertools.pairwise(indptr))
+    assert found == [
+        {name: pytest.approx(value) for name, value in document["features"].items() if value} for document in FEATURES
+    ]
+    assert all(
+        (np.diff(rows.rows.indices[start:stop].astype(int)) > 0).all() for start, stop in itertools.pairwise(indptr)
+    )
 
 
 def test_the_order_of_names_in_a_document_is_no_content(gateway: Gateway) -> None:
     turned = [document | {"features": dict(reversed(document["features"].items()))} for document in FEATURES]
-    assert gateway.upload(turned)["sha256"] == gateway.upload(FEATURES)["sha256"] != gateway.upload(FEATURES[:3])["sha256"]
+    assert (
+        gateway.upload(turned)["sha256"] == gateway.upload(FEATURES)["sha256"] != gateway.upload(FEATURES[:3])["sha256"]
+    )
 
 
 def test_kinds_may_not_change_between_blocks(gateway: Gateway) -> None:
     before = gateway.kept()
     lines = [json.dumps({"text": "word " * 100}).encode()] * 2000 + [b'{"id": "late", "indices": [1]}']
-    problem = problem_of(gateway.client.post("/v1/datasets", content=b"\n".join(lines), headers={"content-type": NDJSON}), 422)
+    problem = problem_of(
+        gateway.client.post("/v1/datasets", content=b"\n".join(lines), headers={"content-type": NDJSON}), 422
+    )
     assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("late", "indices")
     assert gateway.kept() == before
 
@@ -98,7 +119,9 @@ def test_too_much(start: Start, settings: dict[str, int], documents: list[dict[s
 
 def test_names_in_memory_are_counted(start: Start) -> None:
     gateway = start(max_buffered_bytes=200_000)
-    lines = b"".join(json.dumps({"features": {f"n{line}-{k}": 1 for k in range(10)}}).encode() + b"\n" for line in range(5000))
+    lines = b"".join(
+        json.dumps({"features": {f"n{line}-{k}": 1 for k in range(10)}}).encode() + b"\n" for line in range(5000)
+    )
     problem = problem_of(gateway.client.post("/v1/datasets", content=lines, headers={"content-type": NDJSON}), 429)
     assert "bodies in memory" in problem["detail"]
     assert gateway.client.get("/v1/datasets").json()["datasets"] == []
@@ -114,19 +137,29 @@ def text_model() -> LinearModel:
 
 def named_model() -> LinearModel:
     weights = np.array([[1.0], [-2.0]])
-    return LinearModel(["politics", "sport"], 2, np.arange(2, dtype=np.uint32), weights, np.zeros(1), vocabulary=Names(["goal", "vote"]))
+    return LinearModel(
+        ["politics", "sport"],
+        2,
+        np.arange(2, dtype=np.uint32),
+        weights,
+        np.zeros(1),
+        vocabulary=Names(["goal", "vote"]),
+    )
 
 
 @pytest.mark.parametrize("repeats", [1, 3000])
 def test_text_is_predicted_and_unknown_words_are_reported(gateway: Gateway, repeats: int) -> None:
     publish(gateway.store, model=text_model())
     texts = ["a GOAL", "vote! vote", "nothing known", ""] * repeats
-    answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": text} for text in texts]}).json()
+    answer = gateway.client.post(
+        "/v1/models/news/predict", json={"documents": [{"text": text} for text in texts]}
+    ).json()
     assert answer["labels"][:2] == ["sport", "politics"]
     assert answer["scores"] == [[1.0], [-1.0], [0.0], [0.0]] * repeats
     assert answer["warnings"] == [
         f"{2 * repeats} of {5 * repeats} words are in none of the terms of the model; they count as zero",
-        f"{2 * repeats} of {4 * repeats} documents have nothing that the model knows, so their answers do not depend on them",
+        f"{2 * repeats} of {4 * repeats} documents have nothing that the model knows, so their answers do not "
+        "depend on them",
     ]
     version = gateway.client.get("/v1/models/news/versions/1").json()
     assert (version["kind"], version["n_features"]) == ("text", 5)
@@ -144,7 +177,11 @@ def test_named_features_are_predicted_and_unknown_ones_are_reported(gateway: Gat
     assert gateway.client.get("/v1/models/news/versions/1").json()["kind"] == "features"
 
 
-GIVEN: dict[str, dict[str, Any]] = {"indices": {"indices": [1]}, "features": {"features": {"goal": 1}}, "text": {"text": "goal"}}
+GIVEN: dict[str, dict[str, Any]] = {
+    "indices": {"indices": [1]},
+    "features": {"features": {"goal": 1}},
+    "text": {"text": "goal"},
+}
 
 
 @pytest.mark.parametrize(("makes", "takes"), [(None, "indices"), (named_model, "features"), (text_model, "text")])
@@ -176,7 +213,9 @@ def test_many_texts_in_a_tensor_are_read_batch_after_batch(gateway: Gateway, mon
 
 
 @pytest.mark.parametrize(("makes", "field"), [(named_model, "features"), (text_model, "text")])
-def test_the_event_loop_does_not_look_up_all_names_of_a_model(gateway: Gateway, monkeypatch: pytest.MonkeyPatch, makes: Any, field: str) -> None:
+def test_the_event_loop_does_not_look_up_all_names_of_a_model(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, makes: Any, field: str
+) -> None:
     threads, places_of = [], Places.of.__func__  # type: ignore[attr-defined]
 
     def noted(cls: type[Places], strings: Any) -> Places:
@@ -192,15 +231,28 @@ def test_the_event_loop_does_not_look_up_all_names_of_a_model(gateway: Gateway, 
 def test_other_formats_are_vectors(gateway: Gateway) -> None:
     publish(gateway.store, model=text_model())
     for media_type, content in (("text/x-svmlight", b"0 1:1\n"), ("application/x-npz", npz({"X": np.eye(2)}))):
-        problem = problem_of(gateway.client.post("/v1/models/news/predict", content=content, headers={"content-type": media_type}), 422)
-        assert problem["errors"][0] == {"document": "0", "field": "indices", "detail": "the model was trained on text and takes text, not indices"}
+        problem = problem_of(
+            gateway.client.post("/v1/models/news/predict", content=content, headers={"content-type": media_type}), 422
+        )
+        assert problem["errors"][0] == {
+            "document": "0",
+            "field": "indices",
+            "detail": "the model was trained on text and takes text, not indices",
+        }
 
 
 def test_explanations_name_terms_and_features(gateway: Gateway) -> None:
     publish(gateway.store, model=text_model())
-    found = gateway.client.post("/v1/models/news/explain", json={"documents": [{"text": "goal late goal"}], "n": 2}).json()
+    found = gateway.client.post(
+        "/v1/models/news/explain", json={"documents": [{"text": "goal late goal"}], "n": 2}
+    ).json()
     assert found["weights"][0]["for"][0]["name"] == "goal"
-    assert {term["name"] for term in found["documents"][0]["contributions"]} <= {"goal", "late", "goal late", "late goal"}
+    assert {term["name"] for term in found["documents"][0]["contributions"]} <= {
+        "goal",
+        "late",
+        "goal late",
+        "late goal",
+    }
     publish(gateway.store, model=named_model())
     found = gateway.client.post("/v1/models/news/explain", json={"documents": [{"features": {"vote": 1}}]}).json()
     assert [term["name"] for term in found["documents"][0]["contributions"]] == ["vote"]
@@ -210,24 +262,37 @@ def test_explanations_name_terms_and_features(gateway: Gateway) -> None:
 def test_documents_of_text_are_suggested(gateway: Gateway, strategy: str) -> None:
     publish(gateway.store, model=text_model())
     texts = {"even": "goal vote", "sure": "goal goal", "nothing": "strange", "known": "vote"}
-    dataset = gateway.upload([{"id": id, "text": text} | ({"label": "sport"} if id == "known" else {}) for id, text in texts.items()])["id"]
-    found = gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset, "n": 2, "strategy": strategy}).json()
+    dataset = gateway.upload(
+        [{"id": id, "text": text} | ({"label": "sport"} if id == "known" else {}) for id, text in texts.items()]
+    )["id"]
+    found = gateway.client.post(
+        "/v1/models/news/suggest", json={"dataset": dataset, "n": 2, "strategy": strategy}
+    ).json()
     ids = [each["id"] for each in found["suggestions"]]
     assert len(set(ids)) == 2
     assert "known" not in ids
     if strategy == "uncertain":
-        assert ids == ["even", "sure"]  # one of either class that is predicted: the model is as unsure of "nothing", but takes both for one class
+        assert ids == [
+            "even",
+            "sure",
+        ]  # one of either class that is predicted: the model is as unsure of "nothing", but takes both for one class
     if strategy == "diverse":
         assert set(ids) == {"even", "sure"}  # what has no term that the model knows stands for nothing
     vectors = gateway.upload([{"indices": [1]}])["id"]
-    problem = problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": vectors, "strategy": strategy}), 422)
+    problem = problem_of(
+        gateway.client.post("/v1/models/news/suggest", json={"dataset": vectors, "strategy": strategy}), 422
+    )
     assert problem["errors"][0]["field"] == "dataset"
 
 
 def test_how_text_becomes_terms_is_kept_with_the_job(gateway: Gateway) -> None:
     dataset = gateway.upload(TEXTS)["id"]
     assert gateway.job(dataset=dataset).json()["text"] == {"min_documents": 2, "ngrams": 2, "max_terms": 500_000}
-    assert gateway.job(dataset=dataset, text={"ngrams": 1, "max_terms": 7}).json()["text"] == {"min_documents": 2, "ngrams": 1, "max_terms": 7}
+    assert gateway.job(dataset=dataset, text={"ngrams": 1, "max_terms": 7}).json()["text"] == {
+        "min_documents": 2,
+        "ngrams": 1,
+        "max_terms": 7,
+    }
     assert gateway.job(documents=TEXTS, text={"min_documents": 1}).json()["text"]["min_documents"] == 1
     assert gateway.job(dataset=gateway.upload(FEATURES)["id"]).json()["text"] is None
 
@@ -253,14 +318,19 @@ def test_options_of_text_that_are_refused(gateway: Gateway, text: Any, field: st
 def test_options_of_text_where_there_is_none(gateway: Gateway) -> None:
     dataset = gateway.upload([{"indices": [0], "label": "a"}, {"indices": [1], "label": "b"}])["id"]
     problem = problem_of(gateway.job(dataset=dataset, text={}), 422)
-    assert problem["errors"] == [{"document": "", "field": "text", "detail": "is for documents that have text, but these are vectors"}]
+    assert problem["errors"] == [
+        {"document": "", "field": "text", "detail": "is for documents that have text, but these are vectors"}
+    ]
 
 
 def test_a_start_of_another_kind_is_refused(gateway: Gateway) -> None:
     publish(gateway.store)
     problem = problem_of(gateway.job(dataset=gateway.upload(TEXTS)["id"], start_from="news"), 422)
     assert problem["errors"][0]["field"] == "start_from"
-    assert problem["errors"][0]["detail"] == "the model was trained on vectors, but the documents have text; train without start_from"
+    assert (
+        problem["errors"][0]["detail"]
+        == "the model was trained on vectors, but the documents have text; train without start_from"
+    )
 
 
 def test_the_same_key_with_other_options_of_text(gateway: Gateway) -> None:
@@ -289,7 +359,10 @@ def test_text_as_a_tensor(gateway: Gateway) -> None:
     described = gateway.client.get("/v2/models/news").json()
     assert described["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
     answer = infer(gateway, {"name": "text", "datatype": "BYTES", "shape": [2], "data": ["the goal", "vote"]}).json()
-    assert {output["name"]: output["data"] for output in answer["outputs"]} == {"labels": ["sport", "politics"], "scores": [1.0, -1.0]}
+    assert {output["name"]: output["data"] for output in answer["outputs"]} == {
+        "labels": ["sport", "politics"],
+        "scores": [1.0, -1.0],
+    }
     for tensor, detail in (
         ({"name": "text", "datatype": "FP32", "shape": [1], "data": ["goal"]}, "is not BYTES"),
         ({"name": "text", "datatype": "BYTES", "shape": [2], "data": ["goal"]}, "do not fill the shape"),

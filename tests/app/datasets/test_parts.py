@@ -13,8 +13,8 @@ from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.linear import LinearModel
 from core.options.text import TextOptions
+from storage.repositories.datasets import Datasets
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
-from workers.repositories.datasets import Datasets
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "text": "goal late", "vector": [1.0, 0.0], "label": "sport"},
@@ -65,10 +65,16 @@ def test_named_vectors_in_npz_are_those_of_json(gateway: Gateway, beside: list[s
     titles, bodies = np.asfortranarray([[1.0, 0.0, 2.0], [0.0, 0.5, 0.0]]), np.array([[3, 4], [5, 6]])
     own: dict[str, list[Any]] = {"text": ["goal late", "vote"], "vector": [[0.5], [1.5]]}
     documents = [
-        {"vectors": {"title": titles[row].tolist(), "body": bodies[row].tolist()}} | {name: own[name][row] for name in beside} for row in range(2)
+        {"vectors": {"title": titles[row].tolist(), "body": bodies[row].tolist()}}
+        | {name: own[name][row] for name in beside}
+        for row in range(2)
     ]
-    arrays = {"vectors.title": titles, "vectors.body": bodies} | {{"vector": "X"}.get(name, name): np.array(own[name]) for name in beside}
-    answer = gateway.client.post("/v1/datasets", content=npz_of(**arrays), headers={"content-type": "application/x-npz"})
+    arrays = {"vectors.title": titles, "vectors.body": bodies} | {
+        {"vector": "X"}.get(name, name): np.array(own[name]) for name in beside
+    }
+    answer = gateway.client.post(
+        "/v1/datasets", content=npz_of(**arrays), headers={"content-type": "application/x-npz"}
+    )
     assert answer.status_code == 201, answer.text
     assert [part["name"] for part in answer.json()["parts"]] == [*beside, "vector.body", "vector.title"]
     assert answer.json()["sha256"] == gateway.upload(documents)["sha256"]
@@ -104,7 +110,9 @@ def test_documents_come_back_as_they_were_sent(gateway: Gateway) -> None:
 def test_vectors_are_equally_long_across_batches(gateway: Gateway) -> None:
     before = gateway.kept()
     lines = as_lines([{"text": "word " * 100, "vector": [1, 2]}] * 2000 + [{"id": "x", "text": "a", "vector": [1]}])
-    fault = problem_of(gateway.client.post("/v1/datasets", content=lines, headers={"content-type": NDJSON}), 422)["errors"][0]
+    fault = problem_of(gateway.client.post("/v1/datasets", content=lines, headers={"content-type": NDJSON}), 422)[
+        "errors"
+    ][0]
     assert fault == {"document": "x", "field": "vector", "detail": "has 1 numbers, but earlier ones have 2"}
     assert gateway.kept() == before
 
@@ -129,25 +137,35 @@ def test_a_vector_alone_is_a_dense_document(gateway: Gateway) -> None:
 
 @pytest.fixture
 def model() -> LinearModel:
-    terms = fit_terms(TextRows.of(["goal late", "vote late"]), TextOptions(min_documents=1, ngrams=1), lambda done, held: None)
+    terms = fit_terms(
+        TextRows.of(["goal late", "vote late"]), TextOptions(min_documents=1, ngrams=1), lambda done, held: None
+    )
     columns = PartColumns.of({"text": (terms, 3), "vector": (NUMBERS, 2)})
     weights = np.array([[1.0], [0.0], [-1.0], [2.0], [-2.0]])
-    return LinearModel(["politics", "sport"], 5, np.arange(5, dtype=np.uint32), weights, np.zeros(1), vocabulary=columns)
+    return LinearModel(
+        ["politics", "sport"], 5, np.arange(5, dtype=np.uint32), weights, np.zeros(1), vocabulary=columns
+    )
 
 
 def test_predictions_by_all_parts_and_by_some(gateway: Gateway, model: LinearModel) -> None:
     publish(gateway.store, model=model)
-    answer = gateway.client.post(PREDICT, json={"documents": [{"text": "goal", "vector": [5, 0]}, {"vector": [0, 3]}, {"text": "vote"}]}).json()
+    answer = gateway.client.post(
+        PREDICT, json={"documents": [{"text": "goal", "vector": [5, 0]}, {"vector": [0, 3]}, {"text": "vote"}]}
+    ).json()
     assert answer["scores"] == [[3.0], [-2.0], [-1.0]]
     assert answer["warnings"] == [
         "1 of 3 documents have no text, by which the model goes, too",
         "1 of 3 documents have no vector, by which the model goes, too",
     ]
-    lines = gateway.client.post(PREDICT, content=as_lines([{"vector": [0, 3]}]), headers={"content-type": NDJSON}).json()
+    lines = gateway.client.post(
+        PREDICT, content=as_lines([{"vector": [0, 3]}]), headers={"content-type": NDJSON}
+    ).json()
     assert lines["scores"] == [[-2.0]]
     buffer = io.BytesIO()
     np.savez(buffer, text=np.array(["goal"]), X=np.array([[5.0, 0.0]]))
-    assert gateway.client.post(PREDICT, content=buffer.getvalue(), headers={"content-type": "application/x-npz"}).json()["scores"] == [[3.0]]
+    assert gateway.client.post(
+        PREDICT, content=buffer.getvalue(), headers={"content-type": "application/x-npz"}
+    ).json()["scores"] == [[3.0]]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +176,9 @@ def test_predictions_by_all_parts_and_by_some(gateway: Gateway, model: LinearMod
         ({"vectors": {"title": [1, 2]}}, "vectors", "knows no vector.title"),
     ],
 )
-def test_refused_by_the_model(gateway: Gateway, model: LinearModel, document: dict[str, Any], field: str, detail: str) -> None:
+def test_refused_by_the_model(
+    gateway: Gateway, model: LinearModel, document: dict[str, Any], field: str, detail: str
+) -> None:
     publish(gateway.store, model=model)
     fault = problem_of(gateway.client.post(PREDICT, json={"documents": [document]}), 422)["errors"][0]
     assert fault["field"] == field
@@ -167,16 +187,26 @@ def test_refused_by_the_model(gateway: Gateway, model: LinearModel, document: di
 
 def test_other_models_refuse_parts(gateway: Gateway) -> None:
     publish(gateway.store)
-    fault = problem_of(gateway.client.post(PREDICT, json={"documents": [{"indices": [1], "text": "a"}]}), 422)["errors"][0]
-    assert (fault["field"], fault["detail"]) == ("text", "the model was trained on vectors and takes indices, not text and indices")
+    fault = problem_of(gateway.client.post(PREDICT, json={"documents": [{"indices": [1], "text": "a"}]}), 422)[
+        "errors"
+    ][0]
+    assert (fault["field"], fault["detail"]) == (
+        "text",
+        "the model was trained on vectors and takes indices, not text and indices",
+    )
 
 
 def test_explanations_tell_by_part(gateway: Gateway, model: LinearModel) -> None:
     publish(gateway.store, model=model)
-    answer = gateway.client.post("/v1/models/news/explain", json={"documents": [{"text": "goal", "vector": [3, 4]}], "n": 2}).json()
+    answer = gateway.client.post(
+        "/v1/models/news/explain", json={"documents": [{"text": "goal", "vector": [3, 4]}], "n": 2}
+    ).json()
     document = answer["documents"][0]
     assert document["parts"] == {"text": pytest.approx(1.0), "vector": pytest.approx(2 * 0.6 - 2 * 0.8)}
-    assert [(each["part"], each["name"]) for each in document["contributions"]] == [("vector", "vector[1]"), ("vector", "vector[0]")]
+    assert [(each["part"], each["name"]) for each in document["contributions"]] == [
+        ("vector", "vector[1]"),
+        ("vector", "vector[0]"),
+    ]
 
 
 def test_tensors_of_the_inference_protocol(gateway: Gateway, model: LinearModel) -> None:
@@ -187,7 +217,9 @@ def test_tensors_of_the_inference_protocol(gateway: Gateway, model: LinearModel)
     dense = {"name": "X", "shape": [1, 2], "datatype": "FP32", "data": [5, 0]}
     outputs = gateway.client.post("/v2/models/news/infer", json={"inputs": [text, dense]}).json()["outputs"]
     assert next(each["data"] for each in outputs if each["name"] == "scores") == [3.0]
-    answer = gateway.client.post("/v2/models/news/infer", json={"inputs": [text, dense | {"shape": [2, 2], "data": [5, 0, 1, 1]}]})
+    answer = gateway.client.post(
+        "/v2/models/news/infer", json={"inputs": [text, dense | {"shape": [2, 2], "data": [5, 0, 1, 1]}]}
+    )
     assert answer.status_code == 400
     assert "different numbers of documents" in answer.text
 

@@ -14,11 +14,11 @@ import pytest
 from app.predictions.prediction import decode_documents
 from app.settings import GatewaySettings
 from core.errors import InvalidDocuments
+from storage.errors import LimitExceeded
 from tests.app.codecs.encodings import arrays_of, as_json, as_ndjson, npz
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish, serving
 from tests.app.datasets.refused_kinds import Case, kind_cases
 from tests.waiting import HANG, until
-from workers.errors import LimitExceeded
 
 NUMBERED = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
 ARRAYS = arrays_of(NUMBERED)
@@ -32,14 +32,32 @@ def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
         "index beyond 2^64": ({"indices": [2**70]}, {"field": "indices", "detail": "must be at most 2147483647"}),
         "fractional index": ({"indices": [1.5]}, {"field": "indices", "detail": "must be an integer, not a fraction"}),
         "repeated index": ({"indices": [4, 2, 4]}, {"field": "indices", "detail": "4"}),
-        "lengths differ": ({"indices": [1, 2], "values": [1]}, {"field": "values", "detail": "has 1 numbers, but indices has 2"}),
+        "lengths differ": (
+            {"indices": [1, 2], "values": [1]},
+            {"field": "values", "detail": "has 1 numbers, but indices has 2"},
+        ),
         "beyond float32": ({"indices": [1], "values": [1e39]}, {"field": "values", "detail": "finite"}),
-        "text as value": ({"indices": [1], "values": ["2"]}, {"field": "values", "detail": "must be a number, not a text"}),
+        "text as value": (
+            {"indices": [1], "values": ["2"]},
+            {"field": "values", "detail": "must be a number, not a text"},
+        ),
         "label of a wrong type": ({"indices": [1], "label": 1.5}, {"field": "label", "detail": "float"}),
-        "label is a boolean": ({"indices": [1], "label": True}, {"field": "label", "detail": "not true or false; a label is a text or an integer"}),
-        "label is a list": ({"indices": [1], "label": ["a"]}, {"field": "label", "detail": "not an array; a document has one label here"}),
-        "empty label": ({"indices": [1], "label": ""}, {"field": "label", "detail": "at least 1 character; an unlabeled document has none"}),
-        "id is a fraction": ({"indices": [1], "id": 5.5}, {"field": "id", "detail": "not a fraction; an id is a text or an integer"}),
+        "label is a boolean": (
+            {"indices": [1], "label": True},
+            {"field": "label", "detail": "not true or false; a label is a text or an integer"},
+        ),
+        "label is a list": (
+            {"indices": [1], "label": ["a"]},
+            {"field": "label", "detail": "not an array; a document has one label here"},
+        ),
+        "empty label": (
+            {"indices": [1], "label": ""},
+            {"field": "label", "detail": "at least 1 character; an unlabeled document has none"},
+        ),
+        "id is a fraction": (
+            {"indices": [1], "id": 5.5},
+            {"field": "id", "detail": "not a fraction; an id is a text or an integer"},
+        ),
         "unknown field": ({"indices": [1], "lable": "a"}, {"field": "lable", "detail": "unknown field"}),
         "no indices": ({"id": "x1", "values": [1]}, {"document": "x1", "field": "indices", "detail": "missing"}),
         "object inside": ({"indices": {"a": 1}}, {"field": "indices", "detail": "object"}),
@@ -49,8 +67,14 @@ def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
 def raw_faults() -> dict[str, tuple[bytes, dict[str, str]]]:
     """The text of a document that is not JSON."""
     return {
-        "NaN": (b'{"indices": [1], "values": [NaN]}', {"field": "values", "detail": "NaN is not a value of JSON; send null"}),
-        "NaN as a label": (b'{"indices": [1], "label": NaN}', {"field": "label", "detail": "NaN is not a value of JSON; send null, or leave"}),
+        "NaN": (
+            b'{"indices": [1], "values": [NaN]}',
+            {"field": "values", "detail": "NaN is not a value of JSON; send null"},
+        ),
+        "NaN as a label": (
+            b'{"indices": [1], "label": NaN}',
+            {"field": "label", "detail": "NaN is not a value of JSON; send null, or leave"},
+        ),
         "infinity": (b'{"indices": [1], "values": [Infinity]}', {"detail": "malformed"}),
         "too large a number": (b'{"indices": [1], "values": [1e999]}', {"field": "values", "detail": "out of range"}),
         "not UTF-8": (b'{"indices": [1], "label": "\xff"}', {"field": "label", "detail": "not UTF-8"}),
@@ -67,7 +91,9 @@ def text_cases() -> dict[str, Case]:
         cases[f"json: {name}"] = Case("application/json", as_json([good, document]), expected)
         cases[f"ndjson: {name}"] = Case(NDJSON, as_ndjson([good, document]), expected)
     for name, (text, fault) in raw_faults().items():
-        cases[f"json: {name}"] = Case("application/json", b'{"documents": [{"indices": [7]}, ' + text + b"]}", {"document": "1"} | fault)
+        cases[f"json: {name}"] = Case(
+            "application/json", b'{"documents": [{"indices": [7]}, ' + text + b"]}", {"document": "1"} | fault
+        )
         cases[f"ndjson: {name}"] = Case(NDJSON, b'{"indices": [7]}\n' + text + b"\n", {"document": "1"} | fault)
     return cases
 
@@ -79,11 +105,23 @@ def shape_cases() -> dict[str, Case]:
         "json: a key more": Case("application/json", b'{"documents": [{"indices": [1]}], "x": 1}', shape),
         "json: an array": Case("application/json", b"[]", shape),
         "json: nothing": Case("application/json", b"", shape),
-        "json: text after the end": Case("application/json", b'{"documents": [{"indices": [1]}]} x', {"detail": "after the end"}),
-        "json: cut short": Case("application/json", b'{"documents": [{"indices": [1]}', {"document": "1", "detail": "too early"}),
-        "json: cut in a document": Case("application/json", b'{"documents": [{"indices": [1]}, {"ind', {"document": "1", "detail": "too early"}),
-        "json: no comma": Case("application/json", b'{"documents": [{"indices": [1]} {"indices": [1]}]}', {"document": "1", "detail": "comma"}),
-        "json: no document": Case("application/json", b'{"documents": []}', {"document": "", "detail": "there is none"}),
+        "json: text after the end": Case(
+            "application/json", b'{"documents": [{"indices": [1]}]} x', {"detail": "after the end"}
+        ),
+        "json: cut short": Case(
+            "application/json", b'{"documents": [{"indices": [1]}', {"document": "1", "detail": "too early"}
+        ),
+        "json: cut in a document": Case(
+            "application/json", b'{"documents": [{"indices": [1]}, {"ind', {"document": "1", "detail": "too early"}
+        ),
+        "json: no comma": Case(
+            "application/json",
+            b'{"documents": [{"indices": [1]} {"indices": [1]}]}',
+            {"document": "1", "detail": "comma"},
+        ),
+        "json: no document": Case(
+            "application/json", b'{"documents": []}', {"document": "", "detail": "there is none"}
+        ),
         "ndjson: no document": Case(NDJSON, b"\n\n", {"detail": "there is none"}),
         "svmlight: no document": Case("text/x-svmlight", b"# nothing\n", {"detail": "there is none"}),
     }
@@ -105,7 +143,10 @@ def svmlight_cases() -> dict[str, Case]:
         "1.5 3:1": {"field": "label", "detail": "not an integer"},
         "3:1 4:1": {"field": "label", "detail": "is not an integer"},
     }
-    return {f"svmlight: {line}": Case("text/x-svmlight", f"1 1:1\n{line}\n".encode(), {"document": "1"} | fault) for line, fault in faults.items()}
+    return {
+        f"svmlight: {line}": Case("text/x-svmlight", f"1 1:1\n{line}\n".encode(), {"document": "1"} | fault)
+        for line, fault in faults.items()
+    }
 
 
 def member(data: bytes, name: str = "data.npy") -> bytes:
@@ -157,14 +198,23 @@ def npz_cases() -> dict[str, Case]:
         "labels of bytes": (changed(labels=np.array([b"a", b"b"]), labeled=None), "labels", "send labels.astype(str)"),
         "labeled without labels": (changed(labels=None), "labeled", "integer labels"),
         "boolean labels": (changed(labels=np.array([True, False])), "labels", "bool"),
-        "labels with fractions": (npz({"X": np.eye(2), "labels": np.array([1.0, 2.5])}), "labels", "2.5 is not an integer"),
+        "labels with fractions": (
+            npz({"X": np.eye(2), "labels": np.array([1.0, 2.5])}),
+            "labels",
+            "2.5 is not an integer",
+        ),
         "flags beside floats": (changed(labels=np.array([1.0, np.nan])), "labeled", "among floats NaN"),
         "too few labels": (changed(labels=np.array([1])), "labels", "length 1, not 2"),
         "long ids": (changed(ids=np.array(["x" * 300, "y"])), "ids", "longer than 256"),
         "surrogates": (changed(ids=np.array(["\ud800", "y"])), "ids", "not Unicode"),
     }
-    cases = {f"npz: {name}": Case("application/x-npz", body, {"field": field, "detail": detail}) for name, (body, field, detail) in bodies.items()}
-    cases["npz: repeated ids"] = Case("application/x-npz", changed(ids=np.array(["x", "x"])), {"document": "x", "field": "id"})
+    cases = {
+        f"npz: {name}": Case("application/x-npz", body, {"field": field, "detail": detail})
+        for name, (body, field, detail) in bodies.items()
+    }
+    cases["npz: repeated ids"] = Case(
+        "application/x-npz", changed(ids=np.array(["x", "x"])), {"document": "x", "field": "id"}
+    )
     return cases
 
 
@@ -173,7 +223,11 @@ def dense_cases() -> dict[str, Case]:
         "one dimension": ({"X": np.ones(3)}, "X", "two dimensions, documents and features, not 1"),
         "three dimensions": ({"X": np.ones((2, 2, 2))}, "X", "two dimensions, documents and features, not 3"),
         "beside a shape": ({"X": np.eye(2), "shape": np.array([2, 2])}, "indptr", "is missing"),
-        "beside text and CSR": (ARRAYS | {"text": np.array(["a", "b"])}, "text", "is given beside indptr, indices, data, shape"),
+        "beside text and CSR": (
+            ARRAYS | {"text": np.array(["a", "b"])},
+            "text",
+            "is given beside indptr, indices, data, shape",
+        ),
         "labels of another length": ({"X": np.eye(3), "labels": np.array(["a", "b"])}, "labels", "length 2, not 3"),
         "ids of another length": ({"X": np.eye(3), "ids": np.array(["a", "b"])}, "ids", "length 2, not 3"),
         "complex": ({"X": np.eye(2, dtype=complex)}, "X", "complex"),
@@ -194,7 +248,9 @@ def dense_cases() -> dict[str, Case]:
         matrix[2, 1] = value
         fault = {"document": "2", "field": "values", "detail": "the value of index 1 is not a finite number"}
         cases[f"npz: dense, {name}"] = Case("application/x-npz", npz({"X": np.asarray(matrix, order=order)}), fault)  # type: ignore[call-overload]
-    cases["npz: dense, nan under an id"] = Case("application/x-npz", npz({"X": np.array([[np.nan]]), "ids": np.array(["x"])}), {"document": "x"})
+    cases["npz: dense, nan under an id"] = Case(
+        "application/x-npz", npz({"X": np.array([[np.nan]]), "ids": np.array(["x"])}), {"document": "x"}
+    )
     return cases
 
 
@@ -227,7 +283,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory, shared_valkey: Any) -> Any:
     """One gateway with one model for all cases: a refusal changes nothing, which every case checks."""
     root = tmp_path_factory.mktemp("refused") / "store"
     settings = GatewaySettings(store_url=f"file://{root}", redis_url=shared_valkey.url, queue="refused")
-    with serving(settings) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG, verify=False) as client:
+    with (
+        serving(settings) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG, verify=False) as client,
+    ):
         gateway = Gateway(client, root, port)
         publish(gateway.store)
         yield gateway
@@ -265,7 +324,11 @@ def test_a_damaged_npz_is_read_or_refused_by_name(arrays: dict[str, Any], compre
 
 
 def test_malformed_line_5000_is_named(gateway: Gateway) -> None:
-    lines = as_ndjson([{"indices": [1, 5, 900], "label": "a"}] * 4999) + b'{"indices": [1,}\n' + as_ndjson(TWO_CLASSES * 500)
+    lines = (
+        as_ndjson([{"indices": [1, 5, 900], "label": "a"}] * 4999)
+        + b'{"indices": [1,}\n'
+        + as_ndjson(TWO_CLASSES * 500)
+    )
     problem = problem_of(gateway.client.post("/v1/datasets", content=lines, headers={"content-type": NDJSON}), 422)
     assert problem["errors"][0]["document"] == "4999"
     assert problem["errors"][0]["detail"].startswith("line 5000: JSON is malformed")
@@ -275,7 +338,9 @@ def test_malformed_line_5000_is_named(gateway: Gateway) -> None:
 def test_at_most_twenty_faults_each_named(gateway: Gateway) -> None:
     documents = [{"id": f"d{number}", "indices": [-1]} for number in range(50)]
     for media_type, body in ((NDJSON, as_ndjson(documents)), ("application/json", as_json(documents))):
-        problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)
+        problem = problem_of(
+            gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422
+        )
         assert [error["document"] for error in problem["errors"]] == [f"d{number}" for number in range(20)]
 
 
@@ -306,13 +371,49 @@ LIMITS = {
     "documents in npz": ({"max_documents": 1}, "application/x-npz", npz(ARRAYS), "identity", "1 documents"),
     "features": ({"max_features": 2}, NDJSON, as_ndjson(TWO_CLASSES), "identity", "2 features"),
     "nonzeros": ({"max_nonzeros": 3}, NDJSON, as_ndjson(TWO_CLASSES), "identity", "3 nonzeros"),
-    "documents in a dense npz": ({"max_documents": 1}, "application/x-npz", npz({"X": np.eye(2)}), "identity", "1 documents"),
-    "nonzeros in a dense npz": ({"max_nonzeros": 2}, "application/x-npz", npz({"X": np.eye(3)}), "identity", "2 nonzeros"),
-    "a wide dense npz": ({"max_document_bytes": 800}, "application/x-npz", npz({"X": np.ones((1, 101))}), "identity", "100 numbers in a dense"),
+    "documents in a dense npz": (
+        {"max_documents": 1},
+        "application/x-npz",
+        npz({"X": np.eye(2)}),
+        "identity",
+        "1 documents",
+    ),
+    "nonzeros in a dense npz": (
+        {"max_nonzeros": 2},
+        "application/x-npz",
+        npz({"X": np.eye(3)}),
+        "identity",
+        "2 nonzeros",
+    ),
+    "a wide dense npz": (
+        {"max_document_bytes": 800},
+        "application/x-npz",
+        npz({"X": np.ones((1, 101))}),
+        "identity",
+        "100 numbers in a dense",
+    ),
     "nonzeros in npz": ({"max_nonzeros": 2}, "application/x-npz", npz(ARRAYS), "identity", "2 nonzeros"),
-    "classes": ({"max_classes": 2}, NDJSON, as_ndjson([{"indices": [1], "label": n} for n in range(3)]), "identity", "2 classes"),
-    "line": ({"max_document_bytes": 5000}, NDJSON, LONG, "identity", "bytes in the document in line 1; send it in parts"),
-    "line with an id": ({"max_document_bytes": 5000}, NDJSON, b'{"id": "d7", ' + LONG[1:], "identity", "bytes in document d7, in line 1"),
+    "classes": (
+        {"max_classes": 2},
+        NDJSON,
+        as_ndjson([{"indices": [1], "label": n} for n in range(3)]),
+        "identity",
+        "2 classes",
+    ),
+    "line": (
+        {"max_document_bytes": 5000},
+        NDJSON,
+        LONG,
+        "identity",
+        "bytes in the document in line 1; send it in parts",
+    ),
+    "line with an id": (
+        {"max_document_bytes": 5000},
+        NDJSON,
+        b'{"id": "d7", ' + LONG[1:],
+        "identity",
+        "bytes in document d7, in line 1",
+    ),
     "document": (
         {"max_document_bytes": 5000},
         "application/json",
@@ -320,7 +421,13 @@ LIMITS = {
         "identity",
         "bytes in the document at position 0; send it in parts",
     ),
-    "gzip bomb": ({"max_decompressed_bytes": 10**6}, NDJSON, gzip.compress(b" " * 50_000_000), "gzip", "bytes in the decompressed body"),
+    "gzip bomb": (
+        {"max_decompressed_bytes": 10**6},
+        NDJSON,
+        gzip.compress(b" " * 50_000_000),
+        "gzip",
+        "bytes in the decompressed body",
+    ),
     "zip bomb": (
         {"max_decompressed_bytes": 10**6},
         "application/x-npz",

@@ -10,7 +10,10 @@ import scipy.sparse
 from tests.app.conftest import NDJSON, Gateway, problem_of
 
 TABLE = 'ticket,body,topic,age\nd1,"late, again",sport,9\nd2,vote,politics,8\nd3,cup,,7\n'
-LINES = '{"id":"d1","text":"late, again","label":"sport"}\n{"id":"d2","text":"vote","label":"politics"}\n{"id":"d3","text":"cup"}\n'
+LINES = (
+    '{"id":"d1","text":"late, '
+    'again","label":"sport"}\n{"id":"d2","text":"vote","label":"politics"}\n{"id":"d3","text":"cup"}\n'
+)
 COLUMNS = {"text": "body", "label": "topic", "id": "ticket"}
 
 
@@ -46,7 +49,12 @@ def form(gateway: Gateway, *files: tuple[str, bytes, str]) -> httpx.Response:
 def test_one_file_of_a_form(gateway: Gateway) -> None:
     wanted = gateway.upload([{"text": "a, b", "label": "x"}, {"text": "c"}])["sha256"]
     table, lines = b'text,label\n"a, b",x\nc,\n', b'{"text": "a, b", "label": "x"}\n{"text": "c"}\n'
-    for file in (("t.csv", table, "text/csv"), ("t.CSV", table, "application/octet-stream"), ("t.jsonl", lines, ""), ("t", lines, NDJSON)):
+    for file in (
+        ("t.csv", table, "text/csv"),
+        ("t.CSV", table, "application/octet-stream"),
+        ("t.jsonl", lines, ""),
+        ("t", lines, NDJSON),
+    ):
         answer = form(gateway, file)
         assert answer.status_code == 201, answer.text
         assert answer.json()["sha256"] == wanted
@@ -55,9 +63,14 @@ def test_one_file_of_a_form(gateway: Gateway) -> None:
 def test_forms_that_are_refused(gateway: Gateway) -> None:
     table = ("t.csv", b"text\na\n", "text/csv")
     assert "a second file; send one" in problem_of(form(gateway, table, table), 422)["detail"]
-    assert "the file 't.xlsx'" in problem_of(form(gateway, ("t.xlsx", b"PK", "application/octet-stream")), 415)["detail"]
+    assert (
+        "the file 't.xlsx'" in problem_of(form(gateway, ("t.xlsx", b"PK", "application/octet-stream")), 415)["detail"]
+    )
     answer = gateway.client.post("/v1/datasets", files={"file": table}, data={"text": "body"})
-    assert "the form has the field 'text' beside the file; what it says goes into the query" in problem_of(answer, 422)["detail"]
+    assert (
+        "the form has the field 'text' beside the file; what it says goes into the query"
+        in problem_of(answer, 422)["detail"]
+    )
     bare = gateway.client.post("/v1/datasets", content=b"--x--", headers={"content-type": "multipart/form-data"})
     assert "without a boundary" in problem_of(bare, 415)["detail"]
 
@@ -69,7 +82,9 @@ def test_types_that_are_not_read_say_what_to_do(gateway: Gateway) -> None:
         "": "say what it is, as by -H 'Content-Type: text/csv'",
         "text/plain": "a table text/csv",
     }.items():
-        answer = gateway.client.post("/v1/datasets", content=b"x", headers={"content-type": media_type} if media_type else {})
+        answer = gateway.client.post(
+            "/v1/datasets", content=b"x", headers={"content-type": media_type} if media_type else {}
+        )
         assert advice in problem_of(answer, 415)["detail"]
 
 
@@ -81,13 +96,21 @@ def array_file(array: Any) -> bytes:
 
 def test_a_matrix_in_any_order_is_the_same_dataset(gateway: Gateway) -> None:
     matrix: Any = scipy.sparse.random_array((60, 30), density=0.2, format="csr", rng=0, dtype=np.float32)
-    twice: Any = scipy.sparse.coo_array((np.tile(matrix.data / 2, 2), (np.tile(matrix.tocoo().row, 2), np.tile(matrix.tocoo().col, 2))), matrix.shape)
-    bodies = [("application/x-npy", array_file(matrix.toarray())), ("application/x-npy", array_file(np.asfortranarray(matrix.toarray())))]
+    twice: Any = scipy.sparse.coo_array(
+        (np.tile(matrix.data / 2, 2), (np.tile(matrix.tocoo().row, 2), np.tile(matrix.tocoo().col, 2))), matrix.shape
+    )
+    bodies = [
+        ("application/x-npy", array_file(matrix.toarray())),
+        ("application/x-npy", array_file(np.asfortranarray(matrix.toarray()))),
+    ]
     for each in (matrix, matrix.tocsc(), matrix.tocoo(), scipy.sparse.coo_matrix(matrix), twice):
         file = io.BytesIO()
         scipy.sparse.save_npz(file, each)
         bodies.append(("application/x-npz", file.getvalue()))
-    made = [gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}) for media_type, body in bodies]
+    made = [
+        gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type})
+        for media_type, body in bodies
+    ]
     assert {answer.status_code for answer in made} == {201}, [answer.text for answer in made]
     assert len({answer.json()["sha256"] for answer in made}) == 1
 
@@ -98,10 +121,18 @@ def test_matrices_that_are_refused(gateway: Gateway) -> None:
     def refused(**arrays: Any) -> str:
         file = io.BytesIO()
         np.savez(file, **arrays)
-        answer = gateway.client.post("/v1/datasets", content=file.getvalue(), headers={"content-type": "application/x-npz"})
+        answer = gateway.client.post(
+            "/v1/datasets", content=file.getvalue(), headers={"content-type": "application/x-npz"}
+        )
         return str(problem_of(answer, 422)["detail"])
 
-    csc = {"indptr": matrix.indptr, "indices": matrix.indices, "data": matrix.data, "shape": matrix.shape, "format": np.array("csc")}
+    csc = {
+        "indptr": matrix.indptr,
+        "indices": matrix.indices,
+        "data": matrix.data,
+        "shape": matrix.shape,
+        "format": np.array("csc"),
+    }
     assert "indices: must lie from 0 to 2" in refused(**csc | {"indices": np.array([0, 1, 3])})
     assert "indptr: ends with 2, but there are 3 values" in refused(**csc | {"indptr": np.array([0, 1, 2, 2])})
     assert "indptr: has length 3, not 4" in refused(**csc | {"indptr": np.array([0, 1, 3])})
@@ -115,14 +146,22 @@ def test_matrices_that_are_refused(gateway: Gateway) -> None:
     )
     assert (
         "application/x-npz"
-        in problem_of(gateway.client.post("/v1/datasets", content=b"PK\x03\x04....", headers={"content-type": "application/x-npy"}), 422)["detail"]
+        in problem_of(
+            gateway.client.post(
+                "/v1/datasets", content=b"PK\x03\x04....", headers={"content-type": "application/x-npy"}
+            ),
+            422,
+        )["detail"]
     )
 
 
 def test_labels_with_gaps_and_ids_of_numbers(gateway: Gateway) -> None:
     """As a table of pandas has them: labels are floats where some are missing, ids are integers."""
     wanted = gateway.upload([{"indices": [0], "label": 2, "id": "7"}, {"indices": [1], "id": "8"}])["sha256"]
-    assert gateway.upload([{"indices": [0], "label": 2.0, "id": 7}, {"indices": [1], "label": None, "id": 8}])["sha256"] == wanted
+    assert (
+        gateway.upload([{"indices": [0], "label": 2.0, "id": 7}, {"indices": [1], "label": None, "id": 8}])["sha256"]
+        == wanted
+    )
     file = io.BytesIO()
     np.savez(file, X=np.eye(2), labels=np.array([2, np.nan]), ids=np.array([7, 8]))
     answer = gateway.client.post("/v1/datasets", content=file.getvalue(), headers={"content-type": "application/x-npz"})

@@ -15,8 +15,8 @@ import scipy.sparse
 
 from tests.app.codecs.encodings import ENCODERS, as_ndjson, as_npz, dense_of, npz
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of
+from tests.stores import no_file_beyond, sparse
 from tests.waiting import HANG, until
-from tests.workers.conftest import no_file_beyond, sparse
 
 NUMBERED: list[dict[str, Any]] = [
     {"indices": [0, 7, 3], "values": [0.5, -2.0, 1.25], "label": 2},
@@ -47,7 +47,7 @@ def test_all_formats_give_the_same_dataset(gateway: Gateway, encoding: str) -> N
 
 
 def test_the_stored_numbers_are_those_that_were_sent(gateway: Gateway) -> None:
-    from workers.repositories.datasets import Datasets
+    from storage.repositories.datasets import Datasets
 
     made = gateway.upload(NUMBERED)
     documents = Datasets(gateway.store).open(made["id"])
@@ -86,18 +86,31 @@ def test_what_scipy_writes_is_read(gateway: Gateway) -> None:
     matrix = scipy.sparse.csr_array(dense * (dense < 0.2))
     buffer = io.BytesIO()
     scipy.sparse.save_npz(buffer, matrix)
-    answer = gateway.client.post("/v1/datasets", content=buffer.getvalue(), headers={"content-type": "application/x-npz"})
+    answer = gateway.client.post(
+        "/v1/datasets", content=buffer.getvalue(), headers={"content-type": "application/x-npz"}
+    )
     assert answer.status_code == 201, answer.text
-    assert (answer.json()["n_documents"], answer.json()["n_nonzeros"], answer.json()["n_features"]) == (50, matrix.nnz, 30)
+    assert (answer.json()["n_documents"], answer.json()["n_nonzeros"], answer.json()["n_features"]) == (
+        50,
+        matrix.nnz,
+        30,
+    )
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8])
-def test_a_dense_matrix_is_the_same_dataset(gateway: Gateway, dtype: Any, order: Literal["C", "F"], compressed: bool) -> None:
-    documents = [document | {"values": np.round(document["values"]).tolist()} for document in NUMBERED[:2] + NUMBERED[3:]]
+def test_a_dense_matrix_is_the_same_dataset(
+    gateway: Gateway, dtype: Any, order: Literal["C", "F"], compressed: bool
+) -> None:
+    documents = [
+        document | {"values": np.round(document["values"]).tolist()} for document in NUMBERED[:2] + NUMBERED[3:]
+    ]
     bodies = as_npz(documents), npz(dense_of(documents, dtype, order), compressed=compressed)
-    answers = [gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}) for body in bodies]
+    answers = [
+        gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"})
+        for body in bodies
+    ]
     assert [answer.status_code for answer in answers] == [201, 201], answers[1].text
     assert answers[0].json()["sha256"] == answers[1].json()["sha256"]
 
@@ -110,7 +123,10 @@ def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"
     sparse = io.BytesIO()
     scipy.sparse.save_npz(sparse, scipy.sparse.csr_array(matrix))
     bodies = sparse.getvalue(), npz({"X": np.asarray(matrix, order=order)}, compressed=False)
-    made = [gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}).json() for body in bodies]
+    made = [
+        gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}).json()
+        for body in bodies
+    ]
     assert made[1]["n_nonzeros"] == np.count_nonzero(np.float32(matrix))
     assert made[0]["sha256"] == made[1]["sha256"]
 
@@ -123,12 +139,21 @@ def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"
     ],
 )
 def test_the_examples_of_the_page_on_documents(
-    gateway: Gateway, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heading: str, file: str, media_type: str, figures: Any
+    gateway: Gateway,
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    heading: str,
+    file: str,
+    media_type: str,
+    figures: Any,
 ) -> None:
     section = (repository / "docs/documents.md").read_text().split(f"### {heading}\n")[1].split("\n#")[0]
     monkeypatch.chdir(tmp_path)
     exec(section.split("```python\n")[1].split("```")[0], {})
-    answer = gateway.client.post("/v1/datasets", content=Path(file).read_bytes(), headers={"content-type": media_type}).json()
+    answer = gateway.client.post(
+        "/v1/datasets", content=Path(file).read_bytes(), headers={"content-type": media_type}
+    ).json()
     assert answer["classes"] == {"politics": 1, "sport": 1}
     assert (answer["n_documents"], answer["n_features"], answer["n_nonzeros"]) == figures
 
@@ -144,7 +169,9 @@ def test_svmlight_as_people_write_it(gateway: Gateway) -> None:
 def test_gzip_of_several_members(gateway: Gateway) -> None:
     half = as_ndjson(TWO_CLASSES[:1]), as_ndjson(TWO_CLASSES[1:])
     body = b"".join(map(gzip.compress, half))
-    answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": NDJSON, "content-encoding": "gzip"})
+    answer = gateway.client.post(
+        "/v1/datasets", content=body, headers={"content-type": NDJSON, "content-encoding": "gzip"}
+    )
     assert answer.json()["n_documents"] == 3
 
 
@@ -179,14 +206,19 @@ def test_a_relabeled_dataset_may_have_a_name_of_its_own(gateway: Gateway) -> Non
     assert gateway.client.put(path, json=body).json()["name"] == "first"
     assert gateway.client.put(path, json=body, params={"name": "second"}).json()["name"] == "second"
     before = gateway.kept()
-    assert problem_of(gateway.client.put(path, json=body, params={"name": "a/b"}), 422)["type"] == "/problems/invalid-name"
+    assert (
+        problem_of(gateway.client.put(path, json=body, params={"name": "a/b"}), 422)["type"] == "/problems/invalid-name"
+    )
     assert gateway.kept() == before
 
 
 def test_a_client_that_leaves_leaves_nothing(gateway: Gateway) -> None:
     before = gateway.kept()
     with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
-        head = "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: 100000000\r\n\r\n"
+        head = (
+            "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+            "application/x-ndjson\r\nContent-Length: 100000000\r\n\r\n"
+        )
         connection.sendall(head.encode() + as_ndjson(TWO_CLASSES) * 20_000)
         until(lambda: gateway.kept() != before)
     until(lambda: gateway.kept() == before)
@@ -228,7 +260,9 @@ def test_memory_stays_flat_for_a_large_npz(gateway: Gateway) -> None:
     body = npz(arrays, compressed=False)
     pieces = (body[at : at + 65536] for at in range(0, len(body), 65536))
     with peak_growth() as peak:
-        answer = gateway.client.post("/v1/datasets", content=pieces, headers={"content-type": "application/x-npz"}, timeout=HANG)
+        answer = gateway.client.post(
+            "/v1/datasets", content=pieces, headers={"content-type": "application/x-npz"}, timeout=HANG
+        )
     assert answer.json()["n_nonzeros"] == n * 76
     assert answer.json()["classes"] == {"ham": n // 3, "spam": n // 3}
     assert peak.bytes < 64 << 20
@@ -242,7 +276,9 @@ def test_memory_stays_flat_for_a_dense_matrix(gateway: Gateway, order: Literal["
     body = npz({"X": matrix}, compressed=compressed)
     pieces = (body[at : at + 65536] for at in range(0, len(body), 65536))
     with peak_growth() as peak:
-        answer = gateway.client.post("/v1/datasets", content=pieces, headers={"content-type": "application/x-npz"}, timeout=HANG)
+        answer = gateway.client.post(
+            "/v1/datasets", content=pieces, headers={"content-type": "application/x-npz"}, timeout=HANG
+        )
     assert (answer.json()["n_nonzeros"], answer.json()["n_features"]) == (100_000 * 50, 250)
     assert peak.bytes < 64 << 20
 
@@ -273,7 +309,9 @@ class peak_growth:  # noqa: N801 - reads as a word
 @pytest.mark.parametrize("media_type", ENCODERS)
 @pytest.mark.parametrize("room", [0, 100, 1000, 20_000])
 def test_a_full_disk_is_reported_and_nothing_is_kept(gateway: Gateway, media_type: str, room: int) -> None:
-    documents = [{"id": f"document {number}", "indices": [0, number % 50 + 1], "values": [1.0, 0.5]} for number in range(5000)]
+    documents = [
+        {"id": f"document {number}", "indices": [0, number % 50 + 1], "values": [1.0, 0.5]} for number in range(5000)
+    ]
     body, headers = ENCODERS[media_type](documents), {"content-type": media_type}
     before = gateway.kept()
     with no_file_beyond(room):

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
+from storage.queue.claims import Claims
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
-from workers.queue.claims import Claims
 
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 
@@ -50,7 +50,9 @@ def texts(gateway: Gateway) -> str:
 @pytest.fixture
 def vectors(gateway: Gateway) -> str:
     """By the model of ``publish`` the score of document k is 2 k / 10 - 1."""
-    return str(gateway.upload([{"id": f"v{k}", "indices": [0, 1], "values": [1.0, 2 * k / 10]} for k in range(1, 11)])["id"])
+    return str(
+        gateway.upload([{"id": f"v{k}", "indices": [0, 1], "values": [1.0, 2 * k / 10]} for k in range(1, 11)])["id"]
+    )
 
 
 def test_documents_come_as_they_were_sent(gateway: Gateway, texts: str) -> None:
@@ -68,7 +70,9 @@ def test_numbers_come_as_they_were_sent(gateway: Gateway, document: dict[str, An
         assert each == {"id": str(number), **document, "label": None, "drawn": None, "skipped": False}
 
 
-@pytest.mark.parametrize("query", [{}, {"order": "random", "seed": 3}, {"order": "likeliest", "model": "news"}, {"contains": "e"}])
+@pytest.mark.parametrize(
+    "query", [{}, {"order": "random", "seed": 3}, {"order": "likeliest", "model": "news"}, {"contains": "e"}]
+)
 def test_pages_have_every_document_once(gateway: Gateway, texts: str, query: dict[str, Any]) -> None:
     if "model" in query:
         publish(gateway.store)
@@ -95,14 +99,25 @@ def test_positions_are_ids_where_none_were_sent(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("entry", ["t0", "t2", "t4"]), ("École", ["t1", "t7"]), ("a\nb", ["t6"]), ("entryfree", []), ("ENTRY now", ["t0"])]
+    ("text", "found"),
+    [
+        ("entry", ["t0", "t2", "t4"]),
+        ("École", ["t1", "t7"]),
+        ("a\nb", ["t6"]),
+        ("entryfree", []),
+        ("ENTRY now", ["t0"]),
+    ],
 )
 def test_a_search_finds_texts_in_whatever_case(gateway: Gateway, texts: str, text: str, found: list[str]) -> None:
     assert ids(documents(gateway, texts, contains=text)) == found
 
 
 def test_a_search_finds_names_of_features(gateway: Gateway) -> None:
-    dataset = str(gateway.upload([{"features": {"Red wine": 1.0}}, {"features": {"beer": 1.0}}, {"features": {"beer": 2.0, "redness": 1.0}}])["id"])
+    dataset = str(
+        gateway.upload(
+            [{"features": {"Red wine": 1.0}}, {"features": {"beer": 1.0}}, {"features": {"beer": 2.0, "redness": 1.0}}]
+        )["id"]
+    )
     assert ids(documents(gateway, dataset, contains="red")) == ["0", "2"]
 
 
@@ -111,7 +126,13 @@ def test_vectors_have_no_words(gateway: Gateway, vectors: str) -> None:
 
 
 def test_states_follow_what_people_did(gateway: Gateway, texts: str) -> None:
-    annotate(gateway, texts, {"document": "t1", "label": "ham"}, {"document": "t2", "action": "skip"}, {"document": "t0", "action": "skip"})
+    annotate(
+        gateway,
+        texts,
+        {"document": "t1", "label": "ham"},
+        {"document": "t2", "action": "skip"},
+        {"document": "t0", "action": "skip"},
+    )
     assert ids(documents(gateway, texts, state="labeled")) == ["t0", "t1"]
     assert ids(documents(gateway, texts, state="skipped")) == ["t2"]
     assert ids(documents(gateway, texts, state="open")) == ["t3", "t4", "t5", "t6", "t7"]
@@ -162,7 +183,9 @@ def test_an_uncalibrated_model_orders_by_scores(gateway: Gateway, vectors: str) 
         ({"lable": "yes"}, "unknown query parameter"),
     ],
 )
-def test_a_query_that_means_nothing_is_refused(gateway: Gateway, vectors: str, query: dict[str, Any], detail: str) -> None:
+def test_a_query_that_means_nothing_is_refused(
+    gateway: Gateway, vectors: str, query: dict[str, Any], detail: str
+) -> None:
     publish(gateway.store)
     assert detail in refused(gateway, vectors, **query)
 
@@ -192,7 +215,9 @@ def test_other_media_types_are_refused(gateway: Gateway, texts: str) -> None:
         ({}, {}),
     ],
 )
-def test_how_documents_were_come_by_is_remembered(gateway: Gateway, query: dict[str, Any], drawn: dict[str, int]) -> None:
+def test_how_documents_were_come_by_is_remembered(
+    gateway: Gateway, query: dict[str, Any], drawn: dict[str, int]
+) -> None:
     dataset = str(gateway.upload([{"text": f"one two {k}"} for k in range(5)])["id"])
     first = documents(gateway, dataset, **query)["documents"][0]
     annotate(gateway, dataset, {"document": first["id"], "label": "x"})
@@ -226,7 +251,9 @@ def test_what_others_have_claimed_is_left_out(gateway: Gateway, texts: str, quer
     assert sorted(every_id(gateway, texts, limit=3, **query)) == everybody
 
 
-def test_documents_that_somebody_was_faster_to_claim_are_not_given(gateway: Gateway, texts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_that_somebody_was_faster_to_claim_are_not_given(
+    gateway: Gateway, texts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken = ids(documents(gateway, texts, limit=3, by="ann", claim=600))
     monkeypatch.setattr(Claims, "of_others", lambda *_: set())  # what was read before ann came
     assert ids(documents(gateway, texts, limit=5, by="bob", claim=600)) == [
@@ -237,5 +264,7 @@ def test_documents_that_somebody_was_faster_to_claim_are_not_given(gateway: Gate
 def test_a_claim_is_for_a_page_of_a_person(gateway: Gateway, texts: str) -> None:
     assert "is that of a person" in refused(gateway, texts, claim=60)
     assert "nor claim" in refused(gateway, texts, ids="t1", by="ann", claim=60)
-    answer = gateway.client.get(f"/v1/datasets/{texts}/documents", params={"by": "ann", "claim": 60}, headers={"accept": NDJSON})
+    answer = gateway.client.get(
+        f"/v1/datasets/{texts}/documents", params={"by": "ann", "claim": 60}, headers={"accept": NDJSON}
+    )
     assert "is for a page" in problem_of(answer, 422)["detail"]

@@ -1,27 +1,19 @@
 """Evaluations over HTTP."""
 
 import json
-import socket
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
-from app.http import disconnect
-from app.predictions import scoring
-from core.documents.rows import SparseRows
 from core.evaluation import Reliability
 from core.models.linear import LinearModel
+from storage.records import Version
 from tests.app.codecs.encodings import ENCODERS
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import named_model, text_model
-from tests.app.http.sockets.test_slow_readers import measured
-from tests.waiting import HANG, SOON, until
-from workers.contract import Version
 
 Documents = list[dict[str, Any]]
 NAMES = ["a", "b", "c"]
@@ -56,9 +48,13 @@ def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels:
     assert (found["documents"], found["labeled"]) == (len(documents), len(kept))
     assert [each["label"] for each in found["classes"]] == labels
     assert found["confusion"] == metrics.confusion_matrix(truth, answer, labels=every).tolist()
-    precision, recall, f1, support = metrics.precision_recall_fscore_support(truth, answer, labels=every, zero_division=np.nan)
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(
+        truth, answer, labels=every, zero_division=np.nan
+    )
     for name, expected in (("precision", precision), ("recall", recall), ("f1", f1)):
-        assert [np.nan if each[name] is None else each[name] for each in found["classes"]] == pytest.approx(list(expected), nan_ok=True)
+        assert [np.nan if each[name] is None else each[name] for each in found["classes"]] == pytest.approx(
+            list(expected), nan_ok=True
+        )
     assert [each["documents"] for each in found["classes"]] == support.tolist()
     assert found["accuracy"] == found["micro_f1"] == pytest.approx(metrics.accuracy_score(truth, answer))
     assert found["error"] == pytest.approx(1 - found["accuracy"])
@@ -68,7 +64,9 @@ def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels:
     for class_index, each in enumerate(found["classes"]):
         positive = np.array(truth) == class_index
         if class_index < scores.shape[1] and positive.any():
-            assert each["average_precision"] == pytest.approx(metrics.average_precision_score(positive, scores[:, class_index]))
+            assert each["average_precision"] == pytest.approx(
+                metrics.average_precision_score(positive, scores[:, class_index])
+            )
             best = np.argsort(-scores[:, class_index])[: positive.sum()]
             assert each["break_even"] == pytest.approx(positive[best].mean())
             assert each["curve"][-1][0] == 1
@@ -77,7 +75,9 @@ def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels:
     check_calibration(found["calibration"], predicted["probabilities"], kept, truth)
 
 
-def check_calibration(found: dict[str, Any], probabilities: list[list[float]], kept: list[int], truth: list[int]) -> None:
+def check_calibration(
+    found: dict[str, Any], probabilities: list[list[float]], kept: list[int], truth: list[int]
+) -> None:
     expected = Reliability.of(np.array(probabilities)[kept], np.array(truth))
     assert found["expected_error"] == pytest.approx(expected.expected_error)
     assert found["brier"] == pytest.approx(expected.brier)
@@ -97,14 +97,18 @@ def test_figures_are_those_of_scikit_learn(gateway: Gateway, classes: list[Any])
     stored = evaluate(gateway, {"dataset": dataset})
     assert stored["dataset"] == dataset
     without = {"dataset", "evaluated_at", "told"}
-    assert {key: stored[key] for key in stored.keys() - without} == {key: posted[key] for key in posted.keys() - without}
+    assert {key: stored[key] for key in stored.keys() - without} == {
+        key: posted[key] for key in posted.keys() - without
+    }
 
 
 @pytest.mark.parametrize("media_type", ENCODERS)
 def test_every_format_is_evaluated_alike(gateway: Gateway, media_type: str) -> None:
     publish(gateway.store, classes=[1, 2])
     documents = drawn([1, 2], 8_000)
-    answer = gateway.client.post("/v1/models/news/evaluate", content=ENCODERS[media_type](documents), headers={"Content-Type": media_type})
+    answer = gateway.client.post(
+        "/v1/models/news/evaluate", content=ENCODERS[media_type](documents), headers={"Content-Type": media_type}
+    )
     assert answer.status_code == 200, answer.text
     expected = evaluate(gateway, {"dataset": gateway.upload(documents)["id"]})
     assert answer.json()["confusion"] == expected["confusion"]
@@ -114,11 +118,16 @@ def test_every_format_is_evaluated_alike(gateway: Gateway, media_type: str) -> N
 
 def test_labels_that_the_model_does_not_know_count_as_errors(gateway: Gateway) -> None:
     publish(gateway.store, classes=NAMES, calibrated=True)
-    documents = [*drawn(NAMES, 100), *({"indices": [0], "values": [1.0], "label": label} for label in ("z", "Ärger", "z"))]
+    documents = [
+        *drawn(NAMES, 100),
+        *({"indices": [0], "values": [1.0], "label": label} for label in ("z", "Ärger", "z")),
+    ]
     found = evaluate(gateway, {"documents": documents})
     check(found, gateway, documents, [*NAMES, "z", "Ärger"])
     assert [each["known"] for each in found["classes"]] == [True, True, True, False, False]
-    assert found["warnings"] == ["3 documents have labels that the model does not know; they count as errors: 'z', 'Ärger'"]
+    assert found["warnings"] == [
+        "3 documents have labels that the model does not know; they count as errors: 'z', 'Ärger'"
+    ]
     stored = evaluate(gateway, {"dataset": gateway.upload(documents)["id"]})
     assert (stored["confusion"], stored["classes"]) == (found["confusion"], found["classes"])
 
@@ -132,7 +141,10 @@ def test_a_label_of_another_type_is_another_label(gateway: Gateway) -> None:
 
 def test_a_class_without_documents_has_no_figures(gateway: Gateway) -> None:
     publish(gateway.store, classes=NAMES, calibrated=True)
-    documents = [{"indices": [0, 1], "values": [1 - place / 500, place / 100], "label": "a" if place < 60 else "b"} for place in range(200)]
+    documents = [
+        {"indices": [0, 1], "values": [1 - place / 500, place / 100], "label": "a" if place < 60 else "b"}
+        for place in range(200)
+    ]
     found = evaluate(gateway, {"documents": documents})
     check(found, gateway, documents, NAMES)
     assert found["classes"][2] == {
@@ -161,7 +173,12 @@ def test_versions_and_aliases(gateway: Gateway) -> None:
     publish(gateway.store, bias=9.0)
     gateway.client.put("/v1/models/news/aliases/live", json={"version": 1}).raise_for_status()
     body = {"documents": [{"indices": [0], "label": "no"}]}
-    for path, version, accuracy in (("news", 2, 0), ("news@live", 1, 1), ("news/versions/1", 1, 1), ("news/versions/2", 2, 0)):
+    for path, version, accuracy in (
+        ("news", 2, 0),
+        ("news@live", 1, 1),
+        ("news/versions/1", 1, 1),
+        ("news/versions/2", 2, 0),
+    ):
         found = evaluate(gateway, body, f"{path}/evaluate")
         assert (found["version"], found["accuracy"]) == (version, accuracy)
     for path in ("nobody", "news@nobody", "news/versions/3", "news/versions/x"):
@@ -200,14 +217,20 @@ def test_faults_name_the_document(gateway: Gateway) -> None:
     lines = [json.dumps({"indices": [1], "label": "no"}) for _ in range(30_000)]
     for id, name in (("x", "x"), (None, "30000")):
         body = "\n".join([*lines, json.dumps({"id": id, "indices": [1], "label": 4})])
-        problem = problem_of(gateway.client.post("/v1/models/news/evaluate", content=body, headers={"Content-Type": NDJSON}), 422)
-        assert problem["errors"] == [{"document": name, "field": "label", "detail": "labels must be all strings or all integers"}]
+        problem = problem_of(
+            gateway.client.post("/v1/models/news/evaluate", content=body, headers={"Content-Type": NDJSON}), 422
+        )
+        assert problem["errors"] == [
+            {"document": name, "field": "label", "detail": "labels must be all strings or all integers"}
+        ]
 
 
 def test_a_dataset_without_labels_and_one_of_too_many_classes(start: Start) -> None:
     gateway = start(max_classes=2)
     publish(gateway.store)
-    problem = problem_of(gateway.client.post("/v1/models/news/evaluate", json={"dataset": gateway.upload([{"indices": [1]}])["id"]}), 422)
+    problem = problem_of(
+        gateway.client.post("/v1/models/news/evaluate", json={"dataset": gateway.upload([{"indices": [1]}])["id"]}), 422
+    )
     assert problem["errors"][0]["field"] == "label"
     documents = [{"indices": [1], "label": label} for label in NAMES]
     problem_of(gateway.client.post("/v1/models/news/evaluate", json={"documents": documents}), 413)
@@ -231,12 +254,17 @@ def unlabeled(others: int, n: int) -> str:
 def test_labels_that_were_trained_on_are_reported(gateway: Gateway) -> None:
     version, documents = trained(gateway)
     assert evaluate(gateway, {"dataset": version.dataset})["warnings"] == [optimistic(10, 10)]
-    answer = gateway.client.put(f"/v1/datasets/{version.dataset}/labels", json={"labels": {"20": "no", "21": "no"}, "drawn": {"20": "random"}})
+    answer = gateway.client.put(
+        f"/v1/datasets/{version.dataset}/labels", json={"labels": {"20": "no", "21": "no"}, "drawn": {"20": "random"}}
+    )
     relabeled = evaluate(gateway, {"dataset": answer.json()["id"]})
     assert relabeled["warnings"] == [optimistic(10, 12), unlabeled(2, 12)]
     assert (relabeled["documents"], relabeled["labeled"]) == (30, 12)
     again = [{"id": f"x{place}", **document} for place, document in enumerate(documents)]
-    assert evaluate(gateway, {"dataset": gateway.upload(again)["id"]})["warnings"] == [optimistic(10, 30), unlabeled(20, 30)]
+    assert evaluate(gateway, {"dataset": gateway.upload(again)["id"]})["warnings"] == [
+        optimistic(10, 30),
+        unlabeled(20, 30),
+    ]
     assert evaluate(gateway, {"dataset": gateway.upload(documents[:-1])["id"]})["warnings"] == []
 
 
@@ -247,7 +275,9 @@ def test_labels_that_were_trained_on_are_left_out(gateway: Gateway) -> None:
     assert (found["documents"], found["labeled"], found["told"], found["warnings"]) == (30, 20, 0, [unlabeled(20, 20)])
     assert evaluate(gateway, {"dataset": version.dataset})["told"] == 10
     assert found["confusion"] == [[9, 0], [1, 10]]
-    problem = problem_of(gateway.client.post("/v1/models/news/evaluate", json={"dataset": version.dataset, "held_out": True}), 422)
+    problem = problem_of(
+        gateway.client.post("/v1/models/news/evaluate", json={"dataset": version.dataset, "held_out": True}), 422
+    )
     assert problem["errors"][0]["field"] == "label"
     other = gateway.upload(documents[:15])["id"]
     assert evaluate(gateway, {"dataset": other, "held_out": True})["labeled"] == 15
@@ -258,8 +288,12 @@ def test_the_overlap_with_a_deleted_training_dataset_is_unknown(gateway: Gateway
     dataset = gateway.upload(documents[:7])["id"]
     assert gateway.client.delete(f"/v1/datasets/{version.dataset}").status_code == 204
     warnings = evaluate(gateway, {"dataset": dataset})["warnings"]
-    assert warnings == [f"whether the model was trained on these labels is unknown: dataset '{version.dataset}' was deleted"]
-    problem = problem_of(gateway.client.post("/v1/models/news/evaluate", json={"dataset": dataset, "held_out": True}), 422)
+    assert warnings == [
+        f"whether the model was trained on these labels is unknown: dataset '{version.dataset}' was deleted"
+    ]
+    problem = problem_of(
+        gateway.client.post("/v1/models/news/evaluate", json={"dataset": dataset, "held_out": True}), 422
+    )
     assert problem["errors"][0]["field"] == "held_out"
 
 
@@ -269,7 +303,9 @@ def test_scores_beyond_the_limit_are_not_ranked(start: Start) -> None:
     documents = drawn(["no", "yes"])
     found = evaluate(gateway, {"documents": documents})
     assert found["labeled"] == 270
-    assert [(each["break_even"], each["average_precision"], each["curve"]) for each in found["classes"]] == [(None, None, None)] * 2
+    assert [(each["break_even"], each["average_precision"], each["curve"]) for each in found["classes"]] == [
+        (None, None, None)
+    ] * 2
     assert (found["macro_break_even"], len(found["warnings"])) == (None, 1)
     assert found["accuracy"] > 0.7
     assert evaluate(gateway, {"documents": documents[:-2]})["warnings"] == []
@@ -278,7 +314,11 @@ def test_scores_beyond_the_limit_are_not_ranked(start: Start) -> None:
 def test_curves_of_the_most_frequent_labels_alone(gateway: Gateway) -> None:
     classes = [f"c{class_index:02}" for class_index in range(25)]
     publish(gateway.store, classes=classes)
-    documents = [{"indices": [class_index], "label": classes[class_index]} for class_index in range(25) for _ in range(class_index + 1)]
+    documents = [
+        {"indices": [class_index], "label": classes[class_index]}
+        for class_index in range(25)
+        for _ in range(class_index + 1)
+    ]
     found = evaluate(gateway, {"documents": documents})
     assert [each["curve"] is None for each in found["classes"]] == [True] * 5 + [False] * 20
     assert found["macro_break_even"] == 1
@@ -291,14 +331,26 @@ def test_nothing_is_left_behind(gateway: Gateway) -> None:
     assert gateway.kept() == before
 
 
-TEXTS: Documents = [{"text": "a goal", "label": "sport"}, {"text": "vote goal vote", "label": "politics"}, {"text": "new", "label": "sport"}]
+TEXTS: Documents = [
+    {"text": "a goal", "label": "sport"},
+    {"text": "vote goal vote", "label": "politics"},
+    {"text": "new", "label": "sport"},
+]
 NAMED: Documents = [{"features": {"goal": 1}}, {"features": {"vote": 2, "goal": 1}}, {"features": {}}]
-KINDS = [(text_model, TEXTS), (named_model, [{**named, "label": text["label"]} for named, text in zip(NAMED, TEXTS, strict=True)])]
+KINDS = [
+    (text_model, TEXTS),
+    (named_model, [{**named, "label": text["label"]} for named, text in zip(NAMED, TEXTS, strict=True)]),
+]
 
 
 @pytest.mark.parametrize(("makes", "documents"), KINDS, ids=["text", "features"])
 def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearModel], documents: Documents) -> None:
-    dataset = gateway.upload([{key: value for key, value in document.items() if place or key != "label"} for place, document in enumerate(documents)])
+    dataset = gateway.upload(
+        [
+            {key: value for key, value in document.items() if place or key != "label"}
+            for place, document in enumerate(documents)
+        ]
+    )
     publish(gateway.store, model=makes(), dataset=dataset["id"])
     posted = evaluate(gateway, {"documents": documents})
     assert posted["confusion"] == [[1, 0], [1, 1]]
@@ -310,88 +362,6 @@ def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearMo
     assert (held_out["labeled"], held_out["accuracy"]) == (1, 1)
     other = gateway.upload(TWO_CLASSES)["id"]
     for body, field in (({"dataset": other}, "dataset"), ({"documents": TWO_CLASSES}, "indices")):
-        assert problem_of(gateway.client.post("/v1/models/news/evaluate", json=body), 422)["errors"][0]["field"] == field
-
-
-class Held:
-    """Holds the first batch until it is let go, and counts them."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, let_go: Callable[[], bool]) -> None:
-        self.batches, self.was_let_go = 0, False
-        score = LinearModel.scores_and_unseen
-
-        def held(model: LinearModel, rows: SparseRows) -> Any:
-            self.batches += 1
-            if self.batches == 1:
-                until(let_go, HANG / 2)
-                self.was_let_go = True
-            return score(model, rows)
-
-        monkeypatch.setattr(LinearModel, "scores_and_unseen", held)
-        monkeypatch.setattr(scoring, "_BATCH_ROWS", 1)
-
-
-def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the next batch after it is known that the client has left; fails if that is never known."""
-
-    def nobody_waits() -> bool:
-        gone = disconnect._disconnected.get()
-        return gone is not None and gone.is_set()
-
-    publish(gateway.store)
-    body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
-    small = gateway.upload([{"indices": [0], "label": "no"}])["id"]
-    held = Held(monkeypatch, nobody_waits)
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) as client:
-        content = json.dumps(body)
-        head = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
-        client.sendall(f"POST /v1/models/news/evaluate HTTP/1.1\r\n{head}{content}".encode())
-        until(lambda: held.batches == 1)
-    until(lambda: measured(gateway, "halfmoon_scored_datasets") == 0)
-    assert held.was_let_go
-    assert evaluate(gateway, {"dataset": small})["accuracy"] == 1
-    assert held.batches == 2
-
-
-def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway = start(max_concurrent_scorings=1)
-    publish(gateway.store)
-    body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
-    go_on = threading.Event()
-    held = Held(monkeypatch, go_on.is_set)
-    with ThreadPoolExecutor(1) as thread:
-        first = thread.submit(evaluate, gateway, body)
-        until(lambda: held.batches > 0)
-        answer = gateway.client.post("/v1/models/news/evaluate", json=body)
-        assert problem_of(answer, 429)["type"] == "/problems/too-many"
-        assert answer.headers["retry-after"]
-        assert measured(gateway, "halfmoon_scored_datasets") == 1
-        assert evaluate(gateway, {"documents": [{"indices": [0], "label": "no"}]})["accuracy"] == 1
-        assert not first.done()
-        go_on.set()
-        assert first.result()["labeled"] == 900
-    assert measured(gateway, "halfmoon_scored_datasets") == 0
-
-
-def test_no_prediction_waits_for_an_evaluation_of_posted_documents(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway = start(predict_threads=1, large_request_bytes=1)
-    publish(gateway.store)
-    entered, left, score = threading.Event(), threading.Event(), LinearModel.scores_and_unseen
-
-    def held(model: LinearModel, rows: SparseRows) -> Any:
-        if not entered.is_set():
-            entered.set()
-            left.wait(SOON)
-        return score(model, rows)
-
-    monkeypatch.setattr(LinearModel, "scores_and_unseen", held)
-    documents = [{"indices": [0], "label": "no"}]
-    with ThreadPoolExecutor(1) as thread:
-        evaluation = thread.submit(evaluate, gateway, {"documents": documents})
-        assert entered.wait(SOON)
-        try:
-            assert gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()["labels"] == ["no"]
-            assert not evaluation.done()
-        finally:
-            left.set()
-        assert evaluation.result()["accuracy"] == 1
+        assert (
+            problem_of(gateway.client.post("/v1/models/news/evaluate", json=body), 422)["errors"][0]["field"] == field
+        )

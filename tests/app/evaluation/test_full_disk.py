@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from tests.app.conftest import TWO_CLASSES, Gateway, problem_of, publish
-from tests.workers.conftest import no_file_beyond
+from tests.stores import no_file_beyond
 
 
 @pytest.mark.parametrize("room", [0, 100])

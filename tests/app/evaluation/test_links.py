@@ -35,7 +35,11 @@ def test_a_link_says_what_a_post_says(gateway: Gateway, dataset: str) -> None:
 def test_a_browser_gets_the_page_and_each_plot(gateway: Gateway, dataset: str) -> None:
     page = gateway.client.get("/v1/models/news/evaluate", params={"dataset": dataset}, headers={"accept": "text/html"})
     assert page.headers["content-type"].startswith("text/html")
-    plot = gateway.client.get("/v1/models/news/evaluate", params={"dataset": dataset, "plot": "confusion"}, headers={"accept": "image/svg+xml"})
+    plot = gateway.client.get(
+        "/v1/models/news/evaluate",
+        params={"dataset": dataset, "plot": "confusion"},
+        headers={"accept": "image/svg+xml"},
+    )
     assert plot.text.startswith("<svg")
 
 
@@ -43,7 +47,9 @@ def test_labels_of_people_count_where_they_are_asked_for(gateway: Gateway, datas
     annotate(gateway, dataset, {"document": "v1", "label": "yes"}, {"document": "v2", "label": "no"})
     annotate(gateway, dataset, {"document": "v3", "label": "no"})
     assert show(gateway, {"dataset": dataset})["error"] == 0.5
-    assert [show(gateway, {"dataset": dataset, "annotations": wanted})["labeled"] for wanted in (0, 2, 3, "latest")] == [2, 3, 4, 4]
+    assert [
+        show(gateway, {"dataset": dataset, "annotations": wanted})["labeled"] for wanted in (0, 2, 3, "latest")
+    ] == [2, 3, 4, 4]
     assert show(gateway, {"dataset": dataset, "annotations": "latest"})["confusion"] == [[2, 1], [0, 1]]
     left = show(gateway, {"dataset": dataset, "annotations": "latest", "held_out": True})
     assert (left["labeled"], left["error"]) == (2, 0.5)
@@ -63,7 +69,9 @@ def test_labels_of_people_count_where_they_are_asked_for(gateway: Gateway, datas
         ({"dataset": f"ds-{'0' * 24}"}, 404, "ds-"),
     ],
 )
-def test_a_link_that_means_nothing_is_refused(gateway: Gateway, dataset: str, query: dict[str, Any], status: int, detail: str) -> None:
+def test_a_link_that_means_nothing_is_refused(
+    gateway: Gateway, dataset: str, query: dict[str, Any], status: int, detail: str
+) -> None:
     full = {"dataset": dataset, **query} if query else query
     assert detail in problem_of(gateway.client.get("/v1/models/news/evaluate", params=full), status)["detail"]
 

@@ -48,7 +48,9 @@ class Reader(HTMLParser):
 
 
 def page_of(gateway: Gateway, documents: list[dict[str, Any]]) -> httpx.Response:
-    answer = gateway.client.post("/v1/models/news/evaluate", json={"documents": documents}, headers={"Accept": "text/html"})
+    answer = gateway.client.post(
+        "/v1/models/news/evaluate", json={"documents": documents}, headers={"Accept": "text/html"}
+    )
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     return answer
@@ -59,13 +61,21 @@ def test_a_page_has_the_figures_of_the_json(gateway: Gateway) -> None:
     documents = drawn(["a", "b", "c"])
     found = gateway.client.post("/v1/models/news/evaluate", json={"documents": documents}).json()
     reader = Reader(page_of(gateway, documents).text)
-    for value in (found["accuracy"], found["macro_f1"], found["macro_break_even"], found["calibration"]["brier"], found["classes"][1]["recall"]):
+    for value in (
+        found["accuracy"],
+        found["macro_f1"],
+        found["macro_break_even"],
+        found["calibration"]["brier"],
+        found["classes"][1]["recall"],
+    ):
         assert f"{value:.3f}" in reader.texts
-    cells = [str(count) for row in found["confusion"] for count in row]
-    at = reader.texts.index("has \\ was given")
+    cells = [str(count) for row in found["confusion"] for count in row if count]
+    at = reader.texts.index("was given")
     assert [text for text in reader.texts[at:] if text.isdigit()][: len(cells)] == cells
-    assert reader.tags.count("svg") == 2
-    assert len([name for name, value in reader.attributes if name == "class" and (value or "").startswith("curve ")]) == 3
+    assert reader.tags.count("svg") == 3
+    assert (
+        len([name for name, value in reader.attributes if name == "class" and (value or "").startswith("curve ")]) == 3
+    )
     filled = sum(1 for each in found["calibration"]["bins"] if each["documents"])
     assert len([name for name, value in reader.attributes if (name, value) == ("class", "bar")]) == filled > 5
 
@@ -81,7 +91,7 @@ def test_the_page_loads_and_runs_nothing(gateway: Gateway) -> None:
         "style-src": f"'sha256-{digest}'",
         "base-uri": "'none'",
         "form-action": "'none'",
-        "frame-ancestors": "'none'",
+        "frame-ancestors": "'self'",
     }
     assert answer.headers["x-frame-options"] == "DENY"
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -115,11 +125,13 @@ def test_many_labels_make_a_list_of_what_is_confused(gateway: Gateway) -> None:
     documents = [{"indices": [class_index], "label": classes[class_index]} for class_index in range(40)]
     documents += [{"indices": [5], "label": "c07"}] * 3 + [{"indices": [6], "label": "strange"}]
     reader = Reader(page_of(gateway, documents).text)
-    assert not [value for name, value in reader.attributes if name == "class" and (value or "").startswith("heat")]
+    assert not [value for name, value in reader.attributes if name == "class" and value == "shade"]
     at = reader.texts.index("was given")
     assert reader.texts[at + 2 : at + 8] == ["c07", "c05", "3", "strange", "c06", "1"]
     assert " (unknown to the model)" in reader.texts
-    assert len([name for name, value in reader.attributes if name == "class" and (value or "").startswith("curve ")]) == 8
+    assert (
+        len([name for name, value in reader.attributes if name == "class" and (value or "").startswith("curve ")]) == 8
+    )
 
 
 def test_a_page_of_one_document(gateway: Gateway) -> None:
@@ -170,8 +182,13 @@ def test_accept_may_come_in_parts() -> None:
 
 def test_a_form_that_there_is_not(gateway: Gateway) -> None:
     publish(gateway.store)
-    answer = gateway.client.post("/v1/models/news/evaluate", json={"documents": drawn(["no", "yes"])}, headers={"Accept": "image/png"})
-    assert problem_of(answer, 406)["detail"] == "Accept 'image/png': this answer comes as application/json or text/html or image/svg+xml"
+    answer = gateway.client.post(
+        "/v1/models/news/evaluate", json={"documents": drawn(["no", "yes"])}, headers={"Accept": "image/png"}
+    )
+    assert (
+        problem_of(answer, 406)["detail"]
+        == "Accept 'image/png': this answer comes as application/json or text/html or image/svg+xml"
+    )
 
 
 def test_what_is_no_markup_is_escaped() -> None:

@@ -22,7 +22,9 @@ NAMES = ["a", "b", "c"]
 def asked(gateway: Gateway, documents: Documents, plot: str | None, accept: str | None = SVG) -> httpx.Response:
     query = "" if plot is None else f"?plot={plot}"
     return gateway.client.post(
-        f"/v1/models/news/evaluate{query}", json={"documents": documents}, headers={} if accept is None else {"Accept": accept}
+        f"/v1/models/news/evaluate{query}",
+        json={"documents": documents},
+        headers={} if accept is None else {"Accept": accept},
     )
 
 
@@ -49,7 +51,9 @@ def test_the_confusion_has_all_counts(gateway: Gateway) -> None:
     counts = [row[:3] for row in found["confusion"]]
     assert [each.text for each in parts(drawing, "counted")] == [str(count) for row in counts for count in row if count]
     assert len(parts(drawing, "box")) == 4 * 3, "a model never gives a label that it does not know"
-    shares = [count / each["documents"] for row, each in zip(counts, found["classes"], strict=True) for count in row if count]
+    shares = [
+        count / each["documents"] for row, each in zip(counts, found["classes"], strict=True) for count in row if count
+    ]
     assert [float(each.get("fill-opacity", "")) for each in parts(drawing, "shade")] == pytest.approx(
         [0.06 + 0.6 * share for share in shares], abs=1e-5
     )
@@ -67,7 +71,11 @@ def test_a_label_of_any_characters_leaves_the_file_well_formed(gateway: Gateway)
 def test_of_many_labels_the_most_frequent_are_drawn(gateway: Gateway) -> None:
     classes = [f"c{class_index:02}" for class_index in range(40)]
     publish(gateway.store, classes=classes)
-    documents = [{"indices": [class_index], "label": classes[class_index]} for class_index in range(40) for _ in range(1 + (class_index >= 10))]
+    documents = [
+        {"indices": [class_index], "label": classes[class_index]}
+        for class_index in range(40)
+        for _ in range(1 + (class_index >= 10))
+    ]
     drawing = drawing_of(asked(gateway, documents, "confusion"))
     named = {text for text in texts(drawing) if text in classes}
     assert named == set(classes[10:])
@@ -78,7 +86,11 @@ def test_of_many_labels_the_most_frequent_are_drawn(gateway: Gateway) -> None:
 def test_curves_and_reliability(gateway: Gateway) -> None:
     publish(gateway.store, classes=NAMES, calibrated=True)
     found = gateway.client.post("/v1/models/news/evaluate", json={"documents": drawn(NAMES)}).json()
-    lines = [each for each in parts(drawing_of(asked(gateway, drawn(NAMES), "precision_recall")), "curve") if each.get("points")]
+    lines = [
+        each
+        for each in parts(drawing_of(asked(gateway, drawn(NAMES), "precision_recall")), "curve")
+        if each.get("points")
+    ]
     ordered = sorted(found["classes"], key=lambda each: -each["documents"])
     assert [len((line.get("points") or "").split()) for line in lines] == [len(each["curve"]) + 1 for each in ordered]
     filled = sum(1 for each in found["calibration"]["bins"] if each["documents"])
@@ -103,7 +115,16 @@ def test_a_plot_loads_and_runs_nothing(gateway: Gateway) -> None:
     for plot in PLOTS:
         answer = asked(gateway, drawn(["<b>", HOSTILE]), plot)
         drawing = drawing_of(answer)
-        assert {each.tag.rpartition("}")[2] for each in drawing.iter()} <= {"svg", "title", "style", "rect", "line", "text", "polyline", "circle"}
+        assert {each.tag.rpartition("}")[2] for each in drawing.iter()} <= {
+            "svg",
+            "title",
+            "style",
+            "rect",
+            "line",
+            "text",
+            "polyline",
+            "circle",
+        }
         assert not [name for each in drawing.iter() for name in each.attrib if name.startswith("on") or "href" in name]
         (style,) = re.findall("<style>(.*?)</style>", answer.text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -15,12 +15,12 @@ from app.cli.contract import FILE
 from app.cli.keys import SCOPES
 from app.http.access import SCHEMES, scopes_for
 from app.http.sockets.listener import check_exposure
+from storage.errors import CannotStart
+from storage.names import new_id
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.store import Store, open_store
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
-from workers.errors import CannotStart
-from workers.names import new_id
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.store import Store, open_store
 
 PREDICT = {"documents": [{"indices": [0]}]}
 EVALUATE = {"documents": [{"indices": [0], "label": "no"}]}
@@ -114,7 +114,9 @@ def test_each_scope_opens_its_own_calls(locked: Gateway) -> None:
 def test_what_is_refused_says_which_key_is_needed(locked: Gateway) -> None:
     answer = locked.client.get("/v1/datasets", headers=bearer(key(locked, Scope.PREDICT)))
     assert problem_of(answer, 403)["detail"] == "the key is for predict; this needs one for admin or train"
-    assert answer.headers["www-authenticate"] == 'Bearer realm="halfmoon", error="insufficient_scope", scope="admin train"'
+    assert (
+        answer.headers["www-authenticate"] == 'Bearer realm="halfmoon", error="insufficient_scope", scope="admin train"'
+    )
 
 
 def test_the_line_of_a_refusal_says_whose_key_it_was(start: Start) -> None:
@@ -154,7 +156,9 @@ def ends(gateway: Gateway, text: str, id: str) -> list[str]:
 
 def test_event_streams_of_a_revoked_key_end(locked: Gateway) -> None:
     train = key(locked, Scope.TRAIN)
-    id = locked.client.post("/v1/jobs", json={"model": "news", "algorithm": "svm", "documents": TWO_CLASSES}, headers=bearer(train)).json()["id"]
+    id = locked.client.post(
+        "/v1/jobs", json={"model": "news", "algorithm": "svm", "documents": TWO_CLASSES}, headers=bearer(train)
+    ).json()["id"]
     # a key that nobody can read comes before the revocation is heard
     locked.store.create(f"keys/{new_id('key')}.json", b"{")
     assert ends(locked, train, id)[-2:] == [": the key is no longer valid", ""]
@@ -162,7 +166,10 @@ def test_event_streams_of_a_revoked_key_end(locked: Gateway) -> None:
 
 def test_uploads_of_a_revoked_key_end(locked: Gateway) -> None:
     train = key(locked, Scope.TRAIN)
-    head = f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {train}\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000"
+    head = (
+        f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {train}\r\nContent-Type: "
+        "application/x-ndjson\r\nContent-Length: 1000"
+    )
     with socket.create_connection(("127.0.0.1", locked.port), HANG) as client:
         client.sendall(f'{head}\r\n\r\n{{"indices":[1],"label":"no"}}\n'.encode())
         ApiKeys(locked.store).revoke(train.split("_")[1])
@@ -172,7 +179,7 @@ def test_uploads_of_a_revoked_key_end(locked: Gateway) -> None:
 
 
 def test_known_keys_go_on_while_the_store_is_away(locked: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.errors import StoreUnavailable
+    from storage.errors import StoreUnavailable
 
     text = key(locked, Scope.PREDICT)
     publish(locked.store)
@@ -188,7 +195,7 @@ def test_known_keys_go_on_while_the_store_is_away(locked: Gateway, monkeypatch: 
 
 
 def test_no_key_is_called_wrong_before_keys_were_read(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.errors import StoreUnavailable
+    from storage.errors import StoreUnavailable
 
     def away(self: ApiKeys) -> None:
         raise StoreUnavailable("away")
@@ -212,14 +219,15 @@ import os, signal, socket, sys, threading
 import httpx
 from app.serve import serve
 from app.settings import GatewaySettings
-from workers.repositories.datasets import Datasets
+from storage.repositories.datasets import Datasets
 
 def broken(*_):
     raise RuntimeError("broken")
 
 def ask():
     text = sys.stdin.read()
-    while httpx.get(f"http://127.0.0.1:{port}/v1/datasets", headers={"Authorization": f"Bearer {text}"}).status_code != 500:
+    key = {"Authorization": f"Bearer {text}"}
+    while httpx.get(f"http://127.0.0.1:{port}/v1/datasets", headers=key).status_code != 500:
         pass
     httpx.get(f"http://127.0.0.1:{port}/v1/datasets", headers={"Authorization": f"Bearer {text}~"})
     httpx.get(f"http://127.0.0.1:{port}/v1/datasets", headers={"X-API-Key": f"{text}~"})
@@ -230,14 +238,17 @@ listening = socket.create_server(("127.0.0.1", 0))
 port = listening.getsockname()[1]
 threading.Thread(target=ask).start()
 url, redis = sys.argv[1:]
-serve(GatewaySettings(store_url=url, redis_url=redis, access="keys", log_level="debug", log_format="json"), listening.detach())
+settings = GatewaySettings(store_url=url, redis_url=redis, access="keys", log_level="debug", log_format="json")
+serve(settings, listening.detach())
 """
 
 
 def test_a_key_is_never_logged(store: Store, tmp_path: Path, repository: Path) -> None:
     _, text = ApiKeys(store).create("test", {Scope.TRAIN})
     command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", f"unix://{tmp_path}/nowhere.sock"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=repository, timeout=HANG, check=False)
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, cwd=repository, timeout=HANG, check=False
+    )
     assert "request failed" in done.stderr
     assert text[40:-2] not in done.stdout + done.stderr
 
@@ -305,7 +316,10 @@ def test_up_does_not_start_open_to_others(capsys: pytest.CaptureFixture[str], tm
 
 def test_keys_are_made_listed_and_revoked_by_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = ["--data", str(tmp_path)]
-    assert main(["keys", "create", *data, "--name", "portal", "--scope", "predict", "--scope", "train", "--days", "30"]) == 0
+    assert (
+        main(["keys", "create", *data, "--name", "portal", "--scope", "predict", "--scope", "train", "--days", "30"])
+        == 0
+    )
     made = capsys.readouterr()
     id = made.err.split()[0]
     assert made.out.startswith(f"hm_{id}_")
@@ -332,7 +346,9 @@ def test_a_key_is_valid_for_a_time_to_come(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("action", [["list"], ["revoke", "key-x"]])
-def test_a_folder_that_is_no_data_folder_is_an_error_not_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], action: list[str]) -> None:
+def test_a_folder_that_is_no_data_folder_is_an_error_not_an_empty_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: list[str]
+) -> None:
     assert main(["keys", *action, "--data", str(tmp_path)]) == 1
     assert "is not a data folder of `halfmoon up`" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -345,13 +361,24 @@ def test_the_commands_know_every_scope() -> None:
     assert tuple(Scope) == SCOPES
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.3.2.1:80", "[::1]", "[::1]:8000", ""])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.3.2.1:80", "[::1]", "[::1]:8000", ""]
+)
 def test_callers_on_this_machine_may_call_it_by_its_own_names(gateway: Gateway, host: str) -> None:
     assert gateway.client.get("/v1/models", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example:80", "192.0.2.1", "[::2]:1", "::"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:8000",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example:80",
+        "192.0.2.1",
+        "[::2]:1",
+        "::",
+    ],
 )
 def test_a_name_that_was_bent_to_this_machine_is_none_of_its_own(gateway: Gateway, host: str) -> None:
     for path in ("/v1/models", "/metrics"):
@@ -361,7 +388,17 @@ def test_a_name_that_was_bent_to_this_machine_is_none_of_its_own(gateway: Gatewa
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1:8000", "192.0.2.1", "[2001:db8::1]:80", "", "gateway:8000", "News.Example", "news.example."]
+    "host",
+    [
+        "localhost",
+        "127.0.0.1:8000",
+        "192.0.2.1",
+        "[2001:db8::1]:80",
+        "",
+        "gateway:8000",
+        "News.Example",
+        "news.example.",
+    ],
 )
 def test_anyone_may_call_it_by_addresses_and_by_names_that_are_allowed(start: Start, host: str) -> None:
     gateway = start(access="anyone", allowed_hosts=("gateway", "news.example"))
@@ -376,7 +413,10 @@ def test_names_that_are_not_allowed_are_refused_wherever_no_key_is_required(star
     assert gateway.client.get("/v1/health/live", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("settings", [{"access": "anyone", "allowed_hosts": ("*",)}, {"access": "loopback", "allowed_hosts": ("evil.example",)}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"access": "anyone", "allowed_hosts": ("*",)}, {"access": "loopback", "allowed_hosts": ("evil.example",)}],
+)
 def test_the_operator_may_allow_any_name(start: Start, settings: dict[str, Any]) -> None:
     assert start(**settings).client.get("/v1/models", headers={"Host": "evil.example"}).status_code == 200
 

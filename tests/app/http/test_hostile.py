@@ -18,11 +18,11 @@ from app.codecs.transport.content_encoding import Gunzip
 from app.datasets import upload
 from app.http import middleware
 from app.http.sockets import connection
+from storage.records import Job
+from storage.repositories.datasets import Batch
+from storage.repositories.jobs import Jobs
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
 from tests.waiting import HANG, until
-from workers.contract import Job
-from workers.repositories.datasets import Batch
-from workers.repositories.jobs import Jobs
 
 LINE = b'{"indices": [1, 2, 3]}\n'
 
@@ -32,7 +32,9 @@ def dial(gateway: Gateway) -> socket.socket:
 
 
 def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
-    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n".encode()
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
 
 
 def all_of(client: socket.socket) -> bytes:
@@ -134,11 +136,17 @@ def test_slow_uploads_hold_no_thread(start: Start) -> None:
 def test_a_head_that_never_ends_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
     gateway = start()
-    for sent in (b"", b"GET / HTTP/1.1\r\n", b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: "):
+    for sent in (
+        b"",
+        b"GET / HTTP/1.1\r\n",
+        b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: ",
+    ):
         with dial(gateway) as client:
             client.sendall(sent)
             answer = all_of(client)
-            assert answer.endswith(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"), sent
+            assert answer.endswith(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"), (
+                sent
+            )
 
 
 def test_a_head_without_bounds_is_refused(gateway: Gateway) -> None:
@@ -158,7 +166,9 @@ LIVE = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" *
 def test_requests_that_come_before_the_answers_are_all_answered(gateway: Gateway) -> None:
     """Far more than the bytes of a head, of which some reads have hundreds."""
     with dial(gateway) as client:
-        sender = threading.Thread(target=client.sendall, args=(LIVE * 2000 + LIVE.replace(b"Host", b"Connection: close\r\nHost"),))
+        sender = threading.Thread(
+            target=client.sendall, args=(LIVE * 2000 + LIVE.replace(b"Host", b"Connection: close\r\nHost"),)
+        )
         sender.start()
         answers = all_of(client)
         sender.join()
@@ -188,7 +198,9 @@ def test_a_head_without_bounds_costs_no_answer_of_a_request_before(gateway: Gate
         answers = all_of(client)
     assert answers.startswith(b"HTTP/1.1 200 OK")
     assert b'{"status":"live"}' in answers
-    assert answers.endswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    assert answers.endswith(
+        b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+    )
 
 
 def test_a_head_may_wait_for_the_answer_to_the_request_before(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +260,9 @@ def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monke
     clients = [dial(gateway) for _ in range(200)]
     try:
         for client in clients:
-            client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            client.sendall(
+                f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+            )
         for client in clients:
             assert client.recv(100).startswith(b"HTTP/1.1 200 ")
         threads = threading.active_count()
@@ -280,7 +294,10 @@ def bomb_of_gzip() -> bytes:
 
 def bomb_of_zip() -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w", force_zip64=True) as member:
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("X.npy", "w", force_zip64=True) as member,
+    ):
         np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (10_000, 1000)})
         for _ in range(100):
             member.write(bytes(400_000))
@@ -308,10 +325,16 @@ def counted_unpacking(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize(
     ("media_type", "encoding", "body"),
-    [(NDJSON, "gzip", bomb_of_gzip()), ("application/x-npz", "identity", bomb_of_zip()), ("application/x-npz", "gzip", gzip.compress(bomb_of_zip()))],
+    [
+        (NDJSON, "gzip", bomb_of_gzip()),
+        ("application/x-npz", "identity", bomb_of_zip()),
+        ("application/x-npz", "gzip", gzip.compress(bomb_of_zip())),
+    ],
 )
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
-def test_a_bomb_stops_at_the_limit(start: Start, monkeypatch: pytest.MonkeyPatch, path: str, media_type: str, encoding: str, body: bytes) -> None:
+def test_a_bomb_stops_at_the_limit(
+    start: Start, monkeypatch: pytest.MonkeyPatch, path: str, media_type: str, encoding: str, body: bytes
+) -> None:
     from tests.app.conftest import publish
 
     gateway = start(max_decompressed_bytes=1_000_000, max_request_bytes=1_000_000)
@@ -343,8 +366,18 @@ def refuses(gateway: Gateway, name: str, dataset: str) -> None:
     problem_of(gateway.client.post("/v1/datasets", params={"name": name}, json={"documents": TWO_CLASSES}), 422)
     problem_of(gateway.job(dataset=dataset, model=name), 422)
     quoted = "".join(f"%{byte:02x}" for byte in name.encode())
-    calls = [("GET", "/v1/datasets/{}"), ("DELETE", "/v1/datasets/{}"), ("GET", "/v1/jobs/{}"), ("GET", "/v1/jobs/{}/labels")]
-    calls += [("GET", "/v1/models/{}"), ("DELETE", "/v1/models/{}"), ("DELETE", "/v1/models/{}/versions/1"), ("DELETE", "/v1/models/m/aliases/{}")]
+    calls = [
+        ("GET", "/v1/datasets/{}"),
+        ("DELETE", "/v1/datasets/{}"),
+        ("GET", "/v1/jobs/{}"),
+        ("GET", "/v1/jobs/{}/labels"),
+    ]
+    calls += [
+        ("GET", "/v1/models/{}"),
+        ("DELETE", "/v1/models/{}"),
+        ("DELETE", "/v1/models/{}/versions/1"),
+        ("DELETE", "/v1/models/m/aliases/{}"),
+    ]
     for method, path in calls:
         answer = gateway.client.request(method, path.format(quoted))
         assert answer.status_code in (404, 405), (method, path, answer.text)

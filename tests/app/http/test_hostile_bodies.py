@@ -1,4 +1,5 @@
-"""More than 200 bodies that are made to hurt: each is answered by name, and none is decoded or encoded in one call, least of all on the event loop.
+"""More than 200 bodies that are made to hurt: each is answered by name, and none is decoded or encoded in one call,
+least of all on the event loop.
 
 Work is counted, not timed; ``python -m benchmarks.hostile`` measures what others wait meanwhile.
 """
@@ -51,7 +52,9 @@ def is_event_loop() -> bool:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     found = Work()
-    decoders = [module for name, module in sys.modules.items() if name.startswith("app.") and hasattr(module, "decode_json")]
+    decoders = [
+        module for name, module in sys.modules.items() if name.startswith("app.") and hasattr(module, "decode_json")
+    ]
     assert len(decoders) >= 5
     for module in decoders:
         monkeypatch.setattr(module, "decode_json", found.counted(module.decode_json, lambda decode, text: len(text)))

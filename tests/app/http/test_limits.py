@@ -15,14 +15,14 @@ from app.errors import TooManyRequests
 from app.http.access import KEY_ID, caller_of
 from app.http.limits import Limit
 from app.services.backlog import Backlog
+from storage.errors import QuotaExceeded, StoreUnavailable
+from storage.records import Job
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.repositories.datasets import Datasets
+from storage.repositories.datasets.quota import Quota
+from storage.repositories.jobs import Jobs
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, SOON, until
-from workers.contract import Job
-from workers.errors import QuotaExceeded, StoreUnavailable
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.repositories.datasets import Datasets
-from workers.repositories.datasets.quota import Quota
-from workers.repositories.jobs import Jobs
 
 LINE = b'{"indices": [1, 2, 3]}\n'
 
@@ -95,7 +95,9 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
     until(lambda: gateway.client.get("/v1/jobs", headers=heads[2]).status_code == 200)
     dataset = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, headers=heads[0]).json()["id"]
     body = {"model": "m", "algorithm": "svm", "dataset": dataset}
-    assert [gateway.client.post("/v1/jobs", json=body, headers=head).status_code for head in heads for _ in range(2)] == [
+    assert [
+        gateway.client.post("/v1/jobs", json=body, headers=head).status_code for head in heads for _ in range(2)
+    ] == [
         202,
         429,
         202,
@@ -109,7 +111,9 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
 def test_a_refusal_names_the_limit_that_was_reached(start: Start) -> None:
     gateway = start(max_unfinished_jobs=1, max_unfinished_jobs_per_key=5)
     dataset = gateway.upload(TWO_CLASSES)["id"]
-    assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"jobs of everybody";q=1;qu="concurrent-requests"'
+    assert (
+        gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"jobs of everybody";q=1;qu="concurrent-requests"'
+    )
     refused = gateway.job(dataset=dataset)
     assert problem_of(refused, 429)["detail"].startswith("jobs of everybody: no more than 1 at a time")
     assert (refused.headers["ratelimit-policy"], refused.headers["ratelimit"]) == (
@@ -118,11 +122,13 @@ def test_a_refusal_names_the_limit_that_was_reached(start: Start) -> None:
     )
 
 
-def test_an_accepted_job_is_answered_though_the_store_is_unavailable(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_accepted_job_is_answered_though_the_store_is_unavailable(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset, submit = gateway.upload(TWO_CLASSES)["id"], Jobs.submit
 
-    def last(self: Jobs, **fields: Any) -> tuple[Job, bool]:
-        made = submit(self, **fields)
+    def last(self: Jobs, *arguments: Any) -> tuple[Job, bool]:
+        made = submit(self, *arguments)
         monkeypatch.setattr(Jobs, "unfinished_ids", away)
         monkeypatch.setattr(Jobs, "get", away)
         return made
@@ -209,7 +215,9 @@ def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monke
 
     monkeypatch.setattr(Gunzip, "feed", noted)
     packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-    problem_of(gateway.client.put("/v1/datasets/ds-x/labels", content=gzip.compress(b'{"labels": {}}'), headers=packed), 404)
+    problem_of(
+        gateway.client.put("/v1/datasets/ds-x/labels", content=gzip.compress(b'{"labels": {}}'), headers=packed), 404
+    )
     assert [name.partition("_")[0] for name in threads] == ["parse"]
 
 
@@ -235,7 +243,11 @@ def test_no_caller_can_hold_all_there_is() -> None:
         with pytest.raises(TooManyRequests, match=r"^things of one caller: no more than 4 at a time") as caught:
             one.grow(1)
         assert caught.value.headers["RateLimit-Policy"] == '"things of one caller";q=4;qu="requests"'
-        with limit.reserve("c", 2), pytest.raises(TooManyRequests, match=r"^things: no more than 10 at a time"), limit.reserve("d", 1):
+        with (
+            limit.reserve("c", 2),
+            pytest.raises(TooManyRequests, match=r"^things: no more than 10 at a time"),
+            limit.reserve("d", 1),
+        ):
             pass
     assert limit.used == 0
     with limit.reserve("a", 4):
@@ -258,16 +270,23 @@ def test_a_caller_is_a_key_or_an_address(connection: dict[str, Any], caller: str
 
 
 def test_one_caller_that_drips_does_not_keep_others_from_uploading(start: Start) -> None:
-    gateway = start(access="keys", key_refresh_seconds=0.05, max_concurrent_uploads_per_caller=2, max_concurrent_uploads=4)
+    gateway = start(
+        access="keys", key_refresh_seconds=0.05, max_concurrent_uploads_per_caller=2, max_concurrent_uploads=4
+    )
     dripping, other = (ApiKeys(gateway.store).create(name, {Scope.TRAIN})[1] for name in ("a", "b"))
     until(lambda: gateway.client.get("/v1/jobs", headers={"X-API-Key": other}).status_code == 200)
     clients = [socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) for _ in range(2)]
-    head = f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nX-API-Key: {dripping}\r\nContent-Type: {NDJSON}\r\nContent-Length: 9999\r\n\r\n"
+    head = (
+        f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nX-API-Key: {dripping}\r\nContent-Type: "
+        f"{NDJSON}\r\nContent-Length: 9999\r\n\r\n"
+    )
     try:
         for client in clients:
             client.sendall(head.encode() + LINE)
         until(lambda: "halfmoon_uploads 2.0" in gateway.client.get("/metrics", headers={"X-API-Key": other}).text)
-        assert problem_of(post(gateway, dripping), 429)["detail"].startswith("uploads of one caller: no more than 2 at a time")
+        assert problem_of(post(gateway, dripping), 429)["detail"].startswith(
+            "uploads of one caller: no more than 2 at a time"
+        )
         assert post(gateway, other).status_code == 201
     finally:
         for client in clients:
@@ -275,15 +294,22 @@ def test_one_caller_that_drips_does_not_keep_others_from_uploading(start: Start)
 
 
 def test_one_caller_that_holds_bodies_does_not_keep_others_from_predicting(start: Start) -> None:
-    gateway = start(access="keys", key_refresh_seconds=0.05, max_buffered_bytes_per_caller=100_000, max_buffered_bytes=200_000)
+    gateway = start(
+        access="keys", key_refresh_seconds=0.05, max_buffered_bytes_per_caller=100_000, max_buffered_bytes=200_000
+    )
     publish(gateway.store)
     holding, other = (ApiKeys(gateway.store).create(name, {Scope.PREDICT})[1] for name in ("a", "b"))
     until(lambda: gateway.client.get("/v1/models", headers={"X-API-Key": other}).status_code == 200)
-    head = f"POST /v1/models/news/predict HTTP/1.1\r\nHost: x\r\nX-API-Key: {holding}\r\nContent-Type: {NDJSON}\r\nContent-Length: 99999\r\n\r\n"
+    head = (
+        f"POST /v1/models/news/predict HTTP/1.1\r\nHost: x\r\nX-API-Key: {holding}\r\nContent-Type: "
+        f"{NDJSON}\r\nContent-Length: 99999\r\n\r\n"
+    )
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) as client:
         client.sendall(head.encode() + LINE * 4000)
         until(lambda: _held(gateway, other) >= 4000 * len(LINE) - 65536)
-        assert problem_of(predict(gateway, holding, 4000), 429)["detail"].startswith("bodies in memory of one caller: no more than 100000 at a time")
+        assert problem_of(predict(gateway, holding, 4000), 429)["detail"].startswith(
+            "bodies in memory of one caller: no more than 100000 at a time"
+        )
         assert predict(gateway, other, 1000).status_code == 200
 
 
@@ -297,4 +323,6 @@ def post(gateway: Gateway, key: str) -> httpx.Response:
 
 
 def predict(gateway: Gateway, key: str, n_documents: int) -> httpx.Response:
-    return gateway.client.post("/v1/models/news/predict", content=LINE * n_documents, headers={"X-API-Key": key, "Content-Type": NDJSON})
+    return gateway.client.post(
+        "/v1/models/news/predict", content=LINE * n_documents, headers={"X-API-Key": key, "Content-Type": NDJSON}
+    )

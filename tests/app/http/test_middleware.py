@@ -11,21 +11,27 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
+from storage.repositories.models import Models
 from tests.app.conftest import TWO_CLASSES, Gateway, Start
+from tests.stores import Valkey
 from tests.waiting import HANG
-from tests.workers.conftest import Valkey
-from workers.repositories.models import Models
 
 ORIGIN = "https://portal.example"
 
 
 def test_every_answer_has_an_id_of_its_request(gateway: Gateway) -> None:
-    ids = [gateway.client.get(path).headers["x-request-id"] for path in ("/v1/health/live", "/v1/nothing", "/docs", "/v1/jobs?x=1")]
+    ids = [
+        gateway.client.get(path).headers["x-request-id"]
+        for path in ("/v1/health/live", "/v1/nothing", "/docs", "/v1/jobs?x=1")
+    ]
     assert len(set(ids)) == 4
     assert all(re.fullmatch("[0-9a-f]{16}", id) for id in ids)
 
 
-@pytest.mark.parametrize(("sent", "kept"), [("order-7.a_b", True), ("x" * 64, True), ("x" * 65, False), ("a b", False), ("a;b", False), ("", False)])
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("order-7.a_b", True), ("x" * 64, True), ("x" * 65, False), ("a b", False), ("a;b", False), ("", False)],
+)
 def test_a_good_id_of_the_client_is_kept(gateway: Gateway, sent: str, kept: bool) -> None:
     found = gateway.client.get("/v1/health/live", headers={"X-Request-ID": sent}).headers["x-request-id"]
     assert (found == sent) is kept
@@ -37,7 +43,9 @@ def test_no_answer_is_taken_for_another_type(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v2/models/m"])
-def test_an_unforeseen_failure_is_answered_like_anything_else(start: Start, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_an_unforeseen_failure_is_answered_like_anything_else(
+    start: Start, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     gateway = start(log_requests=True, cors_origins=(ORIGIN,))
 
     def broken(*_: object) -> None:
@@ -54,10 +62,15 @@ def test_an_unforeseen_failure_is_answered_like_anything_else(start: Start, monk
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     logged = [line for line in lines if line["event"] in ("request failed", "answered")]
-    assert [(line["event"], line["path"], line.get("status")) for line in logged] == [("request failed", path, None), ("answered", path, 500)]
+    assert [(line["event"], line["path"], line.get("status")) for line in logged] == [
+        ("request failed", path, None),
+        ("answered", path, 500),
+    ]
     route = "/v2/models/{name}" if path.startswith("/v2") else path
     counted = [
-        line for line in gateway.client.get("/metrics").text.splitlines() if line.startswith("halfmoon_requests_total") and 'status="500"' in line
+        line
+        for line in gateway.client.get("/metrics").text.splitlines()
+        if line.startswith("halfmoon_requests_total") and 'status="500"' in line
     ]
     assert counted == [f'halfmoon_requests_total{{method="GET",route="{route}",status="500"}} 1.0']
 
@@ -82,7 +95,11 @@ def test_the_page_may_load_nothing_from_elsewhere(gateway: Gateway) -> None:
 
 
 def preflight(gateway: Gateway, origin: str) -> dict[str, str]:
-    asked = {"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    asked = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,content-type",
+    }
     answer = gateway.client.options("/v1/models/m/predict", headers=asked)
     return {name: value for name, value in answer.headers.items() if name.startswith("access-control")}
 
@@ -129,11 +146,21 @@ serve(GatewaySettings(store_url=url, redis_url=redis, log_format="json", log_req
 
 def test_log_lines_say_to_which_request_and_job_they_belong(valkey: Valkey, tmp_path: Path, repository: Path) -> None:
     command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", valkey.url]
-    done = subprocess.run(command, input=json.dumps(TWO_CLASSES), capture_output=True, text=True, cwd=repository, timeout=HANG, check=False)
+    done = subprocess.run(
+        command,
+        input=json.dumps(TWO_CLASSES),
+        capture_output=True,
+        text=True,
+        cwd=repository,
+        timeout=HANG,
+        check=False,
+    )
     lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
     job = done.stdout.split()[0]
     (accepted,) = [line for line in lines if line["event"] == "job accepted"]
     assert (accepted["request"], accepted["job"]) == ("mine-1", job)
-    answered = [(line["method"], line["path"], line["status"], line["request"]) for line in lines if line["event"] == "answered"]
+    answered = [
+        (line["method"], line["path"], line["status"], line["request"]) for line in lines if line["event"] == "answered"
+    ]
     assert ("POST", "/v1/jobs", 202, "mine-1") in answered
     assert all(line["level"] and line["timestamp"] for line in lines)

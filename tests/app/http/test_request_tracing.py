@@ -1,8 +1,8 @@
 """Spans of requests, and that jobs remember theirs."""
 
+from storage.repositories.jobs import Jobs
 from tests.app.conftest import TWO_CLASSES, Start
 from tests.spans import Spans, id_of, parent_of, spans, trace_of
-from workers.repositories.jobs import Jobs
 
 __all__ = ["spans"]
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -12,7 +12,9 @@ def test_requests_are_spans_and_jobs_know_theirs(spans: Spans, start: Start) -> 
     gateway = start()
     dataset = gateway.upload(TWO_CLASSES)["id"]
     headers = {"traceparent": f"00-{TRACE}-{CALLER}-01"}
-    job = gateway.client.post("/v1/jobs", json={"model": "news", "algorithm": "svm", "dataset": dataset}, headers=headers)
+    job = gateway.client.post(
+        "/v1/jobs", json={"model": "news", "algorithm": "svm", "dataset": dataset}, headers=headers
+    )
     assert job.status_code == 202
     assert gateway.client.get("/v1/jobs/nowhere").status_code == 404
     gateway.client.get("/v1/health/ready")

@@ -53,7 +53,10 @@ def test_health_and_metadata(client: OpenInferenceClient) -> None:
             ("data", "FP32", [-1]),
             ("X", "FP32", [-1, -1]),
         ]
-        assert [(each.name, each.datatype, each.shape) for each in metadata.outputs or []] == [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, 1])]
+        assert [(each.name, each.datatype, each.shape) for each in metadata.outputs or []] == [
+            ("labels", "BYTES", [-1]),
+            ("scores", "FP64", [-1, 1]),
+        ]
 
 
 def test_the_same_answers_as_predict(gateway: Gateway, client: OpenInferenceClient) -> None:
@@ -100,7 +103,10 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
     ([tensor("X", "FP32", [], [-1, -1])], "X: its shape must be of 2 numbers"),
     ([tensor("X", "FP32", [[1.0], [2.0, 3.0]], [2, 1])], "X: data must be FP32 numbers"),
     ([tensor("X", "FP32", [[1.0, 2.0]], [2, 1])], "X: the data are nested in the shape [1, 2], not [2, 1]"),
-    ([tensor("indptr", "INT64", [[0, 1]], [2]), *SPARSE[1:]], "indptr: the data are nested in the shape [1, 2], not [2]"),
+    (
+        [tensor("indptr", "INT64", [[0, 1]], [2]), *SPARSE[1:]],
+        "indptr: the data are nested in the shape [1, 2], not [2]",
+    ),
     ([tensor("X", "FP32", ["1"], [1, 1])], "X: data must be FP32 numbers"),
     ([tensor("X", "FP32", [1e39], [1, 1])], "document 0: values: the value of index 0 is not a finite number"),
     ([tensor("X", "FP32", [], [0, 5])], "inputs: there is no document"),
@@ -113,7 +119,10 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
     (sparse([0, 5], [1], [1.0]), "indptr"),
     (sparse([3, 0], [1], [1.0]), "indptr"),
     (sparse([0, 1], [1], []), "values"),
-    (sparse([0, 1], [0, 1, 2], [1.0, 1.0, 1.0]), "indptr: must go from 0 to 3, the number of indices, but goes from 0 to 1"),
+    (
+        sparse([0, 1], [0, 1, 2], [1.0, 1.0, 1.0]),
+        "indptr: must go from 0 to 3, the number of indices, but goes from 0 to 1",
+    ),
     (sparse([1, 2], [0, 1], [1.0, 1.0]), "indptr: must go from 0 to 2, the number of indices, but goes from 1 to 2"),
 ]
 
@@ -133,16 +142,23 @@ def test_what_is_null_is_left_out(gateway: Gateway, client: OpenInferenceClient)
     body = {"inputs": inputs, "id": None, "parameters": None, "outputs": None}
     assert gateway.client.post("/v2/models/news/infer", json=body).json() == expected
     body["outputs"] = [{"name": "labels", "parameters": None}]
-    assert [each["name"] for each in gateway.client.post("/v2/models/news/infer", json=body).json()["outputs"]] == ["labels"]
+    assert [each["name"] for each in gateway.client.post("/v2/models/news/infer", json=body).json()["outputs"]] == [
+        "labels"
+    ]
 
 
 def test_binary_outputs_are_answered_as_json(gateway: Gateway, client: OpenInferenceClient) -> None:
     """Clients that ask for them read both."""
     expected = gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE}).json()["outputs"]
-    answer = gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE, "parameters": {"binary_data_output": True}})
+    answer = gateway.client.post(
+        "/v2/models/news/infer", json={"inputs": SPARSE, "parameters": {"binary_data_output": True}}
+    )
     assert answer.json()["outputs"] == expected
     labels = {"outputs": [{"name": "labels", "parameters": {"binary_data": True}}]}
-    assert gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE, **labels}).json()["outputs"] == expected[:1]
+    assert (
+        gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE, **labels}).json()["outputs"]
+        == expected[:1]
+    )
 
 
 def test_refusals_have_the_form_of_the_protocol(client: OpenInferenceClient, gateway: Gateway) -> None:

@@ -1,4 +1,7 @@
-"""Requests of clients too heavy to be installed here, as they sent them: KServe 0.21.0 and MLServer 1.7.1, each once tried in whole."""
+"""Requests of clients too heavy to be installed here, as they sent them:
+
+KServe 0.21.0 and MLServer 1.7.1, each once tried in whole.
+"""
 
 from typing import Any
 
@@ -12,7 +15,12 @@ MATRIX = np.array([[1, 0, 0], [0, 2, 0.5], [0, 0, 0]])
 TEXTS = ["late vote vote", "go\u00e9al", ""]
 CLIENT = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": "python-httpx/0.28.1"}
 BINARY = CLIENT | {"content-type": "application/octet-stream"}
-JSON = {"accept": "*/*", "accept-encoding": "gzip, deflate, br", "user-agent": "python-requests/2.34.2", "content-type": "application/json"}
+JSON = {
+    "accept": "*/*",
+    "accept-encoding": "gzip, deflate, br",
+    "user-agent": "python-requests/2.34.2",
+    "content-type": "application/json",
+}
 
 
 @pytest.fixture
@@ -22,42 +30,77 @@ def expected(gateway: Gateway) -> dict[str, Any]:
     publish(gateway.store, "texts", model=text_model())
     vectors = [{"indices": [0]}, {"indices": [1, 2], "values": [2, 0.5]}, {"indices": []}]
     bodies = {"news": vectors, "texts": [{"text": text} for text in TEXTS]}
-    return {name: gateway.client.post(f"/v1/models/{name}/predict", json={"documents": documents}).json() for name, documents in bodies.items()}
+    return {
+        name: gateway.client.post(f"/v1/models/{name}/predict", json={"documents": documents}).json()
+        for name, documents in bodies.items()
+    }
 
 
 def inferred(gateway: Gateway, model: str, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
     answer = gateway.client.post(f"/v2/models/{model}/infer", content=body, headers=headers)
     assert answer.status_code == 200, (answer.text, body)
-    return {output["name"]: np.array(output["data"]).reshape(output["shape"]).tolist() for output in answer.json()["outputs"]}
+    return {
+        output["name"]: np.array(output["data"]).reshape(output["shape"]).tolist()
+        for output in answer.json()["outputs"]
+    }
 
 
 def test_kserve(gateway: Gateway, expected: dict[str, Any]) -> None:
     """``InferenceRESTClient.infer`` of an ``InferRequest``, whose data are binary by default."""
     begin = '{"id":"1e3cce44-d3ee-47e3-82b9-616f9cd9ada0","model_name":"%s","inputs":['
     for model, inputs, data in (
-        ("news", '{"name":"X","shape":[3,3],"datatype":"FP32","parameters":{"binary_data_size":36}}', MATRIX.astype("<f4").tobytes()),
-        ("news", '{"name":"X","shape":[3,3],"datatype":"FP16","parameters":{"binary_data_size":18}}', MATRIX.astype("<f2").tobytes()),
+        (
+            "news",
+            '{"name":"X","shape":[3,3],"datatype":"FP32","parameters":{"binary_data_size":36}}',
+            MATRIX.astype("<f4").tobytes(),
+        ),
+        (
+            "news",
+            '{"name":"X","shape":[3,3],"datatype":"FP16","parameters":{"binary_data_size":18}}',
+            MATRIX.astype("<f2").tobytes(),
+        ),
         (
             "texts",
             '{"name":"text","shape":[3],"datatype":"BYTES","parameters":{"binary_data_size":32}}',
             b"\x0e\0\0\0late vote vote\x06\0\0\0go\xc3\xa9al\0\0\0\0",
         ),
     ):
-        text = (begin % model + inputs + '],"outputs":[{"name":"labels"},{"name":"scores","parameters":{"binary_data":true}}]}').encode()
+        text = (
+            begin % model
+            + inputs
+            + '],"outputs":[{"name":"labels"},{"name":"scores","parameters":{"binary_data":true}}]}'
+        ).encode()
         found = inferred(gateway, model, text + data, BINARY | {"inference-header-content-length": str(len(text))})
         assert found == {name: expected[model][name] for name in ("labels", "scores")}
-    text = (begin % "texts" + '{"name":"text","shape":[3],"datatype":"BYTES","data":["late vote vote","goéal",""]}]}').encode()
-    assert inferred(gateway, "texts", text, CLIENT | {"content-type": "application/json"})["labels"] == expected["texts"]["labels"]
-    ready = {name: gateway.client.get(f"/v2/models/{name}/ready", headers=CLIENT).is_success for name in ("news", "nope")}
+    text = (
+        begin % "texts" + '{"name":"text","shape":[3],"datatype":"BYTES","data":["late vote vote","goéal",""]}]}'
+    ).encode()
+    assert (
+        inferred(gateway, "texts", text, CLIENT | {"content-type": "application/json"})["labels"]
+        == expected["texts"]["labels"]
+    )
+    ready = {
+        name: gateway.client.get(f"/v2/models/{name}/ready", headers=CLIENT).is_success for name in ("news", "nope")
+    }
     assert ready == {"news": True, "nope": False}
 
 
 def test_mlserver(gateway: Gateway, expected: dict[str, Any]) -> None:
-    """Requests that its codecs made: those of a whole request give the one tensor a name of their own, those of arrays send columns."""
-    matrix = '"shape": [3, 3], "datatype": "FP32", "parameters": {"content_type": "np"}, "data": [1.0, 0.0, 0.0, 0.0, 2.0, 0.5, 0.0, 0.0, 0.0]}]}'
+    """Requests that its codecs made: those of a whole request give the one tensor a name of their own, those of arrays
+    send columns.
+    """
+    matrix = (
+        '"shape": [3, 3], "datatype": "FP32", "parameters": {"content_type": "np"}, "data": [1.0, 0.0, 0.0, '
+        "0.0, 2.0, 0.5, 0.0, 0.0, 0.0]}]}"
+    )
     column = '{"name": "%s", "shape": [%d, 1], "datatype": "%s", "parameters": {"content_type": "np"}, "data": %s}'
     csr = ", ".join(
-        column % each for each in (("indptr", 4, "INT64", [0, 1, 3, 3]), ("indices", 3, "INT64", [0, 1, 2]), ("data", 3, "FP32", [1.0, 2.0, 0.5]))
+        column % each
+        for each in (
+            ("indptr", 4, "INT64", [0, 1, 3, 3]),
+            ("indices", 3, "INT64", [0, 1, 2]),
+            ("data", 3, "FP32", [1.0, 2.0, 0.5]),
+        )
     )
     strings = '"shape": [3, 1], "datatype": "BYTES", "parameters": {"content_type": "%s"}, "data": [%s]}]}'
     for model, text in (
@@ -66,7 +109,8 @@ def test_mlserver(gateway: Gateway, expected: dict[str, Any]) -> None:
         ("news", '{"inputs": [' + csr + "]}"),
         (
             "texts",
-            '{"parameters": {"content_type": "str"}, "inputs": [{"name": "input-1", ' + strings % ("str", '"late vote vote", "go\\u00e9al", ""'),
+            '{"parameters": {"content_type": "str"}, "inputs": [{"name": "input-1", '
+            + strings % ("str", '"late vote vote", "go\\u00e9al", ""'),
         ),
         ("texts", '{"inputs": [{"name": "text", ' + strings % ("base64", '"bGF0ZSB2b3RlIHZvdGU=", "Z2/DqWFs", ""')),
     ):

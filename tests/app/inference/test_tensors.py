@@ -9,9 +9,11 @@ import pytest
 from app.codecs.base import Bounds
 from app.inference.tensors import documents_of
 from core.documents.rows import SparseRows
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
-BOUNDS = Bounds(body_bytes=1 << 28, decompressed_bytes=1 << 28, document_bytes=1 << 26, documents=1000, nonzeros=1 << 27)
+BOUNDS = Bounds(
+    body_bytes=1 << 28, decompressed_bytes=1 << 28, document_bytes=1 << 26, documents=1000, nonzeros=1 << 27
+)
 
 
 def inputs(data: bytes, *shape: int) -> msgspec.Raw:

@@ -54,7 +54,9 @@ def test_the_same_answers_as_predict(gateway: Gateway, client: triton.InferenceS
 @pytest.mark.parametrize("binary", [True, False])
 def test_texts(gateway: Gateway, client: triton.InferenceServerClient, binary: bool) -> None:
     texts = ["late vote vote", "go\u00e9al", ""]
-    expected = gateway.client.post("/v1/models/texts/predict", json={"documents": [{"text": text} for text in texts]}).json()
+    expected = gateway.client.post(
+        "/v1/models/texts/predict", json={"documents": [{"text": text} for text in texts]}
+    ).json()
     inputs = [tensor("text", np.array(texts, dtype=object), "BYTES", binary=binary)]
     answer = client.infer("texts", inputs, outputs=[triton.InferRequestedOutput("labels")])
     assert answer.as_numpy("labels").tolist() == expected["labels"]

@@ -38,7 +38,9 @@ def reading(folder: Path) -> LinearModel:
     columns = PartColumns.of({"text": (terms, 1), "vector.tiny": (NUMBERS, 3)})
     columns = PartColumns(columns.blocks, Encoders({"tiny": folder}).id("tiny"))
     weights = np.array([[0.0], [1.0], [-1.0], [0.0]])
-    return LinearModel(["politics", "sport"], 4, np.arange(4, dtype=np.uint32), weights, np.zeros(1), vocabulary=columns)
+    return LinearModel(
+        ["politics", "sport"], 4, np.arange(4, dtype=np.uint32), weights, np.zeros(1), vocabulary=columns
+    )
 
 
 def test_a_job_takes_the_encoder_of_now(gateway: Gateway) -> None:
@@ -55,10 +57,15 @@ def test_a_job_takes_the_encoder_of_now(gateway: Gateway) -> None:
 def test_documents_that_have_no_text_or_that_vector_are_refused(gateway: Gateway) -> None:
     for documents, detail in (
         ([{"indices": [0], "label": "a"}, {"indices": [1], "label": "b"}], "reads text, but the documents are vectors"),
-        ([document | {"vectors": {"tiny": [1, 2]}} for document in TEXTS], "makes the part vector.tiny, which the documents have already"),
+        (
+            [document | {"vectors": {"tiny": [1, 2]}} for document in TEXTS],
+            "makes the part vector.tiny, which the documents have already",
+        ),
     ):
         dataset = gateway.upload(documents)["id"]
-        fault = problem_of(gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "m", "encoder": "tiny"}), 422)["errors"][0]
+        fault = problem_of(
+            gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "m", "encoder": "tiny"}), 422
+        )["errors"][0]
         assert (fault["field"], fault["detail"]) == ("encoder", detail)
 
 
@@ -71,7 +78,9 @@ def test_a_start_from_a_model_with_the_same_encoder(gateway: Gateway, folder: Pa
     job = gateway.client.post("/v1/jobs", json=body)
     assert (job.status_code, job.json()["start_from"]["version"]) == (202, 1), job.text
     sent = gateway.upload([document | {"vectors": {"tiny": [1, 2, 3]}} for document in TEXTS])["id"]
-    assert gateway.client.post("/v1/jobs", json=START | {"dataset": sent}).status_code == 202, "the vectors were sent with the documents"
+    assert gateway.client.post("/v1/jobs", json=START | {"dataset": sent}).status_code == 202, (
+        "the vectors were sent with the documents"
+    )
 
 
 def test_a_start_from_a_model_with_another_encoder_is_refused_with_the_remedy(gateway: Gateway, folder: Path) -> None:
@@ -79,18 +88,31 @@ def test_a_start_from_a_model_with_another_encoder_is_refused_with_the_remedy(ga
     columns = model.vocabulary
     assert isinstance(columns, PartColumns)
     publish(gateway.store, "same", model=model)
-    publish(gateway.store, "digest", model=replace(model, vocabulary=replace(columns, encoder=EncoderId("tiny", "0" * 64))))
+    publish(
+        gateway.store, "digest", model=replace(model, vocabulary=replace(columns, encoder=EncoderId("tiny", "0" * 64)))
+    )
     publish(gateway.store, "sent", model=replace(model, vocabulary=replace(columns, encoder=None)))
     terms = columns.blocks[0].vocabulary
-    publish(gateway.store, "text", model=LinearModel(model.classes, 1, model.features[:1], model.coefficients[:1], np.zeros(1), vocabulary=terms))
+    publish(
+        gateway.store,
+        "text",
+        model=LinearModel(model.classes, 1, model.features[:1], model.coefficients[:1], np.zeros(1), vocabulary=terms),
+    )
     trained = "the model was trained on text, vector.tiny, but the documents have text"
     for body, detail in (
-        ({"start_from": "same"}, f'{trained}; the model learned with "encoder": "tiny", so name that, or train without start_from'),
-        ({"start_from": "digest", "encoder": "tiny"}, "the model learned with another encoder 'tiny' (000000000000) than the one here"),
+        (
+            {"start_from": "same"},
+            f'{trained}; the model learned with "encoder": "tiny", so name that, or train without start_from',
+        ),
+        (
+            {"start_from": "digest", "encoder": "tiny"},
+            "the model learned with another encoder 'tiny' (000000000000) than the one here",
+        ),
         ({"start_from": "sent"}, f"{trained}; train without start_from"),
         (
             {"start_from": "text", "encoder": "tiny"},
-            "the model was trained on text, but the documents have text and vector.tiny; leave out encoder, or train without start_from",
+            "the model was trained on text, but the documents have text and vector.tiny; leave out encoder, or "
+            "train without start_from",
         ),
     ):
         fault = problem_of(gateway.client.post("/v1/jobs", json=START | {"dataset": dataset} | body), 422)["errors"][0]

@@ -14,16 +14,16 @@ from redis.connection import AbstractConnection
 
 from core.options.linear import TsvmOptions
 from core.registry import OFFERED, Algorithm
+from storage.queue.connect import connect
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import Attempt, File, JobDraft, JobState, Outcome, Progress
+from storage.repositories.jobs import Jobs
+from storage.store import json_records
+from storage.store.folder import FolderStore
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.stores import Valkey
 from tests.waiting import HANG, until
-from tests.workers.conftest import Valkey
-from workers.contract import Attempt, File, JobState, Outcome, Progress
-from workers.queue.connect import connect
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
-from workers.store import records
-from workers.store.folder import FolderStore
 
 NO_WORKER = "waiting for a worker: none is running"
 
@@ -35,7 +35,9 @@ def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue
     job = answer.json()
     assert answer.headers["location"] == f"/v1/jobs/{job['id']}"
     assert (job["state"], job["algorithm"], job["dataset"], job["seed"]) == ("queued", "tsvm", dataset, 7)
-    assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), "defaults are recorded, so that a job outlasts a change of them"
+    assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), (
+        "defaults are recorded, so that a job outlasts a change of them"
+    )
     assert job["options"].items() > options.items()
     assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
     assert job["progress"] == {"fraction": 0.0, "phase": NO_WORKER, "iteration": 0, "objective": None}
@@ -169,7 +171,7 @@ def test_a_clock_that_was_set_back_ends_no_job_before_it_begins(gateway: Gateway
     id = gateway.job(dataset=dataset).json()["id"]
     requested = Jobs(gateway.store).get(id).request.created_at
     started, finished = requested - timedelta(hours=1), requested - timedelta(hours=2)
-    records.create(gateway.store, f"jobs/{id}/attempts/1.json", Attempt(number=1, worker="w", started_at=started))
+    json_records.create(gateway.store, f"jobs/{id}/attempts/1.json", Attempt(number=1, worker="w", started_at=started))
     Jobs(gateway.store).record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=finished))
     job = gateway.client.get(f"/v1/jobs/{id}").json()
     assert job["created_at"] == job["started_at"] == job["finished_at"]
@@ -180,7 +182,12 @@ def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_st
     Jobs(gateway.store).claim_attempt(id, "worker")
     redis_state.leases.renew(id, 1, "w", HANG)
     redis_state.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
-    assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {"fraction": 0.5, "phase": "mfn", "iteration": 3, "objective": 0.25}
+    assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {
+        "fraction": 0.5,
+        "phase": "mfn",
+        "iteration": 3,
+        "objective": 0.25,
+    }
     assert gateway.client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelling"
     assert redis_state.cancel_requested(id)
     again = gateway.client.post(f"/v1/jobs/{id}/cancel")
@@ -196,11 +203,18 @@ def test_a_finished_job_stays_finished(gateway: Gateway) -> None:
 def test_what_a_success_leaves(gateway: Gateway) -> None:
     version = publish(gateway.store)
     job = gateway.client.get(f"/v1/jobs/{version.job}").json()
-    assert (job["state"], job["model"], job["status"], job["warnings"]) == ("succeeded", {"name": "news", "version": 1}, "converged", ["hm"])
+    assert (job["state"], job["model"], job["status"], job["warnings"]) == (
+        "succeeded",
+        {"name": "news", "version": 1},
+        "converged",
+        ["hm"],
+    )
     assert job["progress"]["fraction"] == 1.0
     labels = gateway.client.get(f"/v1/jobs/{version.job}/labels")
     assert labels.headers["content-type"] == "application/x-ndjson"
-    assert [json.loads(line) for line in labels.text.splitlines()] == [{"id": "c", "label": "yes", "score": 1.0, "probability": None}]
+    assert [json.loads(line) for line in labels.text.splitlines()] == [
+        {"id": "c", "label": "yes", "score": 1.0, "probability": None}
+    ]
     table = gateway.client.get(f"/v1/jobs/{version.job}/labels", headers={"accept": "text/csv"})
     assert table.headers["content-type"].partition(";")[0] == "text/csv"
     assert table.text == "id,label,score,probability\nc,yes,1.0,\n"
@@ -226,7 +240,9 @@ def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset
     for method, path in (("GET", ""), ("GET", "/labels"), ("GET", "/trace"), ("POST", "/cancel"), ("DELETE", "")):
         problem_of(gateway.client.request(method, f"/v1/jobs/{version.job}{path}"), 404)
     assert [job["id"] for job in gateway.client.get("/v1/jobs").json()["jobs"]] == [running]
-    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == [
+        "yes"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["labels", "trace"])
@@ -297,17 +313,22 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
         assert gateway.kept() == before
     assert gateway.client.get(f"/v1/jobs/{version.job}").json()["state"] == "succeeded"
     assert gateway.client.get("/v1/jobs").status_code == 200
-    running, _ = Jobs(gateway.store).submit(
-        dataset=made["id"], model="news", algorithm="svm", options={}, seed=0, idempotency_key=None, fingerprint=""
-    )
-    assert gateway.client.get(f"/v1/jobs/{running.request.id}/trace").json() == {"job": running.request.id, "points": []}
-    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+    running, _ = Jobs(gateway.store).submit(JobDraft(dataset=made["id"], model="news", algorithm="svm"))
+    assert gateway.client.get(f"/v1/jobs/{running.request.id}/trace").json() == {
+        "job": running.request.id,
+        "points": [],
+    }
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == [
+        "yes"
+    ]
     assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis cannot be written"
     assert gateway.client.get("/v1/health/live").status_code == 200
     assert "halfmoon_redis_up 0.0" in gateway.client.get("/metrics").text
 
 
-def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits: list[str] = []
     connect = AbstractConnection.connect
 
@@ -324,7 +345,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: S
         gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.1)
         jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]
         for _ in range(8):
-            job, _ = jobs.submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0)
+            job, _ = jobs.submit(JobDraft(dataset=dataset, model="news", algorithm="svm"))
             assert jobs.claim_attempt(job.request.id, "w") is not None
         before = waited()
         listed = gateway.client.get("/v1/jobs").json()["jobs"]

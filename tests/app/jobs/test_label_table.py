@@ -12,17 +12,19 @@ from app.http.answers.tables import PARQUET, write_parquet
 from app.jobs import label_table
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from core.documents.kinds import TextRows
+from storage.errors import StoreUnavailable
+from storage.repositories.datasets import StoredFields
+from storage.repositories.datasets.files.ids import Ids
 from tests.app.conftest import Gateway, problem_of, publish
-from workers.errors import StoreUnavailable
-from workers.repositories.datasets import StoredFields
-from workers.repositories.datasets.files.ids import Ids
 
 
 def test_the_labels_of_a_job_as_parquet(gateway: Gateway) -> None:
     version = publish(gateway.store)
     answer = gateway.client.get(f"/v1/jobs/{version.job}/labels", headers={"accept": PARQUET})
     assert answer.headers["content-type"] == PARQUET
-    assert pq.read_table(io.BytesIO(answer.content)).to_pylist() == [{"id": "c", "label": "yes", "score": 1.0, "probability": None}]
+    assert pq.read_table(io.BytesIO(answer.content)).to_pylist() == [
+        {"id": "c", "label": "yes", "score": 1.0, "probability": None}
+    ]
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
@@ -40,14 +42,29 @@ def test_labels_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.M
 def test_extra_fields_stand_beside_their_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(label_table, "_BLOCK_LINES", 2)
     (tmp_path / "ids").write_text("".join(f'"d{k}"\n' for k in range(8)))
-    (tmp_path / "labels").write_text("".join(f'{{"id":"d{k}","label":"x","score":1.0,"probability":null}}\n' for k in (1, 2, 5, 7)))
+    (tmp_path / "labels").write_text(
+        "".join(f'{{"id":"d{k}","label":"x","score":1.0,"probability":null}}\n' for k in (1, 2, 5, 7))
+    )
     stored = StoredFields(["who", "score"], TextRows.of([f'["w{k}",{k}]' for k in range(8)]))
     beside = Beside(Ids(tmp_path / "ids", 8), stored)
-    assert [column.name for column in label_columns(tmp_path / "labels", beside)] == ["id", "label", "score", "probability", "who", "fields.score"]
+    assert [column.name for column in label_columns(tmp_path / "labels", beside)] == [
+        "id",
+        "label",
+        "score",
+        "probability",
+        "who",
+        "fields.score",
+    ]
     rows = [(row[0], *row[4:]) for row in label_rows(tmp_path / "labels", beside)]
     assert rows == [("d1", "w1", 1), ("d2", "w2", 2), ("d5", "w5", 5), ("d7", "w7", 7)]
     lines = b"".join(label_lines(tmp_path / "labels", beside)).splitlines()
-    assert json.loads(lines[-1]) == {"id": "d7", "label": "x", "score": 1.0, "probability": None, "fields": {"who": "w7", "score": 7}}
+    assert json.loads(lines[-1]) == {
+        "id": "d7",
+        "label": "x",
+        "score": 1.0,
+        "probability": None,
+        "fields": {"who": "w7", "score": 7},
+    }
 
 
 def test_labels_of_other_documents_are_an_error(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from storage.queue.queue import Queue
 from tests.app.conftest import TWO_CLASSES, Gateway, problem_of, publish
-from workers.queue.queue import Queue
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are auto, svm, tsvm, da"),
@@ -13,8 +13,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "option of another algorithm": ({"options": {"lambda_u": 1}}, "invalid-option", "options.lambda_u", "known are"),
     "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than"),
     "option of a wrong type": ({"options": {"lambda": "1"}}, "invalid-option", "options.lambda", "number"),
-    "fraction": ({"algorithm": "tsvm", "options": {"positive_fraction": 1.5}}, "invalid-option", "options.positive_fraction", "1"),
-    "class fractions": ({"algorithm": "da", "options": {"class_fractions": {"no": 1}}}, "invalid-option", "options.class_fractions", "no, yes"),
+    "fraction": (
+        {"algorithm": "tsvm", "options": {"positive_fraction": 1.5}},
+        "invalid-option",
+        "options.positive_fraction",
+        "1",
+    ),
+    "class fractions": (
+        {"algorithm": "da", "options": {"class_fractions": {"no": 1}}},
+        "invalid-option",
+        "options.class_fractions",
+        "yes",
+    ),
     "too many documents": (
         {"algorithm": "ctsvm", "options": {"max_documents": 2}},
         "invalid-option",
@@ -63,10 +73,14 @@ def test_refused_documents_in_the_job(gateway: Gateway, queue: Queue, documents:
 
 
 @pytest.mark.parametrize("named", [{}, {"algorithm": "auto"}, {"algorithm": "kernel_svm"}, {"algorithm": "ctsvm"}])
-def test_a_start_that_is_of_no_use_is_refused(gateway: Gateway, dataset: str, queue: Queue, named: dict[str, str]) -> None:
+def test_a_start_that_is_of_no_use_is_refused(
+    gateway: Gateway, dataset: str, queue: Queue, named: dict[str, str]
+) -> None:
     publish(gateway.store)
     before = gateway.kept()
-    problem = problem_of(gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "start_from": "news"} | named), 422)
+    problem = problem_of(
+        gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "start_from": "news"} | named), 422
+    )
     assert problem["errors"][0]["field"] == "start_from"
     detail = "cannot start from a model; algorithms that can are svm, tsvm, da, cuts3vm, ramp_svm, cccp_tsvm"
     assert f"{named.get('algorithm', 'auto')} {detail}" in problem["detail"]
@@ -97,7 +111,9 @@ _LISTED = "; GET /v1/datasets lists all"
 _ASKS_FOR_AN_ID = "; a dataset goes by the id that its upload answered, as in ds-06h0…"
 
 
-@pytest.mark.parametrize(("id", "remedy"), [("ds-nothing", _LISTED), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, _LISTED)])
+@pytest.mark.parametrize(
+    ("id", "remedy"), [("ds-nothing", _LISTED), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, _LISTED)]
+)
 def test_an_unknown_dataset(gateway: Gateway, id: str, remedy: str) -> None:
     problem = problem_of(gateway.job(dataset=id), 404)
     assert problem["detail"] == f"there is no dataset {id!r}{remedy}"
@@ -119,7 +135,10 @@ def test_a_missing_field_is_named(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("documents", "detail"),
     [
-        (b'[{"indices": [1], "values": [1e999], "label": "a"}]', "document 0: values: a number is out of range: beyond 1.8e308"),
+        (
+            b'[{"indices": [1], "values": [1e999], "label": "a"}]',
+            "document 0: values: a number is out of range: beyond 1.8e308",
+        ),
         (b'[{"indices": [1], "label": ' + b"9" * 5000 + b"}]", "document 0: label: Integer value out of range"),
         (b'[{"text": "\xff"}]', "document 0: text: the byte 0xff is not UTF-8"),
     ],

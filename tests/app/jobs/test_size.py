@@ -4,22 +4,25 @@ from typing import Any
 
 import pytest
 
-from app.jobs.size import _rows, size_of
+from app.jobs.resolution import _rows, size_of
 from app.settings import GatewaySettings
 from core.options.text import TextOptions
 from core.registry import algorithm
+from storage.queue.redis_state import RedisState
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
 from tests.app.conftest import Gateway, Start
 from tests.waiting import HANG
-from workers.queue.redis_state import RedisState
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
 from workers.worker.inputs import size_of as size_of_rows
 
 DOCUMENTS: dict[str, list[dict[str, Any]]] = {
     "vectors": [{"indices": [0, 7], "values": [1.0, 2.0], "label": "a"}, {"indices": [1], "label": "b"}],
     "names": [{"features": {"x": 1.0, "y": 2.0}, "label": "a"}, {"features": {"z": 1.0}, "label": "b"}],
     "text": [{"text": "one fish two fish", "label": "a"}, {"text": "red fish blue fish", "label": "b"}],
-    "parts": [{"text": "one fish", "vector": [1.0, 0.5], "label": "a"}, {"text": "red fish", "vector": [0.0, 1.0], "label": "b"}],
+    "parts": [
+        {"text": "one fish", "vector": [1.0, 0.5], "label": "a"},
+        {"text": "red fish", "vector": [0.0, 1.0], "label": "b"},
+    ],
 }
 
 

@@ -15,10 +15,10 @@ from app.label_studio.client import Client, LabelStudioUnavailable
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.prediction import Named
 from app.label_studio.training import Project, Trainer, documents_of
+from storage.repositories.api_keys import ApiKeys, Scope
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 from tests.waiting import until
-from workers.repositories.api_keys import ApiKeys, Scope
 
 CONFIG = """<View><!-- what people see --><Text name="txt" value="$body"/>
 <Choices name="topic" toName="txt"><Choice value="Sports" alias="sport"/><Choice value="politics"/></Choices></View>"""
@@ -27,7 +27,12 @@ TASKS = [
     {"id": 2, "data": {}, "project": 7},
     {"id": 3, "data": {"body": ""}, "project": 7},
 ]
-BODY = {"tasks": TASKS, "label_config": CONFIG, "project": "7.1716", "params": {"login": None, "password": None, "context": None}}
+BODY = {
+    "tasks": TASKS,
+    "label_config": CONFIG,
+    "project": "7.1716",
+    "params": {"login": None, "password": None, "context": None},
+}
 
 
 def annotation(label: str, cancelled: bool = False) -> dict[str, Any]:
@@ -57,8 +62,18 @@ def predicted(gateway: Gateway, path: str = "predict", **changes: Any) -> list[d
 
 
 def test_before_there_is_a_model(gateway: Gateway) -> None:
-    assert gateway.client.get("/label-studio/health").json() == {"status": "UP", "model_class": "Halfmoon", "last_error": None}
-    setup = {"project": "7.1716", "schema": CONFIG, "hostname": "http://localhost:8080", "access_token": "t", "extra_params": None}
+    assert gateway.client.get("/label-studio/health").json() == {
+        "status": "UP",
+        "model_class": "Halfmoon",
+        "last_error": None,
+    }
+    setup = {
+        "project": "7.1716",
+        "schema": CONFIG,
+        "hostname": "http://localhost:8080",
+        "access_token": "t",
+        "extra_params": None,
+    }
     assert post(gateway, "setup", setup).json() == {"model_version": ""}
     assert predicted(gateway) == [{"result": [], "score": 0.0, "model_version": ""}] * 3
 
@@ -69,10 +84,17 @@ def test_predictions_by_name_alias_and_number(gateway: Gateway) -> None:
     publish(gateway.store, "news", model=text_model())
     gateway.client.put("/v1/models/news/aliases/live", json={"version": 1})
     first, nothing, empty = predicted(gateway)
-    assert first["result"] == [{"from_name": "topic", "to_name": "txt", "type": "choices", "value": {"choices": ["politics"]}}]
+    assert first["result"] == [
+        {"from_name": "topic", "to_name": "txt", "type": "choices", "value": {"choices": ["politics"]}}
+    ]
     assert (nothing["result"], empty["result"][0]["value"]) == ([], {"choices": ["politics"]})
     assert {each["model_version"] for each in (first, nothing, empty)} == {"label-studio-7:1"}
-    for path, version in (("news/predict", "news:2"), ("news@live/predict", "news:1"), ("news:1/predict", "news:1"), ("none/predict", "")):
+    for path, version in (
+        ("news/predict", "news:2"),
+        ("news@live/predict", "news:1"),
+        ("news:1/predict", "news:1"),
+        ("none/predict", ""),
+    ):
         assert {each["model_version"] for each in predicted(gateway, path)} == {version}
     assert post(gateway, "news/setup", {"project": "7.1716", "schema": CONFIG}).json() == {"model_version": "news:2"}
     assert gateway.client.get("/label-studio/news/versions").json() == {"versions": ["news:2", "news:1"]}
@@ -116,9 +138,21 @@ def test_training_reads_the_project(start: Start) -> None:
         assert [(each["id"], each["text"], each["label"]) for each in documents] == [
             *(("1", "a late goal", "sport"), ("2", "a vote", "politics"), ("3", "late", None), ("4", "goal", None))
         ]
-        until(lambda: post(gateway, "webhook", {"action": "START_TRAINING", "project": {"id": 7}}).json()["status"] == "training")
-        assert post(gateway, "webhook", {"action": "ANNOTATION_CREATED", "project": {"id": 7}}).json()["status"] == "later"
-        until(lambda: post(gateway, "webhook", {"action": "START_TRAINING", "project": {"id": 8}}).json()["status"] == "training")
+        until(
+            lambda: (
+                post(gateway, "webhook", {"action": "START_TRAINING", "project": {"id": 7}}).json()["status"]
+                == "training"
+            )
+        )
+        assert (
+            post(gateway, "webhook", {"action": "ANNOTATION_CREATED", "project": {"id": 7}}).json()["status"] == "later"
+        )
+        until(
+            lambda: (
+                post(gateway, "webhook", {"action": "START_TRAINING", "project": {"id": 8}}).json()["status"]
+                == "training"
+            )
+        )
         until(lambda: "404" in (gateway.client.get("/label-studio/health").json()["last_error"] or ""))
         assert len(gateway.client.get("/v1/jobs").json()["jobs"]) == 1
 
@@ -173,7 +207,13 @@ def test_projects_that_a_stranger_names_take_few_threads() -> None:
 
 @pytest.mark.parametrize(
     "export",
-    [[1], [{}], [{"id": 1, "data": "a"}], [{"id": 1, "annotations": [1]}], [{"id": 1, "annotations": [{"result": [{"from_name": 1}]}]}]],
+    [
+        [1],
+        [{}],
+        [{"id": 1, "data": "a"}],
+        [{"id": 1, "annotations": [1]}],
+        [{"id": 1, "annotations": [{"result": [{"from_name": 1}]}]}],
+    ],
 )
 def test_an_export_that_is_none(export: Any) -> None:
     with pytest.raises(LabelStudioUnavailable, match="not a list of tasks"):
@@ -189,12 +229,22 @@ def test_a_result_without_a_choice_is_no_label(value: Any) -> None:
 def test_labels_of_several_people() -> None:
     def task(*labels: str) -> list[dict[str, Any]]:
         annotations = [
-            {"result": [{"from_name": "other", "value": {"text": "x"}}, {"from_name": "topic", "value": {"choices": [each]}}]} for each in labels
+            {
+                "result": [
+                    {"from_name": "other", "value": {"text": "x"}},
+                    {"from_name": "topic", "value": {"choices": [each]}},
+                ]
+            }
+            for each in labels
         ]
         return [{"id": 1, "data": {"body": "b"}, "annotations": annotations}]
 
     choice = text_choice(CONFIG)
-    assert [documents_of(choice, task(*labels))[0].get("label") for labels in (["a", "b", "a"], ["a", "b"], [])] == ["a", "b", None]
+    assert [documents_of(choice, task(*labels))[0].get("label") for labels in (["a", "b", "a"], ["a", "b"], [])] == [
+        "a",
+        "b",
+        None,
+    ]
     with pytest.raises(LabelStudioUnavailable):
         documents_of(choice, {})
 
@@ -216,9 +266,19 @@ def test_configurations_without_a_choice_of_text(config: str) -> None:
 
 
 def test_names() -> None:
-    assert [Named.of(*each).reference for each in ((None, "7.1"), ("a", "7"), ("a@b", "7"), ("a:3", "7"))] == ["label-studio-7", "a", "a@b", "a/3"]
+    assert [Named.of(*each).reference for each in ((None, "7.1"), ("a", "7"), ("a@b", "7"), ("a:3", "7"))] == [
+        "label-studio-7",
+        "a",
+        "a@b",
+        "a/3",
+    ]
     assert [Named.of(each, "").name for each in ("a", "a@b", "a:3")] == ["a"] * 3
-    assert text_choice('<V><Text name="t" value="$meta.text"/><Choices name="c" toName="t"/></V>').text_of({"meta": {"text": "x"}}) == "x"
+    assert (
+        text_choice('<V><Text name="t" value="$meta.text"/><Choices name="c" toName="t"/></V>').text_of(
+            {"meta": {"text": "x"}}
+        )
+        == "x"
+    )
 
 
 def test_what_label_studio_may_answer() -> None:
@@ -237,16 +297,24 @@ def test_what_label_studio_may_answer() -> None:
 @contextmanager
 def label_studio() -> Iterator[str]:
     """What of Label Studio's API the backend reads."""
-    answers = {"/api/projects/7": {"label_config": CONFIG}, "/api/projects/7/export?exportType=JSON&download_all_tasks=true": EXPORT}
+    answers = {
+        "/api/projects/7": {"label_config": CONFIG},
+        "/api/projects/7/export?exportType=JSON&download_all_tasks=true": EXPORT,
+    }
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             allowed = self.headers["authorization"] in ("Bearer short", "Token legacy")
-            self.answer(answers.get(self.path) if allowed else None, 302 if self.path == "/api/moved" else 404 if allowed else 401)
+            self.answer(
+                answers.get(self.path) if allowed else None,
+                302 if self.path == "/api/moved" else 404 if allowed else 401,
+            )
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self.answer({"access": "short"} if (self.path, body) == ("/api/token/refresh", {"refresh": "a.b.c"}) else None, 401)
+            self.answer(
+                {"access": "short"} if (self.path, body) == ("/api/token/refresh", {"refresh": "a.b.c"}) else None, 401
+            )
 
         def answer(self, found: Any, otherwise: int) -> None:
             content = json.dumps(found).encode()

@@ -8,7 +8,7 @@ import pytest
 
 from app.local.restart import READY_SECONDS, RestartRequests, request_restart, rolling_restart
 from app.local.supervisor import Supervisor
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 GRACE = 15.0
 

@@ -8,7 +8,7 @@ import pytest
 from app.local import startup
 from app.local.startup import GATEWAY_TIMEOUT_SECONDS, Startup
 from app.local.supervisor import Supervisor
-from workers.errors import CannotStart
+from storage.errors import CannotStart
 
 
 @pytest.mark.parametrize("ready", [False, True])

@@ -12,7 +12,13 @@ import psutil
 import pytest
 
 from app.local.children import ForkedFunction, Process, Program
-from app.local.supervisor import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, STABLE_SECONDS, Supervisor, exit_in_words
+from app.local.supervisor import (
+    FIRST_BACKOFF_SECONDS,
+    LONGEST_BACKOFF_SECONDS,
+    STABLE_SECONDS,
+    Supervisor,
+    exit_in_words,
+)
 from tests.waiting import HANG, until
 
 forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -66,7 +72,9 @@ def test_a_child_is_restarted_after_its_backoff(supervisor: Supervisor, clock: C
     assert supervisor.pid("child") not in (None, first)
 
 
-def test_the_backoff_doubles_to_a_limit_and_begins_anew_for_a_stable_child(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+def test_the_backoff_doubles_to_a_limit_and_begins_anew_for_a_stable_child(
+    supervisor: Supervisor, clock: Clock, said: list[str]
+) -> None:
     supervisor.start(python("raise SystemExit(3)"))
     for _ in range(8):
         until(lambda: supervisor.exited() == ["child"])
@@ -82,7 +90,9 @@ def test_the_backoff_doubles_to_a_limit_and_begins_anew_for_a_stable_child(super
     assert said[-1].endswith(f"in {FIRST_BACKOFF_SECONDS:g} s")
 
 
-def test_a_child_that_cannot_be_started_now_is_started_later(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+def test_a_child_that_cannot_be_started_now_is_started_later(
+    supervisor: Supervisor, clock: Clock, said: list[str]
+) -> None:
     """A system without memory or room for another process must not end those that run."""
     short = True
 
@@ -99,7 +109,10 @@ def test_a_child_that_cannot_be_started_now_is_started_later(supervisor: Supervi
     for _ in range(3):
         supervisor.poll()
         clock.now += LONGEST_BACKOFF_SECONDS
-    assert said[1:] == [f"child could not be started: {os.strerror(errno.EAGAIN)}; restart in {FIRST_BACKOFF_SECONDS * 2**n:g} s" for n in (1, 2)]
+    assert said[1:] == [
+        f"child could not be started: {os.strerror(errno.EAGAIN)}; restart in {FIRST_BACKOFF_SECONDS * 2**n:g} s"
+        for n in (1, 2)
+    ]
     assert supervisor.pid("child") is None
     short = False
     supervisor.poll()
@@ -151,7 +164,9 @@ def test_stopping_asks_first(said: list[str], tmp_path: os.PathLike[str]) -> Non
 def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.PathLike[str]) -> None:
     ready = os.path.join(tmp_path, "ready")
     supervisor = Supervisor(said.append)
-    supervisor.start(python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)"))
+    supervisor.start(
+        python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)")
+    )
     until(lambda: os.path.exists(ready))
     pid = supervisor.pid("child")
     assert pid is not None
@@ -162,7 +177,9 @@ def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.Pa
 def test_the_grace_period_can_be_cut_short(said: list[str], tmp_path: os.PathLike[str]) -> None:
     ready = os.path.join(tmp_path, "ready")
     supervisor = Supervisor(said.append)
-    supervisor.start(python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)"))
+    supervisor.start(
+        python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)")
+    )
     until(lambda: os.path.exists(ready))
     asked: list[bool] = []
 
@@ -265,6 +282,8 @@ def test_a_fork_that_fails_says_why(supervisor: Supervisor, said: list[str], cap
     assert "ValueError: no store" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("code", "words"), [(0, "exited with code 0"), (7, "exited with code 7"), (-9, "was killed by SIGKILL")])
+@pytest.mark.parametrize(
+    ("code", "words"), [(0, "exited with code 0"), (7, "exited with code 7"), (-9, "was killed by SIGKILL")]
+)
 def test_an_exit_is_described_in_words(code: int, words: str) -> None:
     assert exit_in_words(code) == words

@@ -40,8 +40,16 @@ def test_the_file_says_what_the_service_says(
     assert classifier.decision_function(TEXTS).tolist() == [list(each) for each in predicted.scores]
     assert classifier.predict(TEXTS) == list(predicted.labels)
     about = classifier.meta
-    assert (about["name"], about["version"], about["kind"], about["classes"]) == ("news", 1, "text", ["politics", "sport"])
-    assert main(["export", "news:1", "--format", "onnx", "--out", "graph.onnx", "--url", str(gateway.client.base_url)]) == 0
+    assert (about["name"], about["version"], about["kind"], about["classes"]) == (
+        "news",
+        1,
+        "text",
+        ["politics", "sport"],
+    )
+    assert (
+        main(["export", "news:1", "--format", "onnx", "--out", "graph.onnx", "--url", str(gateway.client.base_url)])
+        == 0
+    )
     assert capsys.readouterr().out == "graph.onnx\n"
     session = onnxruntime.InferenceSession("graph.onnx")
     scores = session.run(["scores"], {"X": classifier.rows(TEXTS).dense()})[0]

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from storage.records import Comparison, HeldOut
 from tests.app.codecs.encodings import ENCODERS, npz
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
-from workers.contract import Comparison, HeldOut
 
 DOCUMENTS = [{"indices": [0], "values": [2.0]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
 
@@ -67,15 +67,22 @@ def test_dense_documents_are_predicted_alike(gateway: Gateway, order: Literal["C
     matrix[::2, 0] = 2
     matrix[1::2, [1, 2]] = 0.5, 9
     matrix[0, 4] = 7
-    answer = gateway.client.post("/v1/models/news/predict", content=npz({"X": matrix}), headers={"content-type": "application/x-npz"})
+    answer = gateway.client.post(
+        "/v1/models/news/predict", content=npz({"X": matrix}), headers={"content-type": "application/x-npz"}
+    )
     assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
     values = np.count_nonzero(matrix)
-    assert answer.json()["warnings"] == [f"1 of {values} values are of features that the model has not seen; they count as zero"]
+    assert answer.json()["warnings"] == [
+        f"1 of {values} values are of features that the model has not seen; they count as zero"
+    ]
 
 
 def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
     publish(gateway.store, bias=0.25)
-    assert predict(gateway, documents=[{"indices": [1, 0], "values": [3, 1]}, {"indices": []}])["scores"] == [[2.25], [0.25]]
+    assert predict(gateway, documents=[{"indices": [1, 0], "values": [3, 1]}, {"indices": []}])["scores"] == [
+        [2.25],
+        [0.25],
+    ]
 
 
 def test_unseen_features_are_reported(gateway: Gateway) -> None:
@@ -113,7 +120,11 @@ def test_the_cache_stays_within_its_bytes(start: Start) -> None:
     for _ in range(2):
         for name in ("a", "b", "c"):
             assert predict(gateway, f"{name}/predict")["model"] == name
-    cached = [line for line in gateway.client.get("/metrics").text.splitlines() if line.startswith("halfmoon_model_cache_bytes ")]
+    cached = [
+        line
+        for line in gateway.client.get("/metrics").text.splitlines()
+        if line.startswith("halfmoon_model_cache_bytes ")
+    ]
     assert 0 < float(cached[0].split()[1]) < 300
 
 
@@ -121,16 +132,30 @@ def test_a_version_that_does_not_take_over_is_served_by_its_number_alone(gateway
     publish(gateway.store)
     worse = Comparison(takes_over=False, why="it is worse", against=1, labels=20, gained=1, lost=12, p_value=0.0017)
     known = HeldOut(labels=20, right=12, by_chance=0.5)
-    job = publish(gateway.store, bias=5.0, comparison=worse, held_out=known, report={"confidence": "low"}, warnings=[worse.why]).job
-    assert [predict(gateway, path)["labels"] for path in ("news/predict", "news/versions/2/predict")] == [["no", "yes"], ["yes", "yes"]]
+    job = publish(
+        gateway.store, bias=5.0, comparison=worse, held_out=known, report={"confidence": "low"}, warnings=[worse.why]
+    ).job
+    assert [predict(gateway, path)["labels"] for path in ("news/predict", "news/versions/2/predict")] == [
+        ["no", "yes"],
+        ["yes", "yes"],
+    ]
     shown = gateway.client.get("/v1/models/news").json()
     assert shown["served"] == 1
     assert [version["takes_over"] for version in shown["versions"]] == [True, False]
     assert [version["comparison"] for version in shown["versions"]] == [None, worse.model_dump()]
-    assert [(version["held_out"], version["confidence"]) for version in shown["versions"]] == [(None, None), (known.model_dump(), "low")]
-    assert gateway.client.get("/v1/models").json()["models"] == [{"name": "news", "newest": 2, "served": 1, "aliases": {}}]
+    assert [(version["held_out"], version["confidence"]) for version in shown["versions"]] == [
+        (None, None),
+        (known.model_dump(), "low"),
+    ]
+    assert gateway.client.get("/v1/models").json()["models"] == [
+        {"name": "news", "newest": 2, "served": 1, "aliases": {}}
+    ]
     ended = gateway.client.get(f"/v1/jobs/{job}").json()
-    assert (ended["state"], ended["model"], ended["comparison"]) == ("succeeded", {"name": "news", "version": 2}, worse.model_dump())
+    assert (ended["state"], ended["model"], ended["comparison"]) == (
+        "succeeded",
+        {"name": "news", "version": 2},
+        worse.model_dump(),
+    )
     assert ended["warnings"] == ["it is worse"]
     gateway.client.put("/v1/models/news/aliases/trial", json={"version": 2})
     assert predict(gateway, "news@trial/predict")["version"] == 2
@@ -175,7 +200,19 @@ def test_deleting(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["nobody", "a%2Fb", "..%2F..%2Fetc", "news@nobody", "news@", "@live", "news@a@b", "news/versions/7", "news/versions/0", "news/versions/x"]
+    "path",
+    [
+        "nobody",
+        "a%2Fb",
+        "..%2F..%2Fetc",
+        "news@nobody",
+        "news@",
+        "@live",
+        "news@a@b",
+        "news/versions/7",
+        "news/versions/0",
+        "news/versions/x",
+    ],
 )
 def test_models_that_are_not_there(gateway: Gateway, path: str) -> None:
     publish(gateway.store)
@@ -209,7 +246,8 @@ from app.settings import GatewaySettings
 
 async def main():
     app = create_app(GatewaySettings(store_url=sys.argv[1], redis_url=sys.argv[2]))
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app),
+  base_url="http://localhost") as client:
         answer = await client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]})
         assert answer.json()["labels"] == ["yes"], answer.text
     print(json.dumps([name for name in ("numba", "sklearn", "scipy", "core.train") if name in sys.modules]))
@@ -227,8 +265,15 @@ def test_a_gateway_that_predicts_has_not_loaded_what_trains(gateway: Gateway, tm
 
 def test_npz_of_a_prediction_with_more_features_than_the_model(gateway: Gateway) -> None:
     publish(gateway.store)
-    arrays = {"indptr": np.array([0, 2]), "indices": np.array([1, 1000]), "data": np.array([1.5, 1.0]), "shape": np.array([1, 5000])}
-    answer = gateway.client.post("/v1/models/news/predict", content=npz(arrays), headers={"content-type": "application/x-npz"})
+    arrays = {
+        "indptr": np.array([0, 2]),
+        "indices": np.array([1, 1000]),
+        "data": np.array([1.5, 1.0]),
+        "shape": np.array([1, 5000]),
+    }
+    answer = gateway.client.post(
+        "/v1/models/news/predict", content=npz(arrays), headers={"content-type": "application/x-npz"}
+    )
     assert math.isclose(answer.json()["scores"][0][0], 1.5)
     assert len(answer.json()["warnings"]) == 1
 
@@ -240,11 +285,15 @@ def test_ids_used_twice_do_not_matter_to_a_prediction(gateway: Gateway) -> None:
     assert answer.json()["labels"] == ["no", "yes"]
 
 
-@pytest.mark.parametrize("number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "9" * 5000, "0" * 5000 + "1", "2147483648", "\u0661"])
+@pytest.mark.parametrize(
+    "number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "9" * 5000, "0" * 5000 + "1", "2147483648", "\u0661"]
+)
 def test_a_version_that_is_not_there_is_not_found_by_any_call(gateway: Gateway, number: str) -> None:
     publish(gateway.store)
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/predict")):
-        answer = gateway.client.request(method, f"/v1/models/news/versions/{number}{path}", json={"documents": DOCUMENTS} if path else None)
+        answer = gateway.client.request(
+            method, f"/v1/models/news/versions/{number}{path}", json={"documents": DOCUMENTS} if path else None
+        )
         assert problem_of(answer, 404)["type"] == "/problems/not-found"
 
 

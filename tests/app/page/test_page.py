@@ -14,10 +14,10 @@ from app.codecs.base import Bounds, Reading
 from app.codecs.tables.header import header_of
 from app.http.access import COOKIE
 from app.page.files import POLICY, page_files
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.repositories.datasets.manifest import class_warnings
 from tests.app.conftest import Gateway, Start, problem_of
 from tests.waiting import until
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.repositories.datasets.manifest import class_warnings
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "accept-encoding": "gzip"}
 PAGE = Path("app/page")
@@ -37,12 +37,17 @@ def test_browsers_get_the_page_and_others_json(gateway: Gateway) -> None:
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["x-frame-options"] == "DENY"
     for accept in ("*/*", "application/json"):
-        assert problem_of(gateway.client.get("/", headers={"accept": accept}), 404)["detail"] == "nothing is at /; /docs describes every call"
+        assert (
+            problem_of(gateway.client.get("/", headers={"accept": accept}), 404)["detail"]
+            == "nothing is at /; /docs describes every call"
+        )
 
 
 def test_the_policy_lets_nothing_in(gateway: Gateway) -> None:
     assert "unsafe" not in POLICY
-    assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "require-trusted-types-for 'script'"} <= set(POLICY.split("; "))
+    assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "require-trusted-types-for 'script'"} <= set(
+        POLICY.split("; ")
+    )
     html = gateway.client.get("/", headers=BROWSER).text
     assert re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=", html) == []
 
@@ -82,13 +87,19 @@ def needed(path: str) -> set[str]:
     while waiting:
         path = waiting.pop()
         found.add(path)
-        named = re.findall(r'^(?:import|export)\b.*?from ?"(\.[^"]+)"|from"(\.[^"]+)"', page_files()[path].data.decode(), re.M)
-        waiting |= {posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) for name in map("".join, named)} - found
+        named = re.findall(
+            r'^(?:import|export)\b.*?from ?"(\.[^"]+)"|from"(\.[^"]+)"', page_files()[path].data.decode(), re.M
+        )
+        waiting |= {
+            posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) for name in map("".join, named)
+        } - found
     return found
 
 
 def test_the_first_view_is_fetched_at_once(gateway: Gateway) -> None:
-    """What modules import is known to the browser before it has read them: each link of a chain would cost a round trip."""
+    """What modules import is known to the browser before it has read them: each link of a chain would cost a round
+    trip.
+    """
     html = gateway.client.get("/", headers=BROWSER).text
     named = set(re.findall(r'<(?:link rel="modulepreload" href|script type="module" src)="page/([^"]+)"', html))
     assert named == needed("view/main.js") | needed("view/data.js")
@@ -102,7 +113,10 @@ def test_the_first_view_is_small(gateway: Gateway) -> None:
     assert len(views) > 15
     for view in views:
         sent = [f"page/{path}" for path in {*frame, *needed(view), "style.css", "icon.svg"}]
-        assert sum(int(gateway.client.get(f"/{path}", headers=BROWSER).headers["content-length"]) for path in ["", *sent]) < LARGEST, view
+        assert (
+            sum(int(gateway.client.get(f"/{path}", headers=BROWSER).headers["content-length"]) for path in ["", *sent])
+            < LARGEST
+        ), view
 
 
 def test_a_browser_that_has_a_file_gets_no_second(gateway: Gateway) -> None:
@@ -113,7 +127,9 @@ def test_a_browser_that_has_a_file_gets_no_second(gateway: Gateway) -> None:
     assert gzip.decompress(page_files()["style.css"].compressed) == first.content
 
 
-@pytest.mark.parametrize("path", ["x.js", "index.html", "routes.py", "vendor/manifest.json", "../main.py", "%2e%2e/main.py", "vendor"])
+@pytest.mark.parametrize(
+    "path", ["x.js", "index.html", "routes.py", "vendor/manifest.json", "../main.py", "%2e%2e/main.py", "vendor"]
+)
 def test_other_files_are_not_shown(gateway: Gateway, path: str) -> None:
     problem_of(gateway.client.get(f"/page/{path}"), 404)
 
@@ -138,7 +154,9 @@ def test_modules_are_small_and_make_no_markup(repository: Path) -> None:
         text = path.read_text()
         assert text.startswith("/** @file "), path
         assert len(text.splitlines()) <= 300, path
-        assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\(|new Function|document\.write", text) == [], path
+        assert (
+            re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\(|new Function|document\.write", text) == []
+        ), path
 
 
 def test_a_key_is_exchanged_for_a_cookie(start: Start) -> None:
@@ -154,7 +172,10 @@ def test_a_key_is_exchanged_for_a_cookie(start: Start) -> None:
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert gateway.client.get("/v1/datasets", headers=page).status_code == 200
-    # another site can make a browser send the cookie at most, never the header
+    # another site can make a browser send the cookie at most, never one of these headers
+    assert gateway.client.get("/v1/datasets", headers={"sec-fetch-site": "same-origin"}).status_code == 200
+    for other in ("cross-site", "same-site", "none"):
+        problem_of(gateway.client.get("/v1/datasets", headers={"sec-fetch-site": other}), 401)
     problem_of(gateway.client.get("/v1/datasets"), 401)
     gateway.client.delete("/page/session")
     problem_of(gateway.client.get("/v1/datasets", headers=page), 401)
@@ -163,7 +184,9 @@ def test_a_key_is_exchanged_for_a_cookie(start: Start) -> None:
 def test_a_cookie_says_no_more_than_its_key(start: Start) -> None:
     gateway = start(access="keys", key_refresh_seconds=0.05)
     _, key = ApiKeys(gateway.store).create("reader", {Scope.PREDICT})
-    with httpx.Client(base_url=gateway.client.base_url, verify=False, cookies={COOKIE: key}, headers={"x-halfmoon-page": "1"}) as browser:
+    with httpx.Client(
+        base_url=gateway.client.base_url, verify=False, cookies={COOKIE: key}, headers={"x-halfmoon-page": "1"}
+    ) as browser:
         until(lambda: browser.get("/v1/models").status_code == 200)
         problem_of(browser.get("/v1/datasets"), 403)
         assert browser.get("/", headers=BROWSER).status_code == 200

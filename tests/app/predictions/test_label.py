@@ -19,5 +19,8 @@ def test_what_is_refused(gateway: Gateway) -> None:
     publish(gateway.store)
     problem = problem_of(gateway.client.post("/v1/models/news/label", json={"text": "a"}), 422)
     assert problem["errors"][0]["field"] in ("text", "indices")
-    assert "did you mean 'text'?" in problem_of(gateway.client.post("/v1/models/news/label", json={"txt": "a"}), 422)["detail"]
+    assert (
+        "did you mean 'text'?"
+        in problem_of(gateway.client.post("/v1/models/news/label", json={"txt": "a"}), 422)["detail"]
+    )
     problem_of(gateway.client.post("/v1/models/none/label", json={"text": "a"}), 404)

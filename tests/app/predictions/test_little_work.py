@@ -27,7 +27,9 @@ def zipped(**arrays: Any) -> bytes:
 
 def kernel_model(n_support: int) -> KernelModel:
     support = SparseRows(np.arange(n_support + 1), np.zeros(n_support, np.uint32), np.ones(n_support, np.float32), 1)
-    return KernelModel(["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((n_support, 1)), np.zeros(1), Kernel("rbf", 1.0))
+    return KernelModel(
+        ["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((n_support, 1)), np.zeros(1), Kernel("rbf", 1.0)
+    )
 
 
 @pytest.fixture
@@ -59,7 +61,11 @@ def test_what_is_much_work_is_not_done_on_the_event_loop(
     gateway: Gateway, scored: list[str], body: bytes, media_type: str, encoding: str, aside: bool
 ) -> None:
     assert len(body) < 64 << 10
-    headers = {"Content-Type": media_type, "Content-Encoding": encoding} if encoding != "identity" else {"Content-Type": media_type}
+    headers = (
+        {"Content-Type": media_type, "Content-Encoding": encoding}
+        if encoding != "identity"
+        else {"Content-Type": media_type}
+    )
     assert gateway.client.post(PREDICT, content=body, headers=headers).status_code == 200
     assert {name.startswith("predict") for name in scored} == {aside}
 
@@ -68,7 +74,10 @@ def test_nor_are_many_documents_in_tensors(gateway: Gateway, scored: list[str]) 
     for n_rows, aside in ((10, False), (20_000, True)):
         scored.clear()
         lengths = {"indptr": n_rows + 1, "indices": 0, "data": 0}
-        inputs = [{"name": name, "datatype": "INT64", "shape": [length], "data": [0] * length} for name, length in lengths.items()]
+        inputs = [
+            {"name": name, "datatype": "INT64", "shape": [length], "data": [0] * length}
+            for name, length in lengths.items()
+        ]
         assert gateway.client.post(INFER, json={"inputs": inputs}).status_code == 200
         assert {name.startswith("predict") for name in scored} == {aside}
 
@@ -93,7 +102,9 @@ def test_documents_without_a_single_feature_are_refused(gateway: Gateway) -> Non
 def test_an_output_is_given_once(gateway: Gateway) -> None:
     publish(gateway.store)
     inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [1]}]
-    answer = gateway.client.post(INFER, json={"inputs": inputs, "outputs": [{"name": "scores"}, {"name": "labels"}, {"name": "scores"}]})
+    answer = gateway.client.post(
+        INFER, json={"inputs": inputs, "outputs": [{"name": "scores"}, {"name": "labels"}, {"name": "scores"}]}
+    )
     assert (answer.status_code, answer.json()) == (400, {"error": "outputs: each output may be requested once"})
 
 
@@ -102,7 +113,12 @@ def test_so_many_documents_in_one_prediction(start: Start) -> None:
     publish(gateway.store)
     for n_rows, status in ((3, 200), (4, 413)):
         for body, media_type in ((b"0 1:1\n" * n_rows, SVMLIGHT), (zipped(X=np.ones((n_rows, 1))), NPZ)):
-            assert gateway.client.post(PREDICT, content=body, headers={"Content-Type": media_type}).status_code == status
+            assert (
+                gateway.client.post(PREDICT, content=body, headers={"Content-Type": media_type}).status_code == status
+            )
         inputs = [{"name": "X", "datatype": "FP32", "shape": [n_rows, 1], "data": [1] * n_rows}]
         assert gateway.client.post(INFER, json={"inputs": inputs}).status_code == status
-    assert gateway.client.post("/v1/datasets", content=b"0 1:1\n" * 4, headers={"Content-Type": SVMLIGHT}).status_code == 201
+    assert (
+        gateway.client.post("/v1/datasets", content=b"0 1:1\n" * 4, headers={"Content-Type": SVMLIGHT}).status_code
+        == 201
+    )

@@ -12,9 +12,9 @@ from core.errors import InvalidDocuments
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
 from core.models.linear import LinearModel
-from workers.contract import Label
-from workers.repositories.datasets import Batch, Datasets, Documents
-from workers.store import open_store
+from storage.records import Label
+from storage.repositories.datasets import Batch, Datasets, Documents
+from storage.store import open_store
 
 N_ROWS, N_FEATURES = 500, 40
 LABELS: list[Label | None] = ["a", None, "c"]
@@ -107,7 +107,10 @@ def test_posted_documents() -> None:
 
 def test_rows_of_a_few(documents: Documents) -> None:
     for chosen in ([], [3], [3, 4, 5], [0, 7, 499]):
-        found, expected = rows_at(model_of(2), documents, np.array(chosen, np.int64)), rows_of().taken(np.array(chosen, np.int64))
+        found, expected = (
+            rows_at(model_of(2), documents, np.array(chosen, np.int64)),
+            rows_of().taken(np.array(chosen, np.int64)),
+        )
         first, last = int(found.indptr[0]), int(found.indptr[-1])
         np.testing.assert_array_equal(found.indptr - first, expected.indptr)
         np.testing.assert_array_equal(found.indices[first:last], expected.indices)
@@ -117,14 +120,18 @@ def test_unseen_features_are_reported_once() -> None:
     unseen = UnseenCounter()
     assert unseen.warnings() == []
     for strange in (0, 2, 3):
-        unseen.count(ScoredBatch(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4, {}))
+        unseen.count(
+            ScoredBatch(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4, {})
+        )
     assert unseen.warnings() == ["5 of 12 values are of features that the model has not seen; they count as zero"]
 
 
 def power() -> KernelModel:
     """The tenth power of the first feature."""
     support = SparseRows(np.array([0, 1]), np.zeros(1, np.uint32), np.ones(1, np.float32), 1)
-    return KernelModel(["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((1, 1)), np.zeros(1), Kernel("poly", degree=10))
+    return KernelModel(
+        ["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((1, 1)), np.zeros(1), Kernel("poly", degree=10)
+    )
 
 
 @pytest.mark.parametrize(("ids", "name"), [(None, "2"), (["x", "y", "z", "w"], "z")])

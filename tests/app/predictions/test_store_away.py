@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 
+from storage.repositories.models import Models
+from storage.store.folder import FolderStore
 from tests.app.conftest import EVENT_LOOP, Gateway, Start, problem_of, publish
 from tests.waiting import SOON
-from workers.repositories.models import Models
-from workers.store.folder import FolderStore
 
 DOCUMENTS = {"documents": [{"indices": [0]}]}
-INFER = {"inputs": [{"name": name, "datatype": "INT64", "shape": [len(data)], "data": data} for name, data in (("indptr", [0, 1]), ("indices", [0]))]}
+INFER = {
+    "inputs": [
+        {"name": name, "datatype": "INT64", "shape": [len(data)], "data": data}
+        for name, data in (("indptr", [0, 1]), ("indices", [0]))
+    ]
+}
 INFER["inputs"].append({"name": "data", "datatype": "FP32", "shape": [1], "data": [1.0]})
 
 
@@ -43,7 +48,9 @@ def test_what_is_loaded_answers_while_the_store_hangs(gateway: Gateway, hang: th
     for path in paths[:2]:
         answer = client.post(f"/v1/models/{path}/predict", json=DOCUMENTS)
         assert answer.json()["labels"] == ["no"]
-        assert answer.json()["warnings"][0].startswith("the store does not answer: version 1 is the one that was last known")
+        assert answer.json()["warnings"][0].startswith(
+            "the store does not answer: version 1 is the one that was last known"
+        )
         assert answer.headers["age"].isdecimal()
     assert client.post("/v1/models/news/versions/1/predict", json=DOCUMENTS).json() == before[2].json()
     assert client.post("/v2/models/news/infer", json=INFER).headers["age"].isdecimal()
@@ -51,7 +58,9 @@ def test_what_is_loaded_answers_while_the_store_hangs(gateway: Gateway, hang: th
     assert client.get("/v1/health/live").status_code == 200
 
 
-def test_the_bound_on_what_was_last_known_is_a_setting(start: Start, monkeypatch: pytest.MonkeyPatch, hang: threading.Event) -> None:
+def test_the_bound_on_what_was_last_known_is_a_setting(
+    start: Start, monkeypatch: pytest.MonkeyPatch, hang: threading.Event
+) -> None:
     gateway = start(max_version_age_seconds=1e-6)
     publish(gateway.store)
     assert gateway.client.post("/v1/models/news/predict", json=DOCUMENTS).status_code == 200
@@ -65,7 +74,9 @@ def test_large_bodies_are_predicted_while_others_wait_for_the_store(gateway: Gat
     many = {"documents": [{"indices": [0], "values": [1.0]}] * 5_000}
     assert gateway.client.post("/v1/models/news/predict", json=many).status_code == 200
     hang.clear()
-    waiting = [threading.Thread(target=gateway.client.post, args=("/v1/datasets",), kwargs={"json": many}) for _ in range(8)]
+    waiting = [
+        threading.Thread(target=gateway.client.post, args=("/v1/datasets",), kwargs={"json": many}) for _ in range(8)
+    ]
     for thread in waiting:
         thread.start()
     answer = gateway.client.post("/v1/models/news/predict", json=many)
@@ -87,12 +98,20 @@ def test_no_call_of_the_store_stands_on_the_event_loop(gateway: Gateway, monkeyp
 
         monkeypatch.setattr(FolderStore, name, call)
     client = gateway.client
-    dataset = gateway.upload([{"id": "a", "indices": [0], "label": "no"}, {"id": "b", "indices": [1], "label": "yes"}, {"indices": [1]}])["id"]
+    dataset = gateway.upload(
+        [{"id": "a", "indices": [0], "label": "no"}, {"id": "b", "indices": [1], "label": "yes"}, {"indices": [1]}]
+    )["id"]
     job = gateway.job(dataset=dataset).json()["id"]
     body = {"documents": [{"indices": [0], "label": "no"}]}
     calls: list[tuple[str, str, Any]] = [
-        *(("GET", path, None) for path in ("/v1/datasets", "/v1/jobs", "/v1/models", "/metrics", "/v1/health/ready", "/v2/models/news")),
-        *(("GET", f"/v1/{path}", None) for path in (f"datasets/{dataset}", f"datasets/{dataset}/documents", f"jobs/{job}", f"jobs/{job}/trace")),
+        *(
+            ("GET", path, None)
+            for path in ("/v1/datasets", "/v1/jobs", "/v1/models", "/metrics", "/v1/health/ready", "/v2/models/news")
+        ),
+        *(
+            ("GET", f"/v1/{path}", None)
+            for path in (f"datasets/{dataset}", f"datasets/{dataset}/documents", f"jobs/{job}", f"jobs/{job}/trace")
+        ),
         *(("POST", f"/v1/models/news/{call}", body) for call in ("predict", "explain", "evaluate")),
         *(("POST", f"/v1/models/news/{call}", {"dataset": dataset}) for call in ("suggest", "evaluate")),
         ("PUT", f"/v1/datasets/{dataset}/labels", {"labels": {"a": "yes"}}),
@@ -101,7 +120,9 @@ def test_no_call_of_the_store_stands_on_the_event_loop(gateway: Gateway, monkeyp
         ("GET", f"/v1/jobs/{job}/events", None),
         *(("DELETE", f"/v1/{path}", None) for path in (f"jobs/{job}", f"datasets/{dataset}", "models/news")),
     ]
-    assert [call for call in calls if client.request(call[0], call[1], json=call[2]).status_code >= 400 and call[0] != "GET"] == []
+    assert [
+        call for call in calls if client.request(call[0], call[1], json=call[2]).status_code >= 400 and call[0] != "GET"
+    ] == []
     assert threads
     loops = {thread.ident for thread in threading.enumerate() if thread.name == EVENT_LOOP}
     assert loops

@@ -8,7 +8,8 @@ from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import Gateway, problem_of, publish
 
 COUNT = 200
-"""Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below the middle, else yes."""
+"""Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below
+the middle, else yes."""
 
 
 def truth(id: str) -> str:
@@ -42,7 +43,11 @@ def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:
     """Label an audit by truth but for the first ``wrong`` documents."""
     flipped = {"no": "yes", "yes": "no"}
     labels = [flipped[truth(id)] if k < wrong else truth(id) for k, id in enumerate(audit["documents"])]
-    annotate(gateway, audit["dataset"], *({"document": id, "label": label} for id, label in zip(audit["documents"], labels, strict=True)))
+    annotate(
+        gateway,
+        audit["dataset"],
+        *({"document": id, "label": label} for id, label in zip(audit["documents"], labels, strict=True)),
+    )
 
 
 def test_it_draws_from_what_has_no_label(gateway: Gateway, dataset: str) -> None:
@@ -73,7 +78,11 @@ def test_it_says_the_error_with_its_interval(gateway: Gateway, dataset: str) -> 
     answer_all(gateway, audit, wrong=2)
     found = report(gateway, audit)
     assert (found["labeled"], found["open"]) == (50, [])
-    assert {name: found["versions"][0][name] for name in ("labels", "errors", "error")} == {"labels": 50, "errors": 2, "error": 0.04}
+    assert {name: found["versions"][0][name] for name in ("labels", "errors", "error")} == {
+        "labels": 50,
+        "errors": 2,
+        "error": 0.04,
+    }
     assert found["versions"][0]["low"] == pytest.approx(0.004881, abs=1e-6)
     assert found["versions"][0]["high"] == pytest.approx(0.137138, abs=1e-6)
     assert found["forecast"]["low"] < found["forecast"]["expected"] < found["forecast"]["now"] < 0.1
@@ -95,11 +104,35 @@ def test_what_a_version_was_told_is_left_to_cross_validation(gateway: Gateway, d
     answer_all(gateway, audit)
     right = {int(id): [0.9, 0.1] if truth(id) == "no" else [0.1, 0.9] for id in audit["documents"]}
     wrong = {position: row[::-1] for position, row in sorted(right.items())[:3]}
-    publish(gateway.store, dataset=dataset, calibrated=True, annotations=80, left_out=dict(sorted((right | wrong).items())))
+    publish(
+        gateway.store, dataset=dataset, calibrated=True, annotations=80, left_out=dict(sorted((right | wrong).items()))
+    )
     publish(gateway.store, dataset=dataset, calibrated=True, annotations=80)
     versions = {each["version"]: each for each in report(gateway, audit)["versions"]}
-    assert [(each["labels"], each["held_out"], each["errors"]) for _, each in sorted(versions.items())] == [(80, 0, 0), (80, 80, 3), (0, 0, 0)]
+    assert [(each["labels"], each["held_out"], each["errors"]) for _, each in sorted(versions.items())] == [
+        (80, 0, 0),
+        (80, 80, 3),
+        (0, 0, 0),
+    ]
     assert "by version 1" in report(gateway, audit)["automatic"]["why"], "the last one from before the audit"
+
+
+def test_versions_of_a_deleted_dataset_are_measured_where_they_are_from_before_the_audit(
+    gateway: Gateway, dataset: str
+) -> None:
+    """A later one may have been told any label of the audit."""
+    other = gateway.upload([{"indices": [0], "label": "no"}, {"indices": [1], "label": "yes"}])["id"]
+    publish(gateway.store, dataset=other)
+    audit = draw(gateway, dataset, n=50)
+    answer_all(gateway, audit)
+    publish(gateway.store, dataset=other)
+    gateway.client.delete(f"/v1/datasets/{other}").raise_for_status()
+    found = report(gateway, audit)
+    assert [(each["version"], each["learned"], each["labels"]) for each in found["versions"]][:2] == [
+        (3, None, 0),
+        (2, None, 50),
+    ]
+    assert "version 3, 2" in found["warnings"][0]
 
 
 def test_what_was_left_out_is_a_warning(gateway: Gateway, dataset: str) -> None:

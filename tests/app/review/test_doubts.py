@@ -8,7 +8,13 @@ from tests.app.annotations.test_annotations import annotate
 from tests.app.conftest import Gateway, problem_of, publish
 
 LABELED: list[dict[str, Any]] = [
-    {"id": f"d{k}", "indices": [0, 1, 2 + k], "values": [1.0 + k % 2, 2.0 - k % 2, 5.0], "label": "yes" if k < 3 else "no"} for k in range(6)
+    {
+        "id": f"d{k}",
+        "indices": [0, 1, 2 + k],
+        "values": [1.0 + k % 2, 2.0 - k % 2, 5.0],
+        "label": "yes" if k < 3 else "no",
+    }
+    for k in range(6)
 ]
 LEFT_OUT = {0: [0.1, 0.9], 1: [0.7, 0.3], 2: [0.95, 0.05], 3: [0.8, 0.2], 4: [0.45, 0.55], 5: [0.9, 0.1]}
 """Probabilities of no and yes: d2, d1 and d4 are doubtful, in this order."""
@@ -30,7 +36,11 @@ def dataset(gateway: Gateway) -> str:
 
 def test_the_most_doubtful_labels_come_first(gateway: Gateway, dataset: str) -> None:
     found = doubts(gateway, dataset)
-    assert [(each["id"], each["label"], each["likelier"]) for each in found] == [("d2", "yes", "no"), ("d1", "yes", "no"), ("d4", "no", "yes")]
+    assert [(each["id"], each["label"], each["likelier"]) for each in found] == [
+        ("d2", "yes", "no"),
+        ("d1", "yes", "no"),
+        ("d4", "no", "yes"),
+    ]
     assert [each["probability"] for each in found] == pytest.approx([0.05, 0.3, 0.45])
     assert {each["why"] for each in found} == {"held_out"}
     assert doubts(gateway, dataset, path="news/versions/1/doubts", n=1) == found[:1]
@@ -48,7 +58,11 @@ def test_what_people_looked_at_since_is_not_doubted(gateway: Gateway, dataset: s
 
 def test_documents_that_are_nearly_the_same_contradict_each_other(gateway: Gateway) -> None:
     same: dict[str, Any] = {"indices": [0, 1], "values": [1.0, 2.0]}
-    lines = [{"id": "a", **same, "label": "no"}, {"id": "b", **same, "label": "yes"}, {"id": "c", "indices": [2], "label": "no"}]
+    lines = [
+        {"id": "a", **same, "label": "no"},
+        {"id": "b", **same, "label": "yes"},
+        {"id": "c", "indices": [2], "label": "no"},
+    ]
     dataset = str(gateway.upload(lines)["id"])
     publish(gateway.store, dataset=dataset, left_out={0: [0.9, 0.1], 1: [0.2, 0.8], 2: [0.9, 0.1]})
     fields = {"probability": None, "why": "duplicate", "other": "a", "document": None}

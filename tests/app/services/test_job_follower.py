@@ -8,14 +8,14 @@ import pytest
 from redis import Redis
 
 from app.services.job_follower import JobFollower, JobReader, job_now
+from storage.errors import NotFound
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState
+from storage.records import Job, JobState, Progress
+from storage.repositories.jobs import Jobs
+from storage.store import Store
+from tests.stores import submit, success
 from tests.waiting import HANG, SOON
-from tests.workers.conftest import submit, success
-from workers.contract import Job, JobState, Progress
-from workers.errors import NotFound
-from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
-from workers.store import Store
 
 
 async def states(job_follower: JobFollower, id: str) -> list[JobState]:
@@ -82,13 +82,17 @@ def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
 def test_every_listener_gets_the_error_of_an_unknown_job(store: Store) -> None:
     async def scene() -> None:
         job_follower = JobFollower(Jobs(store).get, 0.01)
-        answers = await asyncio.gather(*(states(job_follower, "job-000000000000000000000000") for _ in range(3)), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(states(job_follower, "job-000000000000000000000000") for _ in range(3)), return_exceptions=True
+        )
         assert [type(answer) for answer in answers] == [NotFound] * 3
 
     asyncio.run(scene())
 
 
-def test_a_job_that_is_followed_costs_the_store_few_calls(store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_is_followed_costs_the_store_few_calls(
+    store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     id, redis_state, now = submit(store), RedisState(redis, "q"), [0.0]
     reads: list[str] = []
     get = Jobs.get
@@ -104,7 +108,9 @@ def test_a_job_that_is_followed_costs_the_store_few_calls(store: Store, redis: R
     Jobs(store).claim_attempt(id, "w")
     redis_state.note_change(id)
     redis_state.publish_progress(id, Progress(fraction=0.5))
-    assert [(job.state, job.progress.fraction) for job in (reader.now(id), reader.now(id))] == [(JobState.RUNNING, 0.5)] * 2
+    assert [(job.state, job.progress.fraction) for job in (reader.now(id), reader.now(id))] == [
+        (JobState.RUNNING, 0.5)
+    ] * 2
     assert len(reads) == 2
     Jobs(store).cancel(id)
     now[0] = 2.0

@@ -3,8 +3,8 @@
 import threading
 
 from app.services.periodic import PeriodicTask
+from storage.errors import StoreUnavailable
 from tests.waiting import SOON
-from workers.errors import StoreUnavailable
 
 
 def test_what_fails_keeps_nothing_else_from_being_done() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from app.services.version_cache import Resolved, VersionCache
+from storage.errors import NotFound, StoreDamaged, StoreUnavailable
+from storage.records import Version
+from storage.repositories.models import Models
+from storage.store import Store
 from tests.app.conftest import publish
 from tests.waiting import SOON
-from workers.contract import Version
-from workers.errors import NotFound, StoreDamaged, StoreUnavailable
-from workers.repositories.models import Models
-from workers.store import Store
 
 
 class Flaky(Models):

@@ -20,7 +20,12 @@ def test_a_webhook_from_registration_to_message(start: Start) -> None:
         until(lambda: receiver.received)
         assert json.loads(receiver.received[0].body)["data"]["job"] == version.job
         (listed,) = hm.webhooks.all()
-        assert (listed.id, listed.url, listed.events, listed.secret) == (webhook.id, receiver.url, ["version.published"], None)
+        assert (listed.id, listed.url, listed.events, listed.secret) == (
+            webhook.id,
+            receiver.url,
+            ["version.published"],
+            None,
+        )
         until(lambda: hm.webhooks.all()[0].waiting == 0)
         receiver.status = 503
         publish(gateway.store)

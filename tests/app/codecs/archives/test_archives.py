@@ -14,7 +14,7 @@ from app.codecs.dispatch import body_decoder
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import HalfmoonError, InvalidDocuments
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=10**7, decompressed_bytes=10**6, document_bytes=5000, documents=1000, nonzeros=1000)
 Files = Mapping[str, bytes]
@@ -59,7 +59,9 @@ EVERY = pytest.mark.parametrize(("media_type", "pack"), PACKED, ids=["zip", "pax
 def read(body: bytes, media_type: str, size: int = 10**6, charset: str = "") -> tuple[list[tuple[Any, ...]], list[str]]:
     """Id, label and text of each document of a body in pieces of this size, and the warnings."""
     decoder = body_decoder({"content-type": media_type + (f";charset={charset}" if charset else "")}, BOUNDS)
-    batches = [batch for at in range(0, len(body), size) for batch in decoder.feed(body[at : at + size])] + list(decoder.finish())
+    batches = [batch for at in range(0, len(body), size) for batch in decoder.feed(body[at : at + size])] + list(
+        decoder.finish()
+    )
     found: list[tuple[Any, ...]] = []
     for batch in batches:
         assert isinstance(batch.rows, TextRows)
@@ -92,7 +94,8 @@ def test_folders_are_labels(media_type: str, pack: Pack, size: int) -> None:
 def test_texts_beside_folders_are_pointed_out(media_type: str, pack: Pack) -> None:
     _, warnings = read(pack({"news/a.txt": b"a", "news/sport/b.txt": b"b"}), media_type)
     assert warnings == [
-        "files directly in 'news' have it as their label, and there are folders in it; if they have no label, put them into a folder called unlabeled"
+        "files directly in 'news' have it as their label, and there are folders in it; if they have no "
+        "label, put them into a folder called unlabeled"
     ]
 
 
@@ -112,7 +115,11 @@ def test_another_encoding() -> None:
 def test_links_and_folders_of_a_tar_are_no_documents() -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
-        for name, kind in (("folder", tarfile.DIRTYPE), ("folder/link", tarfile.SYMTYPE), ("folder/device", tarfile.CHRTYPE)):
+        for name, kind in (
+            ("folder", tarfile.DIRTYPE),
+            ("folder/link", tarfile.SYMTYPE),
+            ("folder/device", tarfile.CHRTYPE),
+        ):
             header = tarfile.TarInfo(name)
             header.type, header.linkname = kind, "/etc/passwd"
             archive.addfile(header)
@@ -139,12 +146,37 @@ REFUSED: dict[str, tuple[str, bytes, type[HalfmoonError], str]] = {
         "this is no tar archive; send a compressed table or lines with their own Content-Type",
     ),
     "nothing": ("application/x-tar", b"", InvalidDocuments, "this is no tar archive"),
-    "a table in gzip": ("application/gzip", gzip.compress(b"text\na\n" * 200), InvalidDocuments, "this is no tar archive"),
+    "a table in gzip": (
+        "application/gzip",
+        gzip.compress(b"text\na\n" * 200),
+        InvalidDocuments,
+        "this is no tar archive",
+    ),
     "no gzip": ("application/gzip", tar_of({"a": b"b"}), InvalidDocuments, "not gzip, or damaged"),
-    "cut short": ("application/x-tar", tar_of({"a/b": b"c" * 600})[:1300], InvalidDocuments, "the archive is cut short"),
-    "no text": ("application/zip", zip_of({"a/b.pdf": b"%PDF\0"}), InvalidDocuments, "the file 'a/b.pdf': is no text file; leave it out"),
-    "latin": ("application/zip", zip_of({"a/b": b"K\xe4se"}), InvalidDocuments, "the byte 0xe4 at 1 is not UTF-8; say what the files are in"),
-    "a way out": ("application/x-tar", tar_of({"../b": b"x"}), InvalidDocuments, "the file '../b': leads out of the archive"),
+    "cut short": (
+        "application/x-tar",
+        tar_of({"a/b": b"c" * 600})[:1300],
+        InvalidDocuments,
+        "the archive is cut short",
+    ),
+    "no text": (
+        "application/zip",
+        zip_of({"a/b.pdf": b"%PDF\0"}),
+        InvalidDocuments,
+        "the file 'a/b.pdf': is no text file; leave it out",
+    ),
+    "latin": (
+        "application/zip",
+        zip_of({"a/b": b"K\xe4se"}),
+        InvalidDocuments,
+        "the byte 0xe4 at 1 is not UTF-8; say what the files are in",
+    ),
+    "a way out": (
+        "application/x-tar",
+        tar_of({"../b": b"x"}),
+        InvalidDocuments,
+        "the file '../b': leads out of the archive",
+    ),
     "a long path": (
         "application/zip",
         zip_of({"a/" + "b" * 255: b"x"}),
@@ -152,17 +184,42 @@ REFUSED: dict[str, tuple[str, bytes, type[HalfmoonError], str]] = {
         "is a path of more than 256 characters, and the path is the id",
     ),
     "a large file": ("application/zip", zip_of({"a/b": b"x" * 5001}), LimitExceeded, "bytes in the file 'a/b'"),
-    "a bomb": ("application/zip", zip_of({f"a/{k}": b"x" * 5000 for k in range(201)}), LimitExceeded, "bytes in the files of the archive"),
-    "a bomb of gzip": ("application/gzip", gzip.compress(bytes(10**7)[: 10**6] + b"x" * 10**6), LimitExceeded, "bytes in the decompressed body"),
-    "encrypted": ("application/zip", encrypted(), InvalidDocuments, "is encrypted; send the archive without a password"),
-    "another method": ("application/zip", zip_of({"a/b": b"x"}, zipfile.ZIP_BZIP2), InvalidDocuments, "by a method other than deflate"),
+    "a bomb": (
+        "application/zip",
+        zip_of({f"a/{k}": b"x" * 5000 for k in range(201)}),
+        LimitExceeded,
+        "bytes in the files of the archive",
+    ),
+    "a bomb of gzip": (
+        "application/gzip",
+        gzip.compress(bytes(10**7)[: 10**6] + b"x" * 10**6),
+        LimitExceeded,
+        "bytes in the decompressed body",
+    ),
+    "encrypted": (
+        "application/zip",
+        encrypted(),
+        InvalidDocuments,
+        "is encrypted; send the archive without a password",
+    ),
+    "another method": (
+        "application/zip",
+        zip_of({"a/b": b"x"}, zipfile.ZIP_BZIP2),
+        InvalidDocuments,
+        "by a method other than deflate",
+    ),
     "a workbook": (
         "application/zip",
         zip_of({"[Content_Types].xml": b"<"}),
         InvalidDocuments,
         "a document of an office program; save a table as CSV",
     ),
-    "arrays": ("application/zip", zip_of({"X.npy": b"x"}), InvalidDocuments, "is an array of NumPy; send a file of arrays as application/x-npz"),
+    "arrays": (
+        "application/zip",
+        zip_of({"X.npy": b"x"}),
+        InvalidDocuments,
+        "is an array of NumPy; send a file of arrays as application/x-npz",
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Matrices that are stored column by column: the same documents as row by row, in time linear in the numbers whatever the shape."""
+"""Matrices that are stored column by column: the same documents as row by row, in time linear in the numbers whatever
+the shape.
+"""
 
 import io
 from typing import Any
@@ -28,7 +30,9 @@ class CountingFile(io.BytesIO):
         return super().read(size)
 
 
-def decoded(matrix: np.ndarray[Any, Any], spools: list[CountingFile] | None = None, reserve: Any = reserve_nothing) -> list[SparseRows]:
+def decoded(
+    matrix: np.ndarray[Any, Any], spools: list[CountingFile] | None = None, reserve: Any = reserve_nothing
+) -> list[SparseRows]:
     """The rows of a matrix; the spools are used for the body and for the turned matrix."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, X=matrix)
@@ -49,7 +53,13 @@ def dense(parts: list[SparseRows]) -> np.ndarray[Any, Any]:
     return matrix
 
 
-@given(st.integers(2, 9), st.integers(2, 9), st.integers(1, 40), st.integers(1, 30), st.sampled_from(["<f4", ">f8", "|b1", "<i2"]))
+@given(
+    st.integers(2, 9),
+    st.integers(2, 9),
+    st.integers(1, 40),
+    st.integers(1, 30),
+    st.sampled_from(["<f4", ">f8", "|b1", "<i2"]),
+)
 def test_both_orders_are_the_same_documents(n_rows: int, n_features: int, tile: int, numbers: int, dtype: str) -> None:
     matrix = (np.arange(n_rows * n_features).reshape(n_rows, n_features) % 5).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:

@@ -15,18 +15,22 @@ from app.codecs.json.slices import decoded_slices, elements, slices
 from app.codecs.json.struct import OBJECT_BYTES, decode_struct
 from app.codecs.json.text import InvalidJson, JsonText, decode_json
 from app.codecs.transport.content_encoding import reserve_nothing
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 TEXT = st.text(st.sampled_from('ab\\",[]{}: \n\u00e9'), max_size=6)
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.integers() | TEXT, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4), max_leaves=8
+    st.none() | st.integers() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=8,
 )
 CONTAINERS = st.lists(VALUES, max_size=5) | st.dictionaries(TEXT, VALUES, max_size=5)
 EXACT = 1 << 20
 
 
 def written(value: Any, spaced: bool, ascii_only: bool) -> memoryview:
-    return memoryview(json.dumps(value, ensure_ascii=ascii_only, separators=(" , ", " : ") if spaced else (",", ":")).encode())
+    return memoryview(
+        json.dumps(value, ensure_ascii=ascii_only, separators=(" , ", " : ") if spaced else (",", ":")).encode()
+    )
 
 
 @given(CONTAINERS, st.booleans(), st.booleans(), st.integers(1, 20))
@@ -62,7 +66,10 @@ FILLER = b"0," * BLOCK_BYTES
     "text",
     [
         *(b"", b"0", b"[", b"{", b"]", b"[}", b'"[]"', b"[1", b'["]', b'["\\"]', b"[1]]", b"[[1]", b"[1],[2]"),
-        *(b"[" + FILLER + end for end in (b"]", b" ]", b",0]", b"0", b"0}", b"0]]", b'"0]', b"0],[0]", b"[0]", b"0][0]")),
+        *(
+            b"[" + FILLER + end
+            for end in (b"]", b" ]", b",0]", b"0", b"0}", b"0]]", b'"0]', b"0],[0]", b"[0]", b"0][0]")
+        ),
         b"[," + FILLER + b"0]",
         b"[" + FILLER + b" " * BLOCK_BYTES + b",0]",
     ],
@@ -76,7 +83,9 @@ def test_what_is_no_array_is_refused(text: bytes) -> None:
 def test_an_element_may_be_longer_than_a_slice_but_not_without_end() -> None:
     long = b'"' + b"x" * 3 * BLOCK_BYTES + b'"'
     text = memoryview(b"[0," + long + b",0]")
-    assert [len(each) for part in decoded_slices(msgspec.json.decode, text, len(long), "x") for each in part if each] == [len(long) - 2]
+    assert [
+        len(each) for part in decoded_slices(msgspec.json.decode, text, len(long), "x") for each in part if each
+    ] == [len(long) - 2]
     with pytest.raises(LimitExceeded, match=r"^more than 10 bytes in a thing$"):
         list(slices(text, 10, "a thing"))
 
@@ -97,7 +106,12 @@ def struct(text: bytes) -> Body:
 
 def test_raw_fields_may_be_large_and_all_others_together_not() -> None:
     found = struct(b' { "name" : "n", "bulk" : ' + BULK + b' , "options":{"a":[1]}, "class": null } ')
-    assert (found.name, found.options, bytes(found.bulk) == BULK, bytes(found.other)) == ("n", {"a": [1]}, True, b"null")
+    assert (found.name, found.options, bytes(found.bulk) == BULK, bytes(found.other)) == (
+        "n",
+        {"a": [1]},
+        True,
+        b"null",
+    )
     for text, what in (
         (b'{"name":"n","options":{"a":' + BULK + b"}}", "the field options"),
         (b'{"name":"' + b"n" * BLOCK_BYTES + b'"}', "the field name"),
@@ -111,7 +125,11 @@ def test_raw_fields_may_be_large_and_all_others_together_not() -> None:
 @pytest.mark.parametrize("bulk", [b"[0]", BULK])
 def test_errors_of_large_and_of_small_bodies_are_the_same(bulk: bytes) -> None:
     for text, field, detail in (
-        (b'{"bulk":%s,"nam":"n"}', "nam", "unknown field 'nam'; did you mean 'name'? known are name, options, bulk, class"),
+        (
+            b'{"bulk":%s,"nam":"n"}',
+            "nam",
+            "unknown field 'nam'; did you mean 'name'? known are name, options, bulk, class",
+        ),
         (b'{"bulk":%s}', "name", "is missing"),
         (b'{"bulk":%s,"name":1}', "name", "must be a text, not an integer"),
     ):
@@ -120,7 +138,9 @@ def test_errors_of_large_and_of_small_bodies_are_the_same(bulk: bytes) -> None:
         assert (caught.value.field, caught.value.detail) == (field, detail)
 
 
-@pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"":0},', b'{"":{}},', b'{"":[]},', b'"",', b"0,", b"1.5,", b'{"a":{"a":[]}},'])
+@pytest.mark.parametrize(
+    "unit", [b"[],", b"{},", b'{"":0},', b'{"":{}},', b'{"":[]},', b'"",', b"0,", b"1.5,", b'{"a":{"a":[]}},']
+)
 def test_decoded_values_take_no_more_memory_than_is_reserved(unit: bytes) -> None:
     import tracemalloc
 

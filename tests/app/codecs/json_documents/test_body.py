@@ -16,9 +16,9 @@ from app.codecs.json_documents.ndjson import NdjsonDecoder
 from app.codecs.tables.svmlight import SvmlightDecoder
 from app.codecs.transport.lines import LinesDecoder
 from core.errors import InvalidDocuments
+from storage.errors import LimitExceeded
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
-from tests.workers.conftest import sparse
-from workers.errors import LimitExceeded
+from tests.stores import sparse
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"indices": [1, 2], "values": [0.5, 1.0], "label": "a}b", "id": 'q"{\\'},
@@ -118,7 +118,9 @@ class Looked:
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("size", [500, BLOCK_BYTES])
-def test_an_endless_document_is_looked_through_a_few_times_only(monkeypatch: pytest.MonkeyPatch, name: str, size: int) -> None:
+def test_an_endless_document_is_looked_through_a_few_times_only(
+    monkeypatch: pytest.MonkeyPatch, name: str, size: int
+) -> None:
     """Fails when what came before is looked through again with every piece that comes."""
     looked = Looked(monkeypatch)
     head, unit = HOSTILE[name]
@@ -133,7 +135,17 @@ def test_an_endless_document_is_looked_through_a_few_times_only(monkeypatch: pyt
 
 def test_white_space_is_not_kept() -> None:
     decoder = JsonDecoder(reading(1000))
-    for part in (b'{"documents": [', b" " * 5000, b'{"indices": [1]}', b"\n" * 5000, b",", b"\t" * 5000, b'{"indices": [2]}]', b" " * 5000, b"}"):
+    for part in (
+        b'{"documents": [',
+        b" " * 5000,
+        b'{"indices": [1]}',
+        b"\n" * 5000,
+        b",",
+        b"\t" * 5000,
+        b'{"indices": [2]}]',
+        b" " * 5000,
+        b"}",
+    ):
         list(decoder.feed(part))
         assert len(decoder._rest) < 100
     decoder.finish()
@@ -147,8 +159,16 @@ def test_a_document_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("decoder", "body", "where"),
     [
-        (lambda longest: JsonDecoder(reading(longest)), b'{"documents": [{"indices": []}, {"indices": [%b]}]}', "at position 1"),
-        (lambda longest: NdjsonDecoder(reading(longest)), b'{"indices": []}\n{"indices": [%b]}\n{"indices": []}\n', "in line 2"),
+        (
+            lambda longest: JsonDecoder(reading(longest)),
+            b'{"documents": [{"indices": []}, {"indices": [%b]}]}',
+            "at position 1",
+        ),
+        (
+            lambda longest: NdjsonDecoder(reading(longest)),
+            b'{"indices": []}\n{"indices": [%b]}\n{"indices": []}\n',
+            "in line 2",
+        ),
         (SvmlightDecoder, b"1 1:1\n1 5:1%b\n1 1:1\n", "in line 2"),
     ],
     ids=["JSON", "NDJSON", "svmlight"],
@@ -160,7 +180,9 @@ def test_a_document_that_is_too_long_is_refused_however_it_comes(
     def read(spaces: int) -> int:
         text, reader = body % (b" " * spaces), decoder(100)
         pieces = [text[at : at + length] for at in range(0, len(text), length)]
-        return sum(batch.rows.n_rows for piece in pieces for batch in reader.feed(piece)) + sum(batch.rows.n_rows for batch in reader.finish())
+        return sum(batch.rows.n_rows for piece in pieces for batch in reader.feed(piece)) + sum(
+            batch.rows.n_rows for batch in reader.finish()
+        )
 
     assert read(80) >= 2
     with pytest.raises(LimitExceeded, match=f"bytes in the document {where}"):
@@ -173,7 +195,9 @@ def test_a_prediction_has_the_limit_of_an_upload(start: Start) -> None:
     body = b'{"documents": [{"indices": [' + b"1," * 300_000 + b"1]}]}"
     for path, encoding in itertools.product(("/v1/datasets", "/v1/models/news/predict"), ("identity", "gzip")):
         headers = {"content-type": "application/json", "content-encoding": encoding}
-        problem = problem_of(gateway.client.post(path, content=gzip.compress(body) if encoding == "gzip" else body, headers=headers), 413)
+        problem = problem_of(
+            gateway.client.post(path, content=gzip.compress(body) if encoding == "gzip" else body, headers=headers), 413
+        )
         assert "bytes in the document at position" in problem["detail"]
 
 

@@ -21,11 +21,16 @@ from app.codecs.tables.parquet_pages import check_pages
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=10**7, decompressed_bytes=10**8, document_bytes=10**5, documents=10**6, nonzeros=10**5)
 PARQUET, ARROW = "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"
-TABLE = {"text": ["late, again", "", "Tor\n🙂"], "label": ["sport", None, ""], "id": [7, 8, 9], "more": [1.5, 2.5, None]}
+TABLE = {
+    "text": ["late, again", "", "Tor\n🙂"],
+    "label": ["sport", None, ""],
+    "id": [7, 8, 9],
+    "more": [1.5, 2.5, None],
+}
 
 
 def parquet(columns: Mapping[str, Any], **more: Any) -> bytes:
@@ -48,7 +53,9 @@ def arrow_file(columns: Mapping[str, Any], options: ipc.IpcWriteOptions | None =
     return file.getvalue()
 
 
-def read(body: bytes, media_type: str = PARQUET, bounds: Bounds = BOUNDS, **query: str) -> tuple[list[str], list[Any], list[Any], list[str]]:
+def read(
+    body: bytes, media_type: str = PARQUET, bounds: Bounds = BOUNDS, **query: str
+) -> tuple[list[str], list[Any], list[Any], list[str]]:
     decoder = body_decoder({"content-type": media_type}, bounds, query=query)
     texts: list[str] = []
     labels: list[Any] = []
@@ -118,7 +125,14 @@ def test_what_is_refused(body: bytes, detail: str) -> None:
 
 def test_damaged_streams_are_refused() -> None:
     whole = stream(TABLE)
-    for body in (b"", b"ARROW1", whole[:60], b"x" * 100, whole[:4] + b"\xf0" + whole[5:], whole[:8] + b"\xff" * 40 + whole[48:]):
+    for body in (
+        b"",
+        b"ARROW1",
+        whole[:60],
+        b"x" * 100,
+        whole[:4] + b"\xf0" + whole[5:],
+        whole[:8] + b"\xff" * 40 + whole[48:],
+    ):
         with pytest.raises((InvalidDocuments, LimitExceeded)):
             read(body, ARROW)
 
@@ -137,7 +151,9 @@ def test_no_memory_beside_the_body_is_read() -> None:
 
 @pytest.mark.parametrize("write", [stream, arrow_file])
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
-def test_compressed_batches_are_measured_before_they_are_unpacked(write: Any, compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compressed_batches_are_measured_before_they_are_unpacked(
+    write: Any, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also the dictionaries. A batch that is as large as it says is read."""
     options = ipc.IpcWriteOptions(compression=compression)
     words = pa.array(["x" * 50_000, "y" * 50_000] * 20)
@@ -164,9 +180,13 @@ def test_all_that_is_unpacked_is_bounded() -> None:
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("compression", ["NONE", "SNAPPY", "ZSTD", "GZIP"])
-def test_pages_are_measured_before_they_are_unpacked(version: str, compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_measured_before_they_are_unpacked(
+    version: str, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     columns = {"text": [f"{row} late" * 20 for row in range(3000)], "label": ["a", None, "b"] * 1000, "id": range(3000)}
-    body = parquet(columns, data_page_version=version, compression=compression, data_page_size=4096, row_group_size=1000)
+    body = parquet(
+        columns, data_page_version=version, compression=compression, data_page_size=4096, row_group_size=1000
+    )
     assert read(body)[0] == columns["text"]
     metadata = pq.read_metadata(io.BytesIO(body))
     sizes = [page[2] for page in pages(io.BytesIO(body), metadata)]
@@ -195,7 +215,11 @@ def test_pages_that_say_too_much_and_a_footer_that_hides_it() -> None:
         check_pages(io.BytesIO(entries), footer(len(entries)), 10**9)
     with pytest.raises(LimitExceeded, match="decompressed body"):
         check_pages(io.BytesIO(b"\x15\x00\x15\x00\x15\x00\x00" * 1000), footer(7000), 1000 * 4096 - 1)
-    for writer, old in (("parquet-mr version 1.2.8 (build 1)", True), ("Parquet-MR", True), ("parquet-mr version 1.13.1 (build 2)", False)):
+    for writer, old in (
+        ("parquet-mr version 1.2.8 (build 1)", True),
+        ("Parquet-MR", True),
+        ("parquet-mr version 1.13.1 (build 2)", False),
+    ):
         refused = pytest.raises(InvalidDocuments, match="parquet-mr wrote it") if old else nullcontext()
         with refused:
             check_pages(io.BytesIO(b"\x15\x00\x15\x00\x15\x00\x00"), footer(7, writer), 10**9)
@@ -245,7 +269,9 @@ def zigzag(value: int) -> bytes:
 def footer(size: int, writer: str | None = None) -> Any:
     """What Arrow says of a file with one column of this size at its start."""
     column = SimpleNamespace(data_page_offset=0, dictionary_page_offset=None, total_compressed_size=size)
-    return SimpleNamespace(created_by=writer, num_row_groups=1, num_columns=1, row_group=lambda _: SimpleNamespace(column=lambda _: column))
+    return SimpleNamespace(
+        created_by=writer, num_row_groups=1, num_columns=1, row_group=lambda _: SimpleNamespace(column=lambda _: column)
+    )
 
 
 def test_one_long_label_many_times() -> None:

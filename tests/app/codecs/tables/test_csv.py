@@ -9,7 +9,7 @@ from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
-from workers.errors import LimitExceeded
+from storage.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=10**7, decompressed_bytes=10**7, document_bytes=500, documents=1000, nonzeros=1000)
 CSV = "text/csv"
@@ -47,7 +47,12 @@ def test_every_cut_gives_the_same_rows() -> None:
 
 def test_separators() -> None:
     wanted: Documents = [("a, b", "x", None)]
-    assert read(b"text;label\na, b;x\n")[0] == read(b"text|label\na, b|x\n")[0] == read(b"text\tlabel\na, b\tx\n")[0] == wanted
+    assert (
+        read(b"text;label\na, b;x\n")[0]
+        == read(b"text|label\na, b|x\n")[0]
+        == read(b"text\tlabel\na, b\tx\n")[0]
+        == wanted
+    )
     assert read(b"text\tlabel\na, b\tx\n", "text/tab-separated-values")[0] == wanted
 
 
@@ -72,14 +77,26 @@ def test_a_column_that_may_be_misspelt_is_named() -> None:
 REFUSED = {
     "nothing": (b"", "the table is empty; its first row has the names of the columns"),
     "blank lines": (b"\n\n", "the table is empty"),
-    "no text": (b"body,topic\na,b\n", "no column is named 'text'; the first row has 'body', 'topic'; say which column it is by ?text=NAME"),
+    "no text": (
+        b"body,topic\na,b\n",
+        "no column is named 'text'; the first row has 'body', 'topic'; say which column it is by ?text=NAME",
+    ),
     "text misspelt": (b"txt\na\n", "did you mean 'txt'?"),
     "twice": (b"text,text\na,b\n", "names the column 'text' twice"),
     "too few fields": (b"text,label\na,b\n\nc\n", "document 1: line 4: 1 fields, but the first row has 2"),
-    "too many fields": (b"text,label\na,b,c\n", "line 2: 3 fields, but the first row has 2; a field that has the separator"),
-    "a quote that stays open": (b'text,label\nb,c\n"a,b\nc,d\n', "line 3: a quote that opens in this row is never closed"),
+    "too many fields": (
+        b"text,label\na,b,c\n",
+        "line 2: 3 fields, but the first row has 2; a field that has the separator",
+    ),
+    "a quote that stays open": (
+        b'text,label\nb,c\n"a,b\nc,d\n',
+        "line 3: a quote that opens in this row is never closed",
+    ),
     "a quote within": (b'text\n"a"b\n', "line 2: ',' expected after"),
-    "not UTF-8": (b"text\nok\nK\xe4se\n", "line 3: the byte 0xe4 is not UTF-8; save the table in UTF-8, or say what it is in"),
+    "not UTF-8": (
+        b"text\nok\nK\xe4se\n",
+        "line 3: the byte 0xe4 is not UTF-8; save the table in UTF-8, or say what it is in",
+    ),
     "a workbook": (b"PK\x03\x04abcd", "save the table as CSV"),
 }
 
@@ -102,6 +119,8 @@ def test_a_row_may_be_too_long() -> None:
 
 
 def test_an_odd_quote_inside_a_field_cuts_nothing_off() -> None:
-    """The guess where rows end counts quotes; a quote within an unquoted field misleads it, and the reader has the last word."""
+    """The guess where rows end counts quotes; a quote within an unquoted field misleads it, and the reader has the last
+    word.
+    """
     body = b"text,label\n" + b'a 5" disk,x\n' * 300 + b'"quoted\nfield",y\n' * 300
     assert len(read(body, cuts=range(0, len(body), 97))[0]) == 600

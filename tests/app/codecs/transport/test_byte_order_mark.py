@@ -13,7 +13,11 @@ from tests.app.codecs.encodings import as_json, as_ndjson, as_svmlight
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 
 DOCUMENTS = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
-BODIES = {"application/json": as_json(DOCUMENTS), NDJSON: as_ndjson(DOCUMENTS), "text/x-svmlight": as_svmlight(DOCUMENTS)}
+BODIES = {
+    "application/json": as_json(DOCUMENTS),
+    NDJSON: as_ndjson(DOCUMENTS),
+    "text/x-svmlight": as_svmlight(DOCUMENTS),
+}
 every = pytest.mark.parametrize("media_type", BODIES)
 
 
@@ -48,7 +52,10 @@ def test_what_is_not_utf_8_is_named(gateway: Gateway, media_type: str, encoding:
 
 
 @every
-@pytest.mark.parametrize(("body", "detail"), [(gzip.compress(b"{}"), "Content-Encoding: gzip"), (b"PK\x03\x04 and so on", "application/x-npz")])
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [(gzip.compress(b"{}"), "Content-Encoding: gzip"), (b"PK\x03\x04 and so on", "application/x-npz")],
+)
 def test_a_compressed_file_is_refused_with_advice(gateway: Gateway, media_type: str, body: bytes, detail: str) -> None:
     problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)
     assert detail in problem["detail"]
@@ -73,11 +80,17 @@ def test_small_bodies_may_have_one(gateway: Gateway) -> None:
     publish(gateway.store)
     body = json.dumps({"documents": [{"indices": [0]}]}).encode()
     answers = [
-        gateway.client.post("/v1/models/news/explain", content=codecs.BOM_UTF8 * times + body, headers={"content-type": "application/json"})
+        gateway.client.post(
+            "/v1/models/news/explain",
+            content=codecs.BOM_UTF8 * times + body,
+            headers={"content-type": "application/json"},
+        )
         for times in range(3)
     ]
     assert [answer.status_code for answer in answers] == [200, 200, 422]
     assert answers[0].json() == answers[1].json()
     assert "byte order mark" in answers[2].json()["detail"]
-    wide = gateway.client.post("/v1/models/news/explain", content=body.decode().encode("utf-16"), headers={"content-type": "application/json"})
+    wide = gateway.client.post(
+        "/v1/models/news/explain", content=body.decode().encode("utf-16"), headers={"content-type": "application/json"}
+    )
     assert "send it in UTF-8" in problem_of(wide, 422)["detail"]

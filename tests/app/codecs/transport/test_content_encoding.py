@@ -42,7 +42,10 @@ def test_small_members_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3 * BLOCK_BYTES // 2), st.booleans()), min_size=1, max_size=5), st.integers(1, 100_000))
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * BLOCK_BYTES // 2), st.booleans()), min_size=1, max_size=5),
+    st.integers(1, 100_000),
+)
 def test_members_and_cuts_of_any_size(members: list[tuple[int, bool]], cut: int) -> None:
     parts = [(bytes(range(256)) * (size // 256 + 1))[:size] if varied else bytes(size) for size, varied in members]
     body = b"".join(gzip.compress(part, 1) for part in parts)
@@ -62,7 +65,11 @@ def test_a_member_may_end_with_a_full_piece(pieces: int, members: int) -> None:
     unpacker.finish()
 
 
-@pytest.mark.parametrize("body", [b"", gzip.compress(b"xy" * 1000)[:-1], gzip.compress(b"x") + b"y", b"plain"], ids=["empty", "cut", "more", "plain"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", gzip.compress(b"xy" * 1000)[:-1], gzip.compress(b"x") + b"y", b"plain"],
+    ids=["empty", "cut", "more", "plain"],
+)
 def test_what_is_cut_short_or_no_gzip_is_refused(body: bytes) -> None:
     unpacker = Gunzip(1 << 30)
     with pytest.raises(InvalidDocuments):

@@ -45,4 +45,10 @@ def test_blocks(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
 
 
 def test_names_that_are_taken() -> None:
-    assert [column.name for column in columns_beside(COLUMNS, ["when", "n"], "fields.")] == ["id", "n", "who", "when", "fields.n"]
+    assert [column.name for column in columns_beside(COLUMNS, ["when", "n"], "fields.")] == [
+        "id",
+        "n",
+        "who",
+        "when",
+        "fields.n",
+    ]

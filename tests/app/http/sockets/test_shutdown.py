@@ -25,7 +25,9 @@ class Running:
     """A server in a thread, whose listening socket stays open when it stops, as that of a supervisor does."""
 
     def __init__(self, listener: socket.socket) -> None:
-        self.server = GatewayServer(uvicorn.Config(app, http=Connection, loop="uvloop", lifespan="off", log_config=None))
+        self.server = GatewayServer(
+            uvicorn.Config(app, http=Connection, loop="uvloop", lifespan="off", log_config=None)
+        )
         self.listener = listener
         self.thread = threading.Thread(target=self.server.run, args=([listener.dup()],), daemon=True)
         self.thread.start()

@@ -10,13 +10,13 @@ import pytest
 
 from app.http.middleware import CHUNK_BYTES
 from app.http.sockets import connection
+from storage.queue.connect import connect
+from storage.queue.redis_state import RedisState
+from storage.records import Progress
+from storage.repositories.jobs import Jobs
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.stores import Valkey
 from tests.waiting import HANG, SOON, until
-from tests.workers.conftest import Valkey
-from workers.contract import Progress
-from workers.queue.connect import connect
-from workers.queue.redis_state import RedisState
-from workers.repositories.jobs import Jobs
 
 LINES = b'{"indices":[0]}\n' * 100_000
 """documents whose prediction is more than the system itself holds for a client"""
@@ -111,7 +111,9 @@ def test_unread_answers_count_as_memory_that_is_held(start: Start, monkeypatch: 
     publish(gateway.store)
     with deaf(gateway, prediction()) as client:
         until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES))
-        answer = gateway.client.post("/v1/models/news/predict", content=LINES, headers={"Content-Type": "application/x-ndjson"})
+        answer = gateway.client.post(
+            "/v1/models/news/predict", content=LINES, headers={"Content-Type": "application/x-ndjson"}
+        )
         assert problem_of(answer, 429)["detail"].startswith("bodies in memory: no more than")
         drained_soon = client.recv(1)
         assert drained_soon
@@ -122,7 +124,9 @@ def test_an_answer_beyond_the_limit_is_not_sent(start: Start) -> None:
     body = b'{"indices":[0]}\n' * 10_000
     gateway = start(max_buffered_bytes=len(body) + 1000)
     publish(gateway.store)
-    answer = gateway.client.post("/v1/models/news/predict", content=body, headers={"Content-Type": "application/x-ndjson"})
+    answer = gateway.client.post(
+        "/v1/models/news/predict", content=body, headers={"Content-Type": "application/x-ndjson"}
+    )
     problem_of(answer, 429)
     assert int(answer.headers["retry-after"]) > 0
     assert measured(gateway, "halfmoon_body_bytes") == 0
@@ -148,7 +152,9 @@ def test_long_answers_leave_in_pieces_that_are_the_whole(gateway: Gateway) -> No
     publish(gateway.store)
     for count in (1, CHUNK_BYTES // 20, CHUNK_BYTES):
         documents = b'{"indices":[0]}\n' * count
-        answer = gateway.client.post("/v1/models/news/predict", content=documents, headers={"Content-Type": "application/x-ndjson"})
+        answer = gateway.client.post(
+            "/v1/models/news/predict", content=documents, headers={"Content-Type": "application/x-ndjson"}
+        )
         assert answer.headers["content-length"] == str(len(answer.content))
         assert len(answer.json()["labels"]) == count
 
@@ -162,11 +168,17 @@ def test_so_many_connections_and_no_more(start: Start) -> None:
         for listener in listeners:
             listener.sendall(events(job))
             assert listener.recv(100).startswith(b"HTTP/1.1 200 ")
-        asked = {path: ask(gateway, path) for path in ("/v1/jobs", "/v2/models/m", "/v1/health/live", "/v2/health/live")}
+        asked = {
+            path: ask(gateway, path) for path in ("/v1/jobs", "/v2/models/m", "/v1/health/live", "/v2/health/live")
+        }
         for path in ("/v1/jobs", "/v2/models/m"):
             head = asked[path].partition(b"\r\n\r\n")[0].lower()
             assert head.startswith(b"http/1.1 429 ")
-            assert {b"connection: close", b"retry-after: 1", b'ratelimit-policy: "connections";q=5;qu="connections"'} <= set(head.split(b"\r\n"))
+            assert {
+                b"connection: close",
+                b"retry-after: 1",
+                b'ratelimit-policy: "connections";q=5;qu="connections"',
+            } <= set(head.split(b"\r\n"))
         assert b'"type":"/problems/too-many"' in asked["/v1/jobs"]
         assert b'{"error":"connections: no more than 5' in asked["/v2/models/m"]
         assert all(asked[path].startswith(b"HTTP/1.1 200 ") for path in ("/v1/health/live", "/v2/health/live"))

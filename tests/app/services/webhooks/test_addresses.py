@@ -9,7 +9,18 @@ import pytest
 from app.services.webhooks.addresses import AddressRefused, allowed_addresses, target_of
 
 PRIVATE = [
-    *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "255.255.255.255", "224.0.0.1", "192.0.2.1"),
+    *(
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "255.255.255.255",
+        "224.0.0.1",
+        "192.0.2.1",
+    ),
     *(
         "::1",
         "::",
@@ -38,7 +49,15 @@ def test_a_name_that_resolves_to_a_private_address_is_refused(address: str, monk
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1/", "http://[::1]:80/", "http://2130706433/", "http://0x7f.1/", "http://127.1/", "http://localhost/"]
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://[::1]:80/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://127.1/",
+        "http://localhost/",
+    ],
 )
 def test_ways_to_write_this_machine(url: str) -> None:
     with pytest.raises(AddressRefused, match="no public address"):

@@ -11,15 +11,15 @@ from structlog.testing import capture_logs
 from app.services.webhooks import delivery as delivery_module
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender, SendFailed, new_secret
+from storage.problems import WORKER_DIED, problem
+from storage.records import JobDraft, JobState, Outcome
+from storage.repositories import webhooks as module
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.repositories.webhooks import EVENTS, Webhook, Webhooks
+from storage.store import Store, open_store
 from tests.app.conftest import publish
-from tests.workers.conftest import make_dataset
-from workers.contract import JobState, Outcome
-from workers.problems import WORKER_DIED, problem
-from workers.repositories import webhooks as module
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.repositories.webhooks import EVENTS, Webhook, Webhooks
-from workers.store import Store, open_store
+from tests.stores import make_dataset
 
 START = datetime.now(UTC).timestamp()
 
@@ -75,8 +75,10 @@ def register(store: Store, url: str = "https://example.com/", events: Any = EVEN
 
 def fail(store: Store) -> str:
     jobs = Jobs(store)
-    id = jobs.submit(dataset=make_dataset(store).id, model="news", algorithm="svm", options={}, seed=0)[0].request.id
-    outcome = Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC), error=problem(WORKER_DIED, "three times"))
+    id = jobs.submit(JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm"))[0].request.id
+    outcome = Outcome(
+        state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC), error=problem(WORKER_DIED, "three times")
+    )
     assert jobs.record_outcome(id, outcome)
     jobs.close(id)
     return id
@@ -97,7 +99,13 @@ def test_a_success_is_told_to_those_who_asked(store: Store, process: Process) ->
     assert ended.body["data"] == {**facts, "model": {"name": "news", "version": 1}}
     assert datetime.fromisoformat(ended.body["timestamp"]).tzinfo is not None
     assert (published.url, published.body["type"]) == ("https://example.com/", "version.published")
-    assert published.body["data"] == {"model": "news", "version": 1, "job": version.job, "dataset": version.dataset, "takes_over": True}
+    assert published.body["data"] == {
+        "model": "news",
+        "version": 1,
+        "job": version.job,
+        "dataset": version.dataset,
+        "takes_over": True,
+    }
     assert other == Sent("https://other.example/", published.id, published.body)
     assert (outbox(store), process.deliver()) == ([], [])
 
@@ -118,14 +126,17 @@ def test_without_webhooks_nothing_is_written(store: Store, process: Process) -> 
 
 def test_a_job_that_has_not_ended_is_announced_when_it_has(store: Store, process: Process) -> None:
     register(store)
-    id = Jobs(store).submit(dataset=make_dataset(store).id, model="news", algorithm="svm", options={}, seed=0)[0].request.id
+    id = Jobs(store).submit(JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm"))[0].request.id
     Webhooks(store).note_end(id)  # as if the process had died before it created the outcome
     assert process.deliver() == []
     Jobs(store).cancel(id)
     Jobs(store).record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
     Jobs(store).close(id)
     assert [each.body["data"]["state"] for each in process.deliver()] == ["cancelled"]
-    assert Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC))) is False
+    assert (
+        Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC)))
+        is False
+    )
     assert process.deliver() == []
 
 
@@ -147,7 +158,9 @@ def test_tries_come_later_and_later_and_end(store: Store, process: Process) -> N
     assert (outbox(store), process.deliver(10**6)) == ([], [])
 
 
-def test_a_message_whose_senders_die_is_given_up(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_whose_senders_die_is_given_up(
+    store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
     register(store)
     fail(store)
     process.dies = True
@@ -207,7 +220,9 @@ def test_no_log_has_an_address(store: Store, process: Process) -> None:
     assert "hush" not in str(lines)
 
 
-def test_another_process_goes_on_where_one_was_killed(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_goes_on_where_one_was_killed(
+    store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
     register(store)
     fail(store)
     process.dies = True

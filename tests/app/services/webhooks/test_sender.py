@@ -19,13 +19,23 @@ LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
 def test_the_signature_of_the_specification() -> None:
     """The example of https://github.com/standard-webhooks/standard-webhooks."""
     secret, id = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
-    assert signature(secret, id, 1614265330, b'{"test": 2432232314}') == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert (
+        signature(secret, id, 1614265330, b'{"test": 2432232314}') == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    )
 
 
 def test_secrets() -> None:
     assert is_secret(new_secret())
     assert new_secret() != new_secret()
-    for text in ("", "whsec_", "whsec_YQ==", "whsec_äää", "whsec_" + "?" * 40, new_secret().removeprefix("whsec_"), new_secret() * 3):
+    for text in (
+        "",
+        "whsec_",
+        "whsec_YQ==",
+        "whsec_äää",
+        "whsec_" + "?" * 40,
+        new_secret().removeprefix("whsec_"),
+        new_secret() * 3,
+    ):
         assert not is_secret(text)
 
 
@@ -35,13 +45,19 @@ def test_a_message_is_signed() -> None:
         Sender(LOOPBACK).send(receiver.url, secret, "job-1.job.ended", body, 1_700_000_000)
     ((headers, sent),) = receiver.received
     assert sent == body
-    assert (headers["webhook-id"], headers["webhook-timestamp"], headers["content-type"]) == ("job-1.job.ended", "1700000000", "application/json")
+    assert (headers["webhook-id"], headers["webhook-timestamp"], headers["content-type"]) == (
+        "job-1.job.ended",
+        "1700000000",
+        "application/json",
+    )
     key = base64.b64decode(secret.removeprefix("whsec_"))
     expected = hmac.new(key, b"job-1.job.ended.1700000000." + body, hashlib.sha256).digest()
     assert headers["webhook-signature"] == f"v1,{base64.b64encode(expected).decode()}"
 
 
-@pytest.mark.parametrize(("status", "message"), [(302, "302, and redirects are not followed"), (500, "was 500"), (410, "was 410")])
+@pytest.mark.parametrize(
+    ("status", "message"), [(302, "302, and redirects are not followed"), (500, "was 500"), (410, "was 410")]
+)
 def test_other_answers_fail(status: int, message: str) -> None:
     with receiving() as receiver:
         receiver.status = status
@@ -69,9 +85,13 @@ def test_the_first_address_that_takes_a_connection_is_called(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("scheme", "begin"), [("http", b"HTTP/1.1 200 OK\r\nX: "), ("https", b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xfb")], ids=["http", "https"]
+    ("scheme", "begin"),
+    [("http", b"HTTP/1.1 200 OK\r\nX: "), ("https", b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xfb")],
+    ids=["http", "https"],
 )
-def test_a_receiver_that_sends_a_byte_now_and_then_is_given_up(scheme: str, begin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_sends_a_byte_now_and_then_is_given_up(
+    scheme: str, begin: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a head, or of a record of TLS that says to be long."""
     monkeypatch.setattr(module, "_SECONDS", 0.2)
     listening, over = socket.create_server(("127.0.0.1", 0)), threading.Event()

@@ -1,0 +1,57 @@
+"""Routes of a version of a model: of the one that a model serves or an alias names, and of the one with a number."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from app.http.openapi_fragments import path_parameter
+from app.http.route_classes import Handler
+from app.http.version_numbers import NUMBER, checked_number
+
+MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
+"""Parameter of a path without the number of a version."""
+_NAME, _NUMBER = (
+    path_parameter("name", "Name of the model."),
+    path_parameter("number", "Number of the version.", NUMBER),
+)
+
+
+def on_versions(
+    router: APIRouter,
+    method: str,
+    action: str,
+    names: tuple[str, str],
+    responses: dict[int | str, dict[str, Any]],
+    parameters: Sequence[Mapping[str, Any]] = (),
+    **described: Any,
+) -> Callable[[Handler], Handler]:
+    """Register a handler at ``/{name}{action}`` and at ``/{name}/versions/{number}{action}``, with one description.
+
+    ``names`` are the operations of the two paths, ``described`` is what else the contract says of them.
+    """
+    paths = (("/{name}", [MODEL]), ("/{name}/versions/{number}", [_NAME, _NUMBER]))
+
+    def register(handle: Handler) -> Handler:
+        for (path, own), name in zip(paths, names, strict=True):
+            router.add_api_route(
+                f"{path}{action}",
+                handle,
+                methods=[method],
+                name=name,
+                responses=responses,
+                openapi_extra={"parameters": [*own, *parameters], **described},
+            )
+        return handle
+
+    return register
+
+
+def version_reference(request: Request) -> str:
+    """Reference to the version that the path of a request names: without a number, the one that is served or that of an
+    alias.
+
+    Raises NotFound.
+    """
+    name, number = request.path_params["name"], request.path_params.get("number")
+    return str(name) if number is None else f"{name}/{checked_number(name, number)}"
