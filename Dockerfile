@@ -12,6 +12,7 @@ RUN /opt/halfmoon/bin/pip install --require-hashes --no-deps --requirement requi
     && /opt/build/bin/pip install --require-hashes --no-deps --requirement build.lock
 COPY app app
 COPY workers workers
+COPY storage storage
 COPY core core
 # without isolation: it would fetch a build backend of any version
 RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /opt/wheel . \

@@ -1,4 +1,7 @@
-"""Runs the benchmarks of the service and of the solvers and writes ``docs/benchmarks.md`` with its plot: ``python -m benchmarks [section …]``."""
+"""Runs the benchmarks of the service and of the solvers and writes ``docs/benchmarks.md`` with its plot:
+
+``python -m benchmarks [section …]``.
+"""
 
 import sys
 from collections.abc import Callable
@@ -31,7 +34,12 @@ def main(names: list[str]) -> None:
     for name in names or _SECTIONS:
         title, section = _SECTIONS[name]
         made = f"## {title}\n\nMade by `python -m benchmarks {name}` on:\n{machine()}.\n\n{section()}"
-        write(_PAGE, renewed(page.read_text() if page.exists() else "", _HEAD, [made], [title for title, _ in _SECTIONS.values()]))
+        write(
+            _PAGE,
+            renewed(
+                page.read_text() if page.exists() else "", _HEAD, [made], [title for title, _ in _SECTIONS.values()]
+            ),
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Calls of a gateway with a long backlog and history on a slow store: ``python -m benchmarks.backlog`` writes a part of ``docs/storm.md``."""
+"""Calls of a gateway with a long backlog and history on a slow store:
+
+``python -m benchmarks.backlog`` writes a part of ``docs/storm.md``.
+"""
 
 import argparse
 import gc
@@ -25,14 +28,14 @@ from benchmarks.base import Log, machine, put_section, table
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
 from core.problem.result import Status
+from storage.names import new_id
+from storage.queue.connect import connect
+from storage.queue.queue import Queue
+from storage.records import Attempt, Dataset, JobRequest, JobState, Outcome, Publication, Record, Version
+from storage.repositories.jobs import Jobs
+from storage.store import Store, json_records
 from tests.app.conftest import serving
-from tests.workers.conftest import Valkey
-from workers.contract import Attempt, Dataset, JobRequest, JobState, Outcome, Publication, Record, Version
-from workers.names import new_id
-from workers.queue.connect import connect
-from workers.queue.queue import Queue
-from workers.repositories.jobs import Jobs
-from workers.store import Store, records
+from tests.stores import Valkey
 
 T = TypeVar("T")
 _MODEL = "news"
@@ -96,15 +99,19 @@ class SlowStore(SimulatedStore):
 
     def put(self, key: str, record: Record) -> None:
         """Keep a record, without a call."""
-        self.content[key] = records.encode(record)
+        self.content[key] = json_records.encode(record)
 
 
 def fill(store: SlowStore, sizes: Sizes) -> tuple[str, str, Sequence[str]]:
-    """Fill the store; returns a dataset that no job needs, a job that has succeeded and is not published, and the jobs that wait."""
+    """Fill the store; returns a dataset that no job needs, a job that has succeeded and is not published, and the jobs
+    that wait.
+    """
     counts = {"n_documents": 1, "n_labeled": 1, "n_features": 1, "n_nonzeros": 1}
     busy, free = new_id("ds"), new_id("ds")
     for id in (busy, free):
-        manifest = Dataset(id=id, documents=id, name=None, classes=[], sha256="", warnings=[], files={}, created_at=_NOW, **counts)
+        manifest = Dataset(
+            id=id, documents=id, name=None, classes=[], sha256="", warnings=[], files={}, created_at=_NOW, **counts
+        )
         store.put(f"datasets/{id}/manifest.json", manifest)
     for number in range(1, sizes.finished + 1):
         id = _submitted(store, busy)
@@ -139,8 +146,23 @@ def _succeeded(store: SlowStore, id: str, versions_before: int = 0) -> Outcome:
 
 
 def _version(job: str, dataset: str, outcome: Outcome, number: int) -> Version:
-    what: dict[str, Any] = {"algorithm": "svm", "options": {}, "classes": ["no", "yes"], "n_features": 1, "objective": None}
-    return Version(name=_MODEL, number=number, job=job, dataset=dataset, status=Status.CONVERGED, created_at=_NOW, files=outcome.files, **what)
+    what: dict[str, Any] = {
+        "algorithm": "svm",
+        "options": {},
+        "classes": ["no", "yes"],
+        "n_features": 1,
+        "objective": None,
+    }
+    return Version(
+        name=_MODEL,
+        number=number,
+        job=job,
+        dataset=dataset,
+        status=Status.CONVERGED,
+        created_at=_NOW,
+        files=outcome.files,
+        **what,
+    )
 
 
 def measured(sizes: Sizes, log: Log) -> Iterator[Measured]:
@@ -168,7 +190,10 @@ def measured(sizes: Sizes, log: Log) -> Iterator[Measured]:
             ("a page of datasets", "/v1/datasets"),
         ):
             yield Measured(name, _calls(client, "GET", [path] * _TIMES))
-        yield Measured("deletion of a version", _calls(client, "DELETE", [f"/v1/models/{_MODEL}/versions/{n + 1}" for n in range(_TIMES)]))
+        yield Measured(
+            "deletion of a version",
+            _calls(client, "DELETE", [f"/v1/models/{_MODEL}/versions/{n + 1}" for n in range(_TIMES)]),
+        )
         yield Measured("deletion of a dataset", _calls(client, "DELETE", [f"/v1/datasets/{free}"]))
 
 
@@ -219,7 +244,8 @@ def section(sizes: Sizes, found: Sequence[Measured], log: Log) -> str:
         f"{sizes.queued:,} jobs wait, {sizes.finished:,} have ended, and a model has {sizes.versions:,} versions. "
         f"Every call of the store, which lies in memory, takes {1000 * sizes.call_seconds:g} ms. "
         f"One gateway is asked {_SETTLED_SECONDS:g} s after its start. "
-        "Beside the seconds of a call stand those that gateway and client took of a processor: others on the machine change them less.\n"
+        "Beside the seconds of a call stand those that gateway and client took of a processor: others on the "
+        "machine change them less.\n"
         f"Made by `python -m benchmarks.backlog` on: {machine()}.\n{log.load}\n\n"
         + table(["call", "first time s", "of a processor", "then s (median)", "of a processor"], rows)
     )

@@ -1,4 +1,7 @@
-"""What every benchmark shares: timing, units, the machine's description, tables. Ratios in one run, never a bare time."""
+"""What every benchmark shares: timing, units, the machine's description, tables.
+
+Ratios in one run, never a bare time.
+"""
 
 import os
 import platform
@@ -59,7 +62,9 @@ def timed(work: Callable[[], T], repeats: int = 3, warm_ups: int = 1) -> tuple[T
 
 
 def unit(matrix: sp.csr_matrix, repeats: int = 9) -> float:
-    """Seconds of one ``X @ p`` and one ``X.T @ z`` by SciPy in float64 on one thread: the measure of all solvers on this data."""
+    """Seconds of one ``X @ p`` and one ``X.T @ z`` by SciPy in float64 on one thread: the measure of all solvers on
+    this data.
+    """
     matrix = matrix.astype(np.float64)
     rng = np.random.default_rng(0)
     vector, weights, transposed = rng.standard_normal(matrix.shape[1]), rng.standard_normal(matrix.shape[0]), matrix.T
@@ -72,7 +77,9 @@ def rows_of(matrix: Any) -> SparseRows:
     """SparseRows of a SciPy or dense matrix."""
     csr = sp.csr_matrix(matrix)
     csr.sort_indices()
-    return SparseRows(csr.indptr.astype(np.int64), csr.indices.astype(np.uint32), csr.data.astype(np.float32), csr.shape[1])
+    return SparseRows(
+        csr.indptr.astype(np.int64), csr.indices.astype(np.uint32), csr.data.astype(np.float32), csr.shape[1]
+    )
 
 
 def class_indices_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:
@@ -88,21 +95,31 @@ def commit() -> str:
     """The commit of the code that runs; empty where it is not known."""
     try:
         command = ["git", "rev-parse", "--short", "HEAD"]
-        return subprocess.run(command, cwd=Path(__file__).parent, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            command, cwd=Path(__file__).parent, check=True, capture_output=True, text=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 
 
 def machine() -> str:
     """One line on what the figures were measured with."""
-    model = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+    model = next(
+        (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor(),
+    )
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB; Python {platform.python_version()}, {libraries}"
+    return (
+        f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB; Python "
+        f"{platform.python_version()}, {libraries}"
+    )
 
 
 class Log:
-    """Prints the lines of a long run with the seconds since it began, and keeps the load of the machine, other programs included, at each."""
+    """Prints the lines of a long run with the seconds since it began, and keeps the load of the machine, other programs
+    included, at each.
+    """
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -168,7 +185,9 @@ def write(name: str, text: str) -> None:
 
 
 def put_section(name: str, text: str) -> None:
-    """Put a section, which begins with its title (``## …``), into a page of ``docs/``: in the place of the former one, else at the end."""
+    """Put a section, which begins with its title (``## …``), into a page of ``docs/``: in the place of the former one,
+    else at the end.
+    """
     path = Path(__file__).parent.parent / "docs" / name
     head, *found = path.read_text().split("\n## ")
     sections = {each.splitlines()[0]: each.strip() for each in (*found, text.strip().removeprefix("## "))}
@@ -176,7 +195,10 @@ def put_section(name: str, text: str) -> None:
 
 
 def wrapped(page: str) -> str:
-    """The page with prose of at most 120 columns: whole sentences on a line as far as they fit. Tables, pictures, code and titles stay."""
+    """The page with prose of at most 120 columns: whole sentences on a line as far as they fit.
+
+    Tables, pictures, code and titles stay.
+    """
     lines, code = [], False
     for line in page.split("\n"):
         code ^= line.startswith("```")
@@ -192,14 +214,23 @@ def _wrapped(line: str) -> list[str]:
             lines[-1] += f" {sentence}"
         else:
             first = indent if lines else ""
-            lines += textwrap.wrap(sentence, _COLUMNS, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            lines += textwrap.wrap(
+                sentence,
+                _COLUMNS,
+                initial_indent=first,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
     return lines
 
 
 def renewed(page: str, head: str, parts: Iterable[str], order: Sequence[str]) -> str:
-    """A page with some of its sections made anew: the others stay as they are, and all come in the order of their titles.
+    """A page with some of its sections made anew: the others stay as they are, and all come in the order of their
+    titles.
 
-    A section begins with ``## `` and its title; ``head`` takes the place of what stands before the first. Raises ValueError for an unknown title.
+    A section begins with ``## `` and its title; ``head`` takes the place of what stands before the first. Raises
+    ValueError for an unknown title.
     """
     sections = {}
     for text in [*(f"## {section}" for section in f"\n{page}".split("\n## ")[1:]), *parts]:
@@ -211,13 +242,19 @@ def renewed(page: str, head: str, parts: Iterable[str], order: Sequence[str]) ->
 
 
 def renewed_section(name: str, head: str, section: str) -> str:
-    """A page of ``docs/`` in which one section is made anew, or added at the end; ``head`` begins a page that is not there yet."""
+    """A page of ``docs/`` in which one section is made anew, or added at the end;
+
+    ``head`` begins a page that is not there yet.
+    """
     path = Path(__file__).parent.parent / "docs" / name
     page = path.read_text() if path.exists() else head
     title = section.partition("\n")[0]
     before, found, after = f"{page.rstrip()}\n".partition(f"\n{title}\n")
     rest = after.partition("\n## ") if found else ("", "", "")
-    return "\n\n".join(each.strip() for each in (before, section, f"## {rest[2]}" if rest[1] else "") if each.strip()) + "\n"
+    return (
+        "\n\n".join(each.strip() for each in (before, section, f"## {rest[2]}" if rest[1] else "") if each.strip())
+        + "\n"
+    )
 
 
 def _lines(path: str) -> list[str]:

@@ -1,4 +1,6 @@
-"""A cluster for benchmarks, as an operator starts one: its scheduler is in no process that is measured, and can be killed."""
+"""A cluster for benchmarks, as an operator starts one: its scheduler is in no process that is measured, and can be
+killed.
+"""
 
 import os
 import subprocess
@@ -51,7 +53,17 @@ class Cluster:
 
     def add(self) -> None:
         """One more worker, in the way of Dask."""
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-dashboard", "--memory-limit", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--memory-limit",
+            "0",
+        ]
         self._added.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     def kill(self) -> None:

@@ -1,4 +1,5 @@
-"""The data sets, read from the folder that ``HALFMOON_DATA`` names (``../shared/data`` beside the repository if unset)."""
+"""The data sets, read from the folder that ``HALFMOON_DATA`` names (``../shared/data`` beside the repository if
+unset)."""
 
 import gzip
 import json
@@ -71,6 +72,10 @@ def text_like(train: int = 100_000, features: int = 47_000) -> TextLike:
     folder = BUILD / f"text-like-{train}-{features}"
     if not (folder / "y_test.npy").exists():
         script = FOLDER.parent / "bench" / "make_text_like.py"
-        subprocess.run([sys.executable, script, folder, "--train", str(train), "--features", str(features)], check=True, stdout=sys.stderr)
+        subprocess.run(
+            [sys.executable, script, folder, "--train", str(train), "--features", str(features)],
+            check=True,
+            stdout=sys.stderr,
+        )
     part = {name: sp.csr_matrix(sp.load_npz(folder / f"X_{name}.npz")) for name in ("train", "test")}
     return TextLike(part["train"], np.load(folder / "y_train.npy"), part["test"], np.load(folder / "y_test.npy"))

@@ -1,4 +1,6 @@
-"""Documents like text for the service's benchmarks: 76 of 47,000 features each, common features far more often than rare ones."""
+"""Documents like text for the service's benchmarks: 76 of 47,000 features each, common features far more often than
+rare ones.
+"""
 
 import io
 import json
@@ -32,12 +34,17 @@ def documents(count: int, seed: int = 0) -> Documents:
     logs = np.log(np.arange(1, FEATURES + 1)) * _DECAY
     names = rng.permutation(FEATURES).astype(np.int32)
     # the smallest of exponential variables divided by the shares are a weighted sample without repetition
-    chosen = [np.argpartition(logs + np.log(rng.exponential(size=FEATURES)), NONZEROS)[:NONZEROS] for _ in range(min(count, 1000))]
+    chosen = [
+        np.argpartition(logs + np.log(rng.exponential(size=FEATURES)), NONZEROS)[:NONZEROS]
+        for _ in range(min(count, 1000))
+    ]
     rows = names[np.array(chosen)]
     # more than these are the same rows with other values under other numbers
     repeats = -(-count // len(rows))
     shifted = np.concatenate([(rows + 37 * turn) % FEATURES for turn in range(repeats)])[:count]
-    return Documents(np.sort(shifted, axis=1).astype(np.int32), np.round(rng.random((count, NONZEROS)), 6).astype(np.float32))
+    return Documents(
+        np.sort(shifted, axis=1).astype(np.int32), np.round(rng.random((count, NONZEROS)), 6).astype(np.float32)
+    )
 
 
 def weights() -> NDArray[np.float64]:
@@ -66,8 +73,12 @@ def as_svmlight(given: Documents) -> bytes:
 
 
 def as_csv(given: Documents) -> bytes:
-    """Texts of words that are named after the features, in quotes, as spreadsheets write them; without the line that names the column."""
-    return "".join('"' + ", ".join(f"w{index}" for index in indices) + '"\r\n' for indices in given.indices.tolist()).encode()
+    """Texts of words that are named after the features, in quotes, as spreadsheets write them; without the line that
+    names the column.
+    """
+    return "".join(
+        '"' + ", ".join(f"w{index}" for index in indices) + '"\r\n' for indices in given.indices.tolist()
+    ).encode()
 
 
 def as_npz(given: Documents, labels: list[str] | None = None) -> bytes:
@@ -101,5 +112,7 @@ def _member(archive: zipfile.ZipFile, name: str, array: NDArray[Any], repeats: i
 
 def _texts(given: Documents) -> Iterator[bytes]:
     encode = json.JSONEncoder(separators=(",", ":")).encode
-    for indices, values in zip(given.indices.tolist(), np.round(given.values.astype(np.float64), 6).tolist(), strict=True):
+    for indices, values in zip(
+        given.indices.tolist(), np.round(given.values.astype(np.float64), 6).tolist(), strict=True
+    ):
         yield encode({"indices": indices, "values": values}).encode()

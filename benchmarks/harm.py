@@ -1,7 +1,9 @@
-"""Harms a cluster in the middle of trainings: ``python -m benchmarks.harm`` writes the section *A cluster under harm* of ``docs/scale.md``.
+"""Harms a cluster in the middle of trainings: ``python -m benchmarks.harm`` writes the section *A cluster under harm*
+of ``docs/scale.md``.
 
-The same training again and again, each time with one harm at a random pass: a worker is killed, stopped for a while, or added; or the scheduler is
-killed with all that it started, and begins anew, upon which the attempt is made again. The bits must be those of memory.
+The same training again and again, each time with one harm at a random pass: a worker is killed, stopped for a while, or
+added; or the scheduler is killed with all that it started, and begins anew, upon which the attempt is made again. The
+bits must be those of memory.
 """
 
 import argparse
@@ -28,11 +30,11 @@ from core.documents.rows import SparseRows
 from core.engine.engine import Answers, MemoryEngine
 from core.progress import Checkpoint
 from core.train import TrainingContext, TrainingTask, train
+from storage.errors import ClusterUnavailable
+from storage.store import open_store
 from tests.core.digests import digest
 from workers.cluster.address import NO_TLS
 from workers.cluster.engine import ClusterAnswers, ClusterEngine, ClusterStore, connected
-from workers.errors import ClusterUnavailable
-from workers.store import open_store
 from workers.worker.scratch import ScratchFiles
 
 _HARMS = ("none", "worker killed", "worker stopped", "worker added", "scheduler killed")
@@ -151,8 +153,10 @@ def section(count: int, rounds: int, seed: int, memory: str, runs: list[Run]) ->
         for run in runs
     ]
     return (
-        f"## A cluster under harm\n\n`halfmoon cluster` with two workers, and a training (`tsvm`, 1,000 labels, {count:,} documents of 76 terms), "
-        "which is harmed once, at a random moment of a random pass. A worker that is stopped goes on after 30 s. The scheduler is killed with its "
+        "## A cluster under harm\n\n`halfmoon cluster` with two workers, and a training (`tsvm`, 1,000 "
+        f"labels, {count:,} documents of 76 terms), "
+        "which is harmed once, at a random moment of a random pass. A worker that is stopped goes on after "
+        "30 s. The scheduler is killed with its "
         "workers and started again, and the attempt is made again. Bits are those of the "
         "weights, labels and trace of the same training in memory.\n\n"
         f"Made by `python -m benchmarks.harm --documents {count} --rounds {rounds} --seed {seed}` on: {machine()}.\n\n"
@@ -178,7 +182,12 @@ def main() -> int:
             runs.append(run(task, folder, Harm(kind, at, rng.random() / 5)))
             print(runs[-1], flush=True)
     runs.sort(key=lambda run: _HARMS.index(run.harm.kind))
-    write("scale.md", renewed_section("scale.md", "# Scale\n", section(options.documents, options.rounds, options.seed, memory, runs)))
+    write(
+        "scale.md",
+        renewed_section(
+            "scale.md", "# Scale\n", section(options.documents, options.rounds, options.seed, memory, runs)
+        ),
+    )
     return int(any(run.digest != memory for run in runs))
 
 

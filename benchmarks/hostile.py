@@ -1,8 +1,9 @@
-"""What others wait while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]`` writes a part of
-``docs/fuzzing.md``.
+"""What others wait while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]`` writes
+a part of ``docs/fuzzing.md``.
 
-Each body is sent alone, compressed where that makes it short. Meanwhile two other clients ask a hundred times a second whether the gateway lives, and
-for a small prediction. The longest wait of each is compared with that of a quiet gateway, and the memory with what the gateway has counted.
+Each body is sent alone, compressed where that makes it short. Meanwhile two other clients ask a hundred times a second
+whether the gateway lives, and for a small prediction. The longest wait of each is compared with that of a quiet
+gateway, and the memory with what the gateway has counted.
 """
 
 import gzip
@@ -27,7 +28,7 @@ from benchmarks.running import Service, forget_peak, peak_memory, service
 
 _PAUSE = 0.01
 _QUIET_SECONDS = 3.0
-_SHOWN = 15
+_SHOWN = 5
 _MOST_WAIT = 0.25
 _SPARE_BYTES = 64 << 20
 """Memory beside what is counted: blocks that are parsed, heaps that are kept for the next body."""
@@ -95,7 +96,11 @@ Others = tuple[Bystander, Bystander, Counter]
 @contextmanager
 def bystanders(url: str) -> Iterator[Others]:
     """Liveness, a small prediction, what is counted."""
-    found = Bystander(url, "GET", "/v1/health/live"), Bystander(url, "POST", "/v1/models/news/predict", _SMALL), Counter(url)
+    found = (
+        Bystander(url, "GET", "/v1/health/live"),
+        Bystander(url, "POST", "/v1/models/news/predict", _SMALL),
+        Counter(url),
+    )
     with ThreadPoolExecutor(len(found)) as threads:
         asking = [threads.submit(each.ask) for each in found]
         try:
@@ -118,7 +123,15 @@ def cost(client: httpx.Client, gateway: psutil.Process, others: Others, hostile:
     seconds = time.monotonic() - begun
     # those who wait now have their answers
     time.sleep(3 * _PAUSE)
-    return Cost(hostile, answer.status_code, seconds, live.longest, predicted.longest, counter.most, peak_memory(gateway) - before)
+    return Cost(
+        hostile,
+        answer.status_code,
+        seconds,
+        live.longest,
+        predicted.longest,
+        counter.most,
+        peak_memory(gateway) - before,
+    )
 
 
 def packed(hostile: Hostile) -> Hostile:
@@ -140,10 +153,26 @@ def prepared(running: Service) -> str:
 def section(size: int, costs: Sequence[Cost], quiet: Sequence[float], log: Log) -> str:
     """The part of the page."""
     worst = sorted(costs, key=lambda each: -max(each.live, each.predicted))[:_SHOWN]
-    heads = ["body", "bytes sent", "status", "seconds", "longest wait for liveness, ms", "for a prediction, ms", "MB counted", "MB gained"]
+    heads = [
+        "body",
+        "bytes sent",
+        "status",
+        "seconds",
+        "longest wait for liveness, ms",
+        "for a prediction, ms",
+        "MB counted",
+        "MB gained",
+    ]
     rows = [
         [
-            *(each.hostile.name, len(each.hostile.body), each.status, number(each.seconds), number(1e3 * each.live), number(1e3 * each.predicted)),
+            *(
+                each.hostile.name,
+                len(each.hostile.body),
+                each.status,
+                number(each.seconds),
+                number(1e3 * each.live),
+                number(1e3 * each.predicted),
+            ),
             *(f"{each.counted / 1e6:,.1f}", f"{each.gained / 1e6:,.1f}"),
         ]
         for each in worst
@@ -153,13 +182,16 @@ def section(size: int, costs: Sequence[Cost], quiet: Sequence[float], log: Log) 
     unnamed = [each for each in costs if each.status >= 500 and each.status != 507]
     return (
         "## Bodies that are made to hurt\n\n"
-        f"Each of {len(costs)} bodies (`benchmarks/hostile_bodies.py`) is sent alone, compressed where that makes it short. Meanwhile two other "
+        f"Each of {len(costs)} bodies (`benchmarks/hostile_bodies.py`) is sent alone, compressed where that "
+        "makes it short. Meanwhile two other "
         "clients ask a hundred times a second whether the gateway lives, and for a small prediction.\n"
         f"Made by `python -m benchmarks.hostile {size >> 20}` in {log.seconds:.0f} s on: {machine()}. {log.load}\n\n"
         f"The {len(rows)} bodies at which others waited longest:\n\n{table(heads, rows)}\n"
         f"Longest waits of a quiet gateway: {', '.join(number(1e3 * each) for each in quiet)} ms.\n"
-        f"Others waited more than {1e3 * _MOST_WAIT:.0f} ms at {len(slow)} bodies: {', '.join(each.hostile.name for each in slow) or 'none'}.\n"
-        f"More memory than twice what is counted, and {_SPARE_BYTES >> 20} MiB: {', '.join(each.hostile.name for each in large) or 'none'}.\n"
+        f"Others waited more than {1e3 * _MOST_WAIT:.0f} ms at {len(slow)} bodies: "
+        f"{', '.join(each.hostile.name for each in slow) or 'none'}.\n"
+        f"More memory than twice what is counted, and {_SPARE_BYTES >> 20} MiB: "
+        f"{', '.join(each.hostile.name for each in large) or 'none'}.\n"
         f"Answers that name nothing: {', '.join(each.hostile.name for each in unnamed) or 'none'}.\n"
     )
 
@@ -169,7 +201,10 @@ def main(arguments: Sequence[str]) -> int:
     log = Log()
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as running:
         dataset = prepared(running)
-        with bystanders(running.url) as others, httpx.Client(base_url=running.url, timeout=120, trust_env=False, verify=False) as client:
+        with (
+            bystanders(running.url) as others,
+            httpx.Client(base_url=running.url, timeout=120, trust_env=False, verify=False) as client,
+        ):
             time.sleep(_QUIET_SECONDS)
             quiet = [each.longest for each in others[:2]]
             costs = []

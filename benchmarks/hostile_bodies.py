@@ -1,4 +1,7 @@
-"""Bodies that are made to hurt: at least 200, each for one call. Each is as large as a request may be, by repetition; most are short as sent."""
+"""Bodies that are made to hurt: at least 200, each for one call.
+
+Each is as large as a request may be, by repetition; most are short as sent.
+"""
 
 import gzip
 import io
@@ -116,18 +119,30 @@ def _documents(size: int) -> Iterator[Hostile]:
 
 def _labels(size: int, dataset: str) -> Iterator[Hostile]:
     path = f"/v1/datasets/{dataset}/labels"
-    values = {"unknown ids": '"x%d":"a",', "classes": '"%d":"c",', "lists": '"%d":[],', "objects": '"%d":{"a":{}},', "nulls": '"%d":null,'}
+    values = {
+        "unknown ids": '"x%d":"a",',
+        "classes": '"%d":"c",',
+        "lists": '"%d":[],',
+        "objects": '"%d":{"a":{}},',
+        "nulls": '"%d":null,',
+    }
     for name, unit in values.items():
         yield Hostile(f"labels: {name}", path, _JSON, b'{"labels":{' + _members(size, unit) + b'"0":"a"}}', "PUT")
-        yield Hostile(f"drawn: {name}", path, _JSON, b'{"labels":{},"drawn":{' + _members(size, unit) + b'"0":"random"}}', "PUT")
-    yield Hostile("labels: one id, again and again", path, _JSON, _filled(b'{"labels":{', b'"0":"a",', b'"0":"b"}}', size), "PUT")
+        yield Hostile(
+            f"drawn: {name}", path, _JSON, b'{"labels":{},"drawn":{' + _members(size, unit) + b'"0":"random"}}', "PUT"
+        )
+    yield Hostile(
+        "labels: one id, again and again", path, _JSON, _filled(b'{"labels":{', b'"0":"a",', b'"0":"b"}}', size), "PUT"
+    )
     yield Hostile("labels: a list", path, _JSON, _filled(b'{"labels":[', b"0,", b"0]}", size), "PUT")
     yield Hostile("labels: one long id", path, _JSON, b'{"labels":{"' + b"x" * size + b'":"a"}}', "PUT")
 
 
 def _tensors(size: int) -> Iterator[Hostile]:
     def tensor(data: bytes, shape: bytes, name: bytes = b"X", datatype: bytes = b"FP32") -> bytes:
-        return b'{"name":"' + name + b'","shape":[' + shape + b'],"datatype":"' + datatype + b'","data":[' + data + b"]}"
+        return (
+            b'{"name":"' + name + b'","shape":[' + shape + b'],"datatype":"' + datatype + b'","data":[' + data + b"]}"
+        )
 
     for name, unit in _UNITS.items():
         data = _filled(b"", unit, b"0", size)
@@ -139,7 +154,12 @@ def _tensors(size: int) -> Iterator[Hostile]:
         shape = b"%d,%d" % (count, width)
         yield Hostile(f"a matrix of {count} rows", _INFER, _JSON, b'{"inputs":[' + tensor(flat, shape) + b"]}")
         yield Hostile(f"a matrix of {count} nested rows", _INFER, _JSON, b'{"inputs":[' + tensor(rows, shape) + b"]}")
-    yield Hostile("many tensors", _INFER, _JSON, _filled(b'{"inputs":[', tensor(b"", b"1") + b",", tensor(b"", b"1") + b"]}", size))
+    yield Hostile(
+        "many tensors",
+        _INFER,
+        _JSON,
+        _filled(b'{"inputs":[', tensor(b"", b"1") + b",", tensor(b"", b"1") + b"]}", size),
+    )
     yield Hostile("a long shape", _INFER, _JSON, b'{"inputs":[' + tensor(b"1", _filled(b"", b"1,", b"1", size)) + b"]}")
 
 
@@ -173,7 +193,11 @@ def _matrices(size: int) -> Iterator[Hostile]:
                 yield Hostile(f"{path}: npz, {rows} × {columns} in order {order}", path, _NPZ, _zipped(X=matrix))
             yield Hostile(f"npy, {rows} × {columns} in order {order}", _PREDICT, _NPY, _saved(matrix))
     n = size // 24
-    sparse: dict[str, np.ndarray[Any, Any]] = {"indices": np.zeros(n, np.int32), "data": np.ones(n, np.float32), "shape": np.array([n, 4])}
+    sparse: dict[str, np.ndarray[Any, Any]] = {
+        "indices": np.zeros(n, np.int32),
+        "data": np.ones(n, np.float32),
+        "shape": np.array([n, 4]),
+    }
     coordinates: dict[str, np.ndarray[Any, Any]] = {
         "row": np.arange(n)[::-1].astype(np.int32),
         "col": np.zeros(n, np.int32),
@@ -184,7 +208,12 @@ def _matrices(size: int) -> Iterator[Hostile]:
         yield Hostile(f"{path}: npz, a value a row", path, _NPZ, _zipped(indptr=np.arange(n + 1), **sparse))
         yield Hostile(f"{path}: npz, rows of nothing", path, _NPZ, _zipped(indptr=np.zeros(n + 1, np.int64), **sparse))
         yield Hostile(f"{path}: npz, coordinates backwards", path, _NPZ, _zipped(**coordinates))
-        yield Hostile(f"{path}: npz, by columns", path, _NPZ, _zipped(format=np.array(b"csc"), indptr=np.array([0, n, n, n, n]), **sparse))
+        yield Hostile(
+            f"{path}: npz, by columns",
+            path,
+            _NPZ,
+            _zipped(format=np.array(b"csc"), indptr=np.array([0, n, n, n, n]), **sparse),
+        )
         ids = np.full(size // 1024, "x" * 256)
         yield Hostile(f"{path}: npz, long ids", path, _NPZ, _zipped(X=np.ones((len(ids), 1)), ids=ids))
         yield Hostile(f"{path}: a zip of many members", path, _NPZ, _many_members(2000))
@@ -192,7 +221,11 @@ def _matrices(size: int) -> Iterator[Hostile]:
 
 def _compressed(size: int, dataset: str) -> Iterator[Hostile]:
     texts = {
-        ("options", "/v1/jobs", "POST"): b'{"model":"m","dataset":"' + dataset.encode() + b'","options":{"a":[' + b"{}," * (size // 3) + b"0]}}",
+        ("options", "/v1/jobs", "POST"): b'{"model":"m","dataset":"'
+        + dataset.encode()
+        + b'","options":{"a":['
+        + b"{}," * (size // 3)
+        + b"0]}}",
         ("labels", f"/v1/datasets/{dataset}/labels", "PUT"): b'{"labels":{' + b'"0":0,' * (size // 6) + b'"0":0}}',
         ("documents", _PREDICT, "POST"): b'{"documents":[' + b'{"indices":[0]},' * (size // 16) + b'{"indices":[0]}]}',
         ("space", "/v1/datasets", "POST"): b'{"documents":[' + b" " * size + b"]}",
@@ -204,7 +237,13 @@ def _compressed(size: int, dataset: str) -> Iterator[Hostile]:
         yield Hostile(f"gzip: {name}, cut short", path, _JSON, packed[:-9], method, "gzip")
     small = gzip.compress(b" ", mtime=0)
     yield Hostile("gzip: very many members", "/v1/datasets", _NDJSON, small * (size // 64), encoding="gzip")
-    yield Hostile("gzip: in gzip", "/v1/datasets", _NDJSON, gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0), encoding="gzip")
+    yield Hostile(
+        "gzip: in gzip",
+        "/v1/datasets",
+        _NDJSON,
+        gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0),
+        encoding="gzip",
+    )
 
 
 def _zipped(**arrays: np.ndarray[Any, Any]) -> bytes:

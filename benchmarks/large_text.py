@@ -1,9 +1,10 @@
-"""Large collections of text over HTTP, one worker: ``python -m benchmarks.large_text [set] [algorithm]`` writes ``docs/large-text.md``.
+"""Large collections of text over HTTP, one worker: ``python -m benchmarks.large_text [set] [algorithm]`` writes
+``docs/large-text.md``.
 
 What is not named is measured in turn; lines of the page that are not measured stay.
 
-``zipf-100k`` is made here, from a seed: 100,000 documents of 150 words on the mean, drawn by Zipf's law from 300,000, in four topics that each have
-words of their own. The others are real and come from the folder of benchmarks.data.
+``zipf-100k`` is made here, from a seed: 100,000 documents of 150 words on the mean, drawn by Zipf's law from 300,000,
+in four topics that each have words of their own. The others are real and come from the folder of benchmarks.data.
 """
 
 import json
@@ -49,7 +50,9 @@ class Course(NamedTuple):
 
 
 def made_up(n_documents: int = 100_000, n_words: int = 300_000, seed: int = 0) -> tuple[list[str], NDArray[np.int64]]:
-    """100,000 texts of 150 words on the mean, drawn by Zipf's law from 300,000, in four topics that share most of their words."""
+    """100,000 texts of 150 words on the mean, drawn by Zipf's law from 300,000, in four topics that share most of their
+    words.
+    """
     rng = np.random.default_rng(seed)
     ranks = np.arange(1, n_words + 1)
     cumulated = np.cumsum(1 / (ranks + 2.7) ** 1.05)
@@ -89,7 +92,11 @@ def _ndjson(documents: list[str], labels: NDArray[Any], seed: int = 0) -> Iterat
 
 def _known(labels: NDArray[Any], seed: int) -> set[int]:
     rng = np.random.default_rng(seed)
-    return {int(place) for label in np.unique(labels) for place in rng.permutation(np.flatnonzero(labels == label))[:_LABELS_A_CLASS]}
+    return {
+        int(place)
+        for label in np.unique(labels)
+        for place in rng.permutation(np.flatnonzero(labels == label))[:_LABELS_A_CLASS]
+    }
 
 
 def _events(client: httpx.Client, job: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -135,7 +142,9 @@ def _trained(running: Service, client: httpx.Client, dataset: str, algorithm: st
 
 
 def _cancels(client: httpx.Client, dataset: str, algorithm: str) -> float:
-    """Seconds from the wish to cancel to the end of the job, the longest of some, asked for all over the course of the job."""
+    """Seconds from the wish to cancel to the end of the job, the longest of some, asked for all over the course of the
+    job.
+    """
     longest = 0.0
     for fraction in _CANCELLED_AT:
         job = _posted(client, "/v1/jobs", {"dataset": dataset, "model": "cancelled", "algorithm": algorithm})["id"]
@@ -176,7 +185,9 @@ def measured(name: str, algorithm: str) -> list[str]:
         httpx.Client(base_url=running.url, timeout=300) as client,
     ):
         begun = time.perf_counter()
-        answer = client.post("/v1/datasets", content=_ndjson(documents, labels), headers={"content-type": "application/x-ndjson"})
+        answer = client.post(
+            "/v1/datasets", content=_ndjson(documents, labels), headers={"content-type": "application/x-ndjson"}
+        )
         answer.raise_for_status()
         uploading, uploaded = time.perf_counter() - begun, peak_memory(running.gateway)
         course = _trained(running, client, answer.json()["id"], algorithm)
@@ -203,7 +214,9 @@ def measured(name: str, algorithm: str) -> list[str]:
 
 def lines_of(page: str, lines: Iterable[list[str]]) -> list[list[str]]:
     """The lines of the table on a page, some of them made anew, in the order of sets and algorithms."""
-    cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|"))
+    cells = (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")
+    )
     found = {(line[0], line[1]): line for line in (*cells, *lines)}
     return [found[key] for key in product(SETS, ALGORITHMS) if key in found]
 
@@ -229,7 +242,8 @@ Over HTTP, through one gateway and one worker, with the defaults (words and pair
 
 - Memory is the most that the process ever held.
 - A silence is the time between two events that report progress.
-- Further jobs were cancelled at {", ".join(f"{fraction:.0%}" for fraction in _CANCELLED_AT)} of the work, and the wait is until they ended.
+- Further jobs were cancelled at {", ".join(f"{fraction:.0%}" for fraction in _CANCELLED_AT)} of the work,
+  and the wait is until they ended.
 - The first prediction loads the model.
 - Nothing else ran on the machine.
 

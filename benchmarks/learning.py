@@ -1,7 +1,9 @@
-"""Learning curves: ``python -m benchmarks.learning [--sets a,b] [--seeds 5] [--jobs 1]`` writes ``docs/learning-curves.md`` and its plot.
+"""Learning curves: ``python -m benchmarks.learning [--sets a,b] [--seeds 5] [--jobs 1]`` writes
+``docs/learning-curves.md`` and its plot.
 
-From a few random labels of each class on, the service's own suggestions are labeled by truth, twenty at a time, and the model is trained again. Its
-error is measured on documents outside the pool, so that no strategy is measured on what it left over. Earlier runs are cached in ``build/``.
+From a few random labels of each class on, the service's own suggestions are labeled by truth, twenty at a time, and the
+model is trained again. Its error is measured on documents outside the pool, so that no strategy is measured on what it
+left over. Earlier runs are cached in ``build/``.
 """
 
 import argparse
@@ -18,12 +20,12 @@ from numpy.typing import NDArray
 from app.predictions.suggestion import Strategy
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import BUILD
-from benchmarks.kernel.plots import Panel, draw
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.measures import class_fractions, error, total_variation
 from benchmarks.panel.results import Results, code_digest, digest
 from benchmarks.panel.sets import documents
 from benchmarks.panel.suggestions import answered, suggested
+from benchmarks.plots import Panel, draw
 from core.documents.rows import SparseRows
 from core.evaluation import Reliability
 from core.train import Training, TrainingContext, TrainingTask, train
@@ -35,6 +37,8 @@ MOST_POOL, MOST_TEST = 1500, 2000
 MEASURES = {"error": "error", "variation": "class fractions, total variation", "calibration": "calibration error"}
 _DOCS = Path(__file__).parent.parent / "docs"
 _NOTES = Path(__file__).parent / "learning-notes.md"
+_SHOWN = 3
+"""every third round is in the tables; the plot has all"""
 
 
 class Learner(NamedTuple):
@@ -82,8 +86,13 @@ def split(name: str, seed: int) -> Split:
     size = min(MOST_POOL, len(order) // 2)
     pool, test = np.sort(order[:size]), np.sort(order[size : size + MOST_TEST])
     class_indices = data.class_indices[pool]
-    first = [rng.permutation(np.flatnonzero(class_indices == class_index))[:FIRST] for class_index in range(int(data.class_indices.max()) + 1)]
-    return Split(rows_of(data.X[pool]), class_indices, rows_of(data.X[test]), data.class_indices[test], np.concatenate(first))
+    first = [
+        rng.permutation(np.flatnonzero(class_indices == class_index))[:FIRST]
+        for class_index in range(int(data.class_indices.max()) + 1)
+    ]
+    return Split(
+        rows_of(data.X[pool]), class_indices, rows_of(data.X[test]), data.class_indices[test], np.concatenate(first)
+    )
 
 
 def run(name: str, learner: Learner, seed: int) -> Curve:
@@ -103,7 +112,15 @@ def run(name: str, learner: Learner, seed: int) -> Curve:
 def _trained(data: Split, learner: Learner, labels: Labels, seed: int) -> Training:
     class_indices, drawn = np.full(len(data.class_indices), -1, np.int32), np.zeros(len(data.class_indices), np.int8)
     class_indices[labels.positions], drawn[labels.positions] = labels.told, labels.drawn
-    task = TrainingTask(data.rows, class_indices, list(range(data.n_classes)), learner.algorithm, _OPTIONS[learner.algorithm], seed, drawn=drawn)
+    task = TrainingTask(
+        data.rows,
+        class_indices,
+        list(range(data.n_classes)),
+        learner.algorithm,
+        _OPTIONS[learner.algorithm],
+        seed,
+        drawn=drawn,
+    )
     return train(task, TrainingContext(threads=1))
 
 
@@ -167,7 +184,9 @@ def _against_random(found: Curves, names: Sequence[str]) -> str:
             continue
         cells = []
         for name in names:
-            off = _values(found, name, learner, "error")[:, 1:].mean(axis=1) - _values(found, name, AUTO, "error")[:, 1:].mean(axis=1)
+            off = _values(found, name, learner, "error")[:, 1:].mean(axis=1) - _values(found, name, AUTO, "error")[
+                :, 1:
+            ].mean(axis=1)
             cells.append(f"{off.mean():+.3f} ({np.count_nonzero(off < 0)} of {len(off)})")
         rows.append([learner.name, *cells])
     head = "Mean error after all rounds less that of random labels; in brackets, in how many seeds it is below:\n"
@@ -176,14 +195,26 @@ def _against_random(found: Curves, names: Sequence[str]) -> str:
 
 def _of_set(found: Curves, name: str) -> Iterator[str]:
     data = split(name, 0)
-    counts = ", ".join(f"{fraction:.3f}" for fraction in np.sort(class_fractions(data.class_indices, data.n_classes))[::-1])
+    counts = ", ".join(
+        f"{fraction:.3f}" for fraction in np.sort(class_fractions(data.class_indices, data.n_classes))[::-1]
+    )
     yield f"## {name}\n"
     yield f"{len(data.class_indices):,} documents to choose from, {data.n_classes} classes: {counts}.\n"
     rows = []
     for learner in LEARNERS:
         errors = _values(found, name, learner, "error")
-        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.full(errors.shape[1], np.nan)
-        rows.append([learner.name, *(f"{mean:.3f} ± {each:.3f}" for mean, each in zip(errors.mean(axis=0), spread, strict=True))])
+        spread = (
+            errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.full(errors.shape[1], np.nan)
+        )
+        rows.append(
+            [
+                learner.name,
+                *(
+                    f"{mean:.3f} ± {each:.3f}"
+                    for mean, each in zip(errors.mean(axis=0)[::_SHOWN], spread[::_SHOWN], strict=True)
+                ),
+            ]
+        )
     yield table(["learner", *_numbers()], rows)
 
 
@@ -192,7 +223,7 @@ def _means(found: Curves, names: Sequence[str]) -> str:
     for learner in LEARNERS[1:]:
         for measure, title in MEASURES.items():
             means = np.mean([_values(found, name, learner, measure).mean(axis=0) for name in names], axis=0)
-            rows.append([learner.name, title, *(f"{value:.3f}" for value in means)])
+            rows.append([learner.name, title, *(f"{value:.3f}" for value in means[::_SHOWN])])
     return table(["learner", "mean over the sets", *_numbers()], rows)
 
 
@@ -202,14 +233,16 @@ def _values(found: Curves, name: str, learner: Learner, measure: str) -> NDArray
 
 
 def _numbers() -> list[str]:
-    return [str(EACH * round_) for round_ in range(ROUNDS + 1)]
+    return [str(EACH * round_) for round_ in range(0, ROUNDS + 1, _SHOWN)]
 
 
 def plot(found: Curves, names: Sequence[str], target: Path) -> None:
     across = [EACH * round_ for round_ in range(ROUNDS + 1)]
     panels = []
     for name in names:
-        drawn = {learner.name: (across, _values(found, name, learner, "error").mean(axis=0).tolist()) for learner in LEARNERS}
+        drawn = {
+            learner.name: (across, _values(found, name, learner, "error").mean(axis=0).tolist()) for learner in LEARNERS
+        }
         panels.append(Panel(name, drawn, "labels after the first", "error"))
     draw(panels, target)
 

@@ -41,21 +41,35 @@ def listened(running: Service) -> str:
         costs = [_cost(running, job, count) for count in _LISTENERS]
     none, many = costs
     each = (many.memory - none.memory) / many.listeners
-    rows = [[c.listeners, f"{c.processor:.1f} %", number(1000 * c.latency), number(c.memory / 1e6), c.events] for c in costs]
-    heads = ["listeners", "of a processor", "median ms of a prediction meanwhile", "MB of memory without files", "events received"]
+    rows = [
+        [c.listeners, f"{c.processor:.1f} %", number(1000 * c.latency), number(c.memory / 1e6), c.events] for c in costs
+    ]
+    heads = [
+        "listeners",
+        "of a processor",
+        "median ms of a prediction meanwhile",
+        "MB of memory without files",
+        "events received",
+    ]
     return (
-        f"## Listeners\n\nClients that listen to the events of one running job, for {_SECONDS:g} s each, beside fifty small predictions a second; "
+        f"## Listeners\n\nClients that listen to the events of one running job, for {_SECONDS:g} s each, "
+        "beside fifty small predictions a second; "
         f"the job computes meanwhile on the same machine.\n\n{table(heads, rows)}\n"
-        f"A listener takes {number(each / 1024)} KiB of memory and {number((many.processor - none.processor) / many.listeners)} % of a processor.\n"
+        f"A listener takes {number(each / 1024)} KiB of memory and "
+        f"{number((many.processor - none.processor) / many.listeners)} % of a processor.\n"
     )
 
 
 @contextmanager
 def _training(running: Service) -> Iterator[str]:
     given = documents(_DOCUMENTS)
-    dataset = running.upload(as_npz(given, [label if place < 2_000 else "" for place, label in enumerate(labels_of(given))]))
+    dataset = running.upload(
+        as_npz(given, [label if place < 2_000 else "" for place, label in enumerate(labels_of(given))])
+    )
     options = {"tolerance": 1e-12, "max_iterations": 1_000_000}
-    job = str(running.post("/v1/jobs", {"dataset": dataset, "model": "listened", "algorithm": "da", "options": options})["id"])
+    job = str(
+        running.post("/v1/jobs", {"dataset": dataset, "model": "listened", "algorithm": "da", "options": options})["id"]
+    )
     running.until(job, "running")
     try:
         yield job

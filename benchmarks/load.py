@@ -1,4 +1,6 @@
-"""An HTTP client that costs little beside what it measures: blocking sockets, a thread a connection, requests prepared beforehand."""
+"""An HTTP client that costs little beside what it measures: blocking sockets, a thread a connection, requests prepared
+beforehand.
+"""
 
 import http.client
 import io
@@ -54,7 +56,10 @@ class Connection:
 
     def begin(self, path: str, media_type: str) -> io.BufferedWriter:
         """The body of a POST, to be written as it is made and closed; then ``answer``."""
-        head = f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {media_type}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {media_type}\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n"
+        )
         self._socket.sendall(head.encode())
         return io.BufferedWriter(_Chunks(self._socket), 256 << 10)
 
@@ -91,7 +96,11 @@ class _Chunks(io.RawIOBase):
 
 def request(path: str, body: bytes, media_type: str = "application/json") -> bytes:
     """A POST, ready to be sent any number of times."""
-    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: "
+        f"{len(body)}\r\n\r\n".encode()
+        + body
+    )
 
 
 @contextmanager
@@ -104,7 +113,9 @@ def connected(url: str) -> Iterator[Connection]:
 
 
 def open_loop(url: str, content: bytes, rate: float, seconds: float, connections: int = 16) -> Latencies:
-    """Requests at fixed moments whatever the server does: one that must wait for its connection counts from when it was due."""
+    """Requests at fixed moments whatever the server does: one that must wait for its connection counts from when it was
+    due.
+    """
     begin = time.perf_counter() + 0.2
 
     def one(number: int) -> list[float]:

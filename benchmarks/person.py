@@ -1,8 +1,10 @@
-"""A simulated person at the page's own calls: ``python -m benchmarks.person URL`` writes ``docs/person.md`` and its figures.
+"""A simulated person at the page's own calls: ``python -m benchmarks.person URL`` writes ``docs/person.md`` and its
+figures.
 
-The person answers by truth but for 2 % of the answers: first random documents, then what the page shows, and a model is trained after each twenty
-answers. Beside it another person answers random documents alone. Both begin with the same documents and make their mistakes at the same answers, so
-that they differ by what the page does. Each model is measured on documents that the service never had.
+The person answers by truth but for 2 % of the answers: first random documents, then what the page shows, and a model is
+trained after each twenty answers. Beside it another person answers random documents alone. Both begin with the same
+documents and make their mistakes at the same answers, so that they differ by what the page does. Each model is measured
+on documents that the service never had.
 
 Persons are independent: ``--results FILE`` keeps what each found, so that a run can be stopped, gone on with and drawn.
 """
@@ -42,10 +44,13 @@ Made by `python -m benchmarks.person` on:
 {machine}.
 
 Share of wrong labels after so many answers, of which 2 % are wrong, on {measured} documents that the service never had.
-The person at the page begins with random documents, then answers what the page shows: what the model suggests, half of it random.
-The other person answers random documents alone, the same ones where the page shows no others: the first twenty, and more of many classes.
+The person at the page begins with random documents, then answers what the page shows: what the model
+suggests, half of it random.
+The other person answers random documents alone, the same ones where the page shows no others: the first
+twenty, and more of many classes.
 Both make their mistakes at the same answers.
-Each person has {pool} documents of a set, drawn at random. Figures are means over persons, ± the standard error of the mean.
+Each person has {pool} documents of a set, drawn at random. Figures are means over persons, ± the standard
+error of the mean.
 The share of random documents was chosen by other persons than these.
 
 """
@@ -59,15 +64,10 @@ _PICTURE = """
 _NOTES = """
 ## What to make of it
 
-- Which documents are drawn first, and which of its candidates `auto` then chooses, matters as much as the order.
-  Both persons share the first documents, and all others as long as the page shows random ones alone.
-  So the differences between them are known better than the errors are.
-- While fewer than three labels of each class were left out, all that `suggest` gives is random.
-  Of eight classes that lasts for some 30 answers, of twenty for some 60.
-- Labels that were chosen say nothing of how common the classes are. `auto` estimates the fractions of many classes
-  together ([auto.md](auto.md#3-class-fractions)). Before it did, the page was worse on 20news-bydate after 160 answers.
-- Half of what the page shows is random. A quarter, the default of `suggest`, was better on some sets.
-  It was worse after 80 answers on webkb4-stemmed and 20news-bydate.
+- Both persons share the first documents, and all others as long as the page shows random ones alone. So the
+  differences between them are known better than the errors are.
+- Half of what the page shows is random. A quarter, the default of `suggest`, was better on some sets, and worse after
+  80 answers on webkb4-stemmed and 20news-bydate.
 - So few persons settle no difference that is near its standard error. `--results FILE` goes on with more of them.
 """
 
@@ -92,7 +92,8 @@ class Person(NamedTuple):
 
 
 def suggested(person: Person, n: int, seed: int, share: float = RANDOM) -> list[dict[str, Any]]:
-    """What the page shows, ``share`` of it random: documents that have no answer, random ones until there is a model."""
+    """What the page shows, ``share`` of it random: documents that have no answer, random ones until there is a
+    model."""
     body = {"dataset": person.dataset, "n": n, "seed": seed, "random": share}
     answer = person.client.post(f"/v1/models/{person.model}/suggest", json=body)
     found: list[dict[str, Any]]
@@ -105,7 +106,9 @@ def suggested(person: Person, n: int, seed: int, share: float = RANDOM) -> list[
 
 
 def random_documents(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
-    """Random documents: the same as at the page where that shows random ones alone, so that the persons differ by what is chosen."""
+    """Random documents: the same as at the page where that shows random ones alone, so that the persons differ by what
+    is chosen.
+    """
     return suggested(person, n, seed, share=1.0)
 
 
@@ -133,8 +136,13 @@ def errors(person: Person, ask: Ask) -> Iterator[float]:
 
 
 def train(person: Person) -> None:
-    """Train, and wait. As long as all labels are of one class, nothing can be trained, and the page shows more random documents."""
-    answer = person.client.post("/v1/jobs", json={"model": person.model, "dataset": person.dataset, "annotations": "latest"})
+    """Train, and wait.
+
+    As long as all labels are of one class, nothing can be trained, and the page shows more random documents.
+    """
+    answer = person.client.post(
+        "/v1/jobs", json={"model": person.model, "dataset": person.dataset, "annotations": "latest"}
+    )
     if answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY and "two classes" in answer.text:
         return
     job = answered(answer)["id"]
@@ -144,14 +152,20 @@ def train(person: Person) -> None:
 
 
 def error(person: Person) -> float:
-    """Share of wrong labels, by the version that the model serves; without one all documents get the class that is known."""
+    """Share of wrong labels, by the version that the model serves; without one all documents get the class that is
+    known.
+    """
     known: list[str] = answered(person.client.get(f"/v1/datasets/{person.dataset}/annotations/summary"))["labels"]
     if len(known) == 1:
         return sum(label != known[0] for _, label in person.measured) / len(person.measured)
     wrong = 0
     for start in range(0, len(person.measured), _PART):
         part = person.measured[start : start + _PART]
-        answer = answered(person.client.post(f"/v1/models/{person.model}/predict", json={"documents": [{"text": text} for text, _ in part]}))
+        answer = answered(
+            person.client.post(
+                f"/v1/models/{person.model}/predict", json={"documents": [{"text": text} for text, _ in part]}
+            )
+        )
         wrong += sum(given != label for given, (_, label) in zip(answer["labels"], part, strict=True))
     return wrong / len(person.measured)
 
@@ -164,7 +178,15 @@ def person_at(client: httpx.Client, name: str, seed: int, who: str) -> Person:
     body = {"documents": [{"id": f"d{place}", "text": documents[place]} for place in chosen]}
     dataset = answered(client.post("/v1/datasets", json=body))["id"]
     pairs = [(documents[place], str(labels[place])) for place in measured]
-    return Person(client, dataset, f"{name}-{who}-{dataset[-8:]}", truth, pairs, np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2]))
+    return Person(
+        client,
+        dataset,
+        f"{name}-{who}-{dataset[-8:]}",
+        truth,
+        pairs,
+        np.random.default_rng([seed, 1]),
+        np.random.default_rng([seed, 2]),
+    )
 
 
 def leave(person: Person) -> None:
@@ -212,16 +234,31 @@ def page_of(results: Path, names: list[str]) -> str:
     for name, pair in measured.items():
         for who, own in zip(("page", "random"), pair, strict=True):
             rows.append(
-                [name, who, len(own), *(f"{mean:.3f} ± {spread:.3f}" for mean, spread in zip(own.mean(axis=0), _standard_error(own), strict=True))]
+                [
+                    name,
+                    who,
+                    len(own),
+                    *(
+                        f"{mean:.3f} ± {spread:.3f}"
+                        for mean, spread in zip(own.mean(axis=0), _standard_error(own), strict=True)
+                    ),
+                ]
             )
         gaps = pair[0].mean(axis=0) - pair[1].mean(axis=0)
-        worse += [f"{name} after {step} answers (by {gap:.3f})" for step, gap in zip(STEPS, gaps, strict=True) if gap > WORSE]
+        worse += [
+            f"{name} after {step} answers (by {gap:.3f})" for step, gap in zip(STEPS, gaps, strict=True) if gap > WORSE
+        ]
         better.append(gaps)
     draw({name: tuple(own.mean(axis=0).tolist() for own in pair) for name, pair in measured.items()}, STEPS)
     means = np.mean(better, axis=0)
     told = ", ".join(f"{-gap:.3f} after {step}" for step, gap in zip(STEPS[1:], means[1:], strict=True))
-    verdict = "\nThe error at the page less the other's, of the same person:\n\n" + table(["set", *map(str, STEPS[1:])], differences(measured))
-    verdict += f"\nThe first answers are the same. In the mean over the sets the error at the page is then lower by {told} answers.\n"
+    verdict = "\nThe error at the page less the other's, of the same person:\n\n" + table(
+        ["set", *map(str, STEPS[1:])], differences(measured)
+    )
+    verdict += (
+        "\nThe first answers are the same. In the mean over the sets the error at the page is then lower by "
+        f"{told} answers.\n"
+    )
     verdict += (
         f"It is worse than random documents by more than {WORSE:g}: {'; '.join(worse)}.\n"
         if worse
@@ -236,7 +273,15 @@ def differences(measured: dict[str, tuple[Errors, Errors]]) -> list[list[str]]:
     rows = []
     for name, (page, random) in measured.items():
         found = (page - random)[:, 1:]
-        rows.append([name, *(f"{mean:+.3f} ± {spread:.3f}" for mean, spread in zip(found.mean(axis=0), _standard_error(found), strict=True))])
+        rows.append(
+            [
+                name,
+                *(
+                    f"{mean:+.3f} ± {spread:.3f}"
+                    for mean, spread in zip(found.mean(axis=0), _standard_error(found), strict=True)
+                ),
+            ]
+        )
     return rows
 
 

@@ -29,13 +29,16 @@ _THEMES = {
 
 
 def draw(errors: Mapping[str, tuple[Sequence[float], ...]], steps: Sequence[int]) -> None:
-    """Write ``docs/person-light.svg`` and ``docs/person-dark.svg``: a panel a set, its errors at the page and with random documents."""
+    """Write ``docs/person-light.svg`` and ``docs/person-dark.svg``: a panel a set, its errors at the page and with
+    random documents.
+    """
     for theme, colours in _THEMES.items():
         panels = [_panel(name, found, steps, colours, place) for place, (name, found) in enumerate(errors.items())]
         rows = -(-len(panels) // _COLUMNS)
         width, height = _COLUMNS * _WIDTH, rows * _HEIGHT + _LEGEND
         head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" font-family="system-ui, sans-serif" font-size="12">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+            'font-family="system-ui, sans-serif" font-size="12">'
         )
         title = "<title>Error by number of answers, at the page and with random documents</title>"
         body = "\n".join([title, *panels, _legend(rows * _HEIGHT + 18, colours)])
@@ -54,14 +57,24 @@ def _panel(name: str, found: tuple[Sequence[float], ...], steps: Sequence[int], 
     parts.append(f'<text x="{_LEFT}" y="20" fill="{colours.ink}" font-weight="600">{name}</text>')
     for k in range(parts_of_scale + 1):
         value = most * k / parts_of_scale
-        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}" stroke="{colours.line}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{up(value) + 4:.1f}" text-anchor="end" fill="{colours.quiet}">{value:.0%}</text>')
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}" '
+            f'stroke="{colours.line}"/>'
+        )
+        parts.append(
+            f'<text x="{_LEFT - 6}" y="{up(value) + 4:.1f}" text-anchor="end" fill="{colours.quiet}">{value:.0%}</text>'
+        )
     for x, step in zip(across, steps, strict=True):
-        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle" fill="{colours.quiet}">{step}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle" fill="{colours.quiet}">{step}</text>'
+        )
     for line, colour, dash in zip(found, (colours.page, colours.random), ("", ' stroke-dasharray="5 4"'), strict=True):
         points = " ".join(f"{x:.1f},{up(value):.1f}" for x, value in zip(across, line, strict=True))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{up(value):.1f}" r="3" fill="{colour}"/>' for x, value in zip(across, line, strict=True)]
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{up(value):.1f}" r="3" fill="{colour}"/>'
+            for x, value in zip(across, line, strict=True)
+        ]
     return "\n".join([*parts, "</g>"])
 
 
@@ -76,7 +89,9 @@ def _legend(y: float, colours: _Colours) -> str:
     parts = []
     for k, (colour, dash, text) in enumerate(named):
         x = _LEFT + 140 * k
-        parts.append(f'<line x1="{x}" x2="{x + 24}" y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="2"{dash}/>')
+        parts.append(
+            f'<line x1="{x}" x2="{x + 24}" y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="2"{dash}/>'
+        )
         parts.append(f'<text x="{x + 30}" y="{y}" fill="{colours.ink}">{text}</text>')
     parts.append(f'<text x="{_LEFT + 320}" y="{y}" fill="{colours.quiet}">error by number of answers</text>')
     return "\n".join(parts)

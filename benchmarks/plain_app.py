@@ -1,4 +1,5 @@
-"""What most people would write in an afternoon: FastAPI, pydantic and scikit-learn, serving one linear model. The service is compared with it.
+"""What most people would write in an afternoon: FastAPI, pydantic and scikit-learn, serving one linear model. The
+service is compared with it.
 
 ``python -m benchmarks.plain_app MODEL.npz PORT`` with the arrays ``coefficients`` (n_features,) and ``intercept``.
 """
@@ -45,7 +46,11 @@ def make_app(model: LogisticRegression) -> FastAPI:
         lengths = [len(document.indices) for document in body.documents]
         indices = np.concatenate([document.indices for document in body.documents])
         values = np.concatenate([document.values for document in body.documents])
-        return answer(sp.csr_matrix((values, indices, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), model.n_features_in_)))
+        return answer(
+            sp.csr_matrix(
+                (values, indices, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), model.n_features_in_)
+            )
+        )
 
     @app.post("/predict-npz")
     async def predict_npz(request: Request) -> Answer:
@@ -64,4 +69,11 @@ def load(path: str) -> LogisticRegression:
 
 
 if __name__ == "__main__":
-    uvicorn.run(make_app(load(sys.argv[1])), port=int(sys.argv[2]), loop="uvloop", http="httptools", log_level="warning", access_log=False)
+    uvicorn.run(
+        make_app(load(sys.argv[1])),
+        port=int(sys.argv[2]),
+        loop="uvloop",
+        http="httptools",
+        log_level="warning",
+        access_log=False,
+    )

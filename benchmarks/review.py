@@ -1,7 +1,8 @@
 """What doubts and promises are worth: ``python -m benchmarks.review`` writes ``docs/review.md``.
 
-Doubts: labels are flipped at random, and the first doubts are looked at. The rival is cleanlab on the same probabilities, which is no part of the
-project's environment (``pip install cleanlab``). Promises: audits of a model are drawn again and again from documents whose labels are known.
+Doubts: labels are flipped at random, and the first doubts are looked at. The rival is cleanlab on the same
+probabilities, which is no part of the project's environment (``pip install cleanlab``). Promises: audits of a model are
+drawn again and again from documents whose labels are known.
 """
 
 import argparse
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import texts, vectorized
-from benchmarks.review_intervals import COLUMNS, TITLE, interval_rows
-from core.evaluation.doubts import doubtful
+from benchmarks.review_intervals import COLUMNS, TITLE, interval_row
 from core.evaluation.proportions import promise
+from core.evaluation.reliability import doubtful
 from core.train import Training, TrainingContext, TrainingTask, train
 
 SETS = ("sms-spam", "reuters-r8", "webkb4-stemmed", "mr-sentences", "20news-bydate", "imdb-30k")
@@ -48,12 +49,12 @@ It should be kept in at least 95 of 100 audits; an audit that promises nothing k
 _NOTES = """
 ## What to make of it
 
-- The first doubts are worth looking at where the classes are easily told apart. Where a model is often wrong, so are its doubts: on sentences of
-  reviews they find hardly more than a look at random labels.
-- The rank is that of cleanlab's normalized margin, and finds the same. What is found depends on the probabilities alone.
-- Intervals of audits are of the whole sample. Exact ones by strata are about twice as wide. Wilson's are narrower where errors are frequent, but
-  where errors are rare, which is when a model is trusted, they have the error in 91 to 94 of 100 instead of 95.
-- Promises are kept. Where a model is wrong too often, nothing is promised, however many audits are drawn.
+- The first doubts are worth a look where the classes are easily told apart. A model that is often wrong finds hardly
+  more than a look at random labels.
+- The rank is cleanlab's normalized margin, and finds the same.
+- Audits report exact intervals of the whole sample. By strata exact ones are about twice as wide. Wilson's are too
+  narrow where errors are rare, which is when a model is trusted.
+- Promises are kept. A model that is wrong too often promises nothing.
 """
 
 
@@ -147,10 +148,16 @@ def promises(model: Audited) -> list[list[str]]:
         for _ in range(AUDITS):
             sample = chance.choice(len(sure), AUDITED, replace=False)
             promised = promise(sure[sample], right[sample], precision)
-            trusted = np.zeros(len(sure), bool) if promised is None else sure > (-1 if promised.threshold is None else promised.threshold)
+            trusted = (
+                np.zeros(len(sure), bool)
+                if promised is None
+                else sure > (-1 if promised.threshold is None else promised.threshold)
+            )
             shares.append(trusted.mean())
             kept += not trusted.any() or right[trusted].mean() >= precision
-        rows.append([name, f"{precision:.2f}", f"{1 - right.mean():.3f}", f"{kept / AUDITS:.3f}", f"{np.mean(shares):.2f}"])
+        rows.append(
+            [name, f"{precision:.2f}", f"{1 - right.mean():.3f}", f"{kept / AUDITS:.3f}", f"{np.mean(shares):.2f}"]
+        )
     return rows
 
 
@@ -161,9 +168,11 @@ def main(arguments: list[str]) -> None:
     first = [doubts(name, share) for name in asked.sets for share in FLIPPED]
     models = [audited(name) for name in asked.sets]
     second = [row for each in models for row in promises(each)]
-    third = [row for each in models for row in interval_rows(*each)]
+    third = [interval_row(*each) for each in models]
     page = _HEAD.format(machine=machine(), n=LABELS, most=f"{MOST:,}")
-    page += "\n" + table(["set", "flipped", "labels flipped", "doubts", "share of doubts", "cleanlab", "at random"], first)
+    page += "\n" + table(
+        ["set", "flipped", "labels flipped", "doubts", "share of doubts", "cleanlab", "at random"], first
+    )
     page += _PROMISES.format(audits=AUDITS, audited=AUDITED)
     page += "\n" + table(["set", "promised", "error", "kept in", "labeled automatically"], second)
     page += TITLE + "\n" + table(COLUMNS, third)

@@ -20,8 +20,12 @@ from benchmarks.load import connected, request, status_of
 
 _READY = "Halfmoon is ready: "
 _PATIENCE = 120.0
-# compiled modules are kept from the first start on, as an installation by pip has them, whatever the environment says of writing them
-_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(__file__).parent.parent / "build" / "bytecode")}
+# compiled modules are kept from the first start on, as an installation by pip has them, whatever the environment says
+# of writing them
+_BYTECODE = {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(__file__).parent.parent / "build" / "bytecode"),
+}
 
 
 class Service:
@@ -96,7 +100,12 @@ def bucket(name: str) -> Iterator[dict[str, str]]:
         httpx.put(f"{url}/{name}", trust_env=False).raise_for_status()
         yield {
             "HALFMOON_STORE_URL": f"s3://{name}/store",
-            **{"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"},
+            **{
+                "AWS_ENDPOINT_URL": url,
+                "AWS_REGION": "us-east-1",
+                "AWS_ACCESS_KEY_ID": "test",
+                "AWS_SECRET_ACCESS_KEY": "test",
+            },
         }
 
 
@@ -104,7 +113,11 @@ def bucket(name: str) -> Iterator[dict[str, str]]:
 def gateway(beside: Service) -> Iterator[tuple[str, psutil.Process]]:
     """A second gateway on the store and the Valkey of a service, just started and not ready yet."""
     redis = f"unix://{beside.data}/valkey/valkey.sock"
-    settings = {"HALFMOON_REDIS_URL": redis, "HALFMOON_STORE_URL": (beside.data / "store").as_uri(), "HALFMOON_CACHE_DIR": str(beside.data / "cache")}
+    settings = {
+        "HALFMOON_REDIS_URL": redis,
+        "HALFMOON_STORE_URL": (beside.data / "store").as_uri(),
+        "HALFMOON_CACHE_DIR": str(beside.data / "cache"),
+    }
     port = free_port()
     with _running([sys.executable, "-m", "app.cli", "api", "--port", str(port)], settings) as process:
         yield f"http://127.0.0.1:{port}", process

@@ -1,4 +1,6 @@
-"""Time and memory against the number of documents, up to RCV1's size; each run in a process of its own that maps its data like a worker."""
+"""Time and memory against the number of documents, up to RCV1's size; each run in a process of its own that maps its
+data like a worker.
+"""
 
 import json
 import subprocess
@@ -20,7 +22,11 @@ _FEATURES = 47_236
 _LABELED = 1000
 _REPEATS = 3
 """in one process: the first touch of new memory costs a virtual machine up to ten times what it costs later"""
-_OPTIONS: dict[str, dict[str, Any]] = {"svm": {}, "tsvm": {"positive_fraction": 0.35}, "da": {"positive_fraction": 0.35}}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "svm": {},
+    "tsvm": {"positive_fraction": 0.35},
+    "da": {"positive_fraction": 0.35},
+}
 
 
 def section(figure: Path) -> str:
@@ -33,20 +39,39 @@ def section(figure: Path) -> str:
     for algorithm, measured in runs.items():
         seconds = [run["seconds"] for run in measured]
         at = dict(zip(_SIZES, measured, strict=True))
-        ratio, memory = at[_SIZES[-1]]["seconds"] / at[100_000]["seconds"], at[_SIZES[-1]]["peak"] / at[_SIZES[-1]]["csr"]
+        ratio, memory = (
+            at[_SIZES[-1]]["seconds"] / at[100_000]["seconds"],
+            at[_SIZES[-1]]["peak"] / at[_SIZES[-1]]["csr"],
+        )
         lines.append(
-            [algorithm, *(f"{second:.2f}" for second in seconds), f"**{ratio:.1f}**", _verdict(ratio, 10), f"**{memory:.2f}**", _verdict(memory, 2.5)]
+            [
+                algorithm,
+                *(f"{second:.2f}" for second in seconds),
+                f"**{ratio:.1f}**",
+                _verdict(ratio, 10),
+                f"**{memory:.2f}**",
+                _verdict(memory, 2.5),
+            ]
         )
         lines[-1] += [
             f"{_slope(seconds):.2f}",
             f"{_slope([run['peak'] for run in measured]):.2f}",
             f"{max(run['silence'] for run in measured) * 1e3:.0f} ms",
         ]
-    heads = ["seconds at rows", *(f"{size:,}" for size in _SIZES), "804,414 / 100,000", "≤ 10", "peak memory / float32 CSR", "≤ 2.5"]
+    heads = [
+        "seconds at rows",
+        *(f"{size:,}" for size in _SIZES),
+        "804,414 / 100,000",
+        "≤ 10",
+        "peak memory / float32 CSR",
+        "≤ 2.5",
+    ]
     heads += ["slope of time", "of memory", "longest silence"]
     note = (
-        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.train.train, memory the largest resident set of its "
-        "process (interpreter, libraries, mapped files and all), silence the longest time without a call of the observer. "
+        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.train.train, "
+        "memory the largest resident set of its "
+        "process (interpreter, libraries, mapped files and all), silence the longest time without a call of "
+        "the observer. "
         f"Median of {_REPEATS} runs in one process."
     )
     return f"{note}\n\n{table(heads, lines)}\n![Time and memory against rows]({figure.name})\n"
@@ -95,7 +120,10 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     seconds, silence = [], 0.0
     for _ in range(_REPEATS):
         heard[:] = [time.perf_counter()]
-        training = train(TrainingTask(rows, class_indices, ["no", "yes"], algorithm, _OPTIONS[algorithm]), TrainingContext(observer=observer))
+        training = train(
+            TrainingTask(rows, class_indices, ["no", "yes"], algorithm, _OPTIONS[algorithm]),
+            TrainingContext(observer=observer),
+        )
         heard.append(time.perf_counter())
         seconds.append(heard[-1] - heard[0])
         silence = max(silence, *np.diff(heard))

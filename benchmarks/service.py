@@ -1,6 +1,7 @@
 """Holds the service to its figures.
 
-One gateway process, one worker and the client share the machine; a plain FastAPI app is measured by the same client in the same run.
+One gateway process, one worker and the client share the machine; a plain FastAPI app is measured by the same client in
+the same run.
 """
 
 import os
@@ -39,10 +40,15 @@ class Rivals(NamedTuple):
     model: Path
     """the plain app's"""
 
-    def in_turn(self, measure: Callable[[str, bytes], T], body: bytes, media_type: str = _JSON) -> tuple[list[T], list[T]]:
+    def in_turn(
+        self, measure: Callable[[str, bytes], T], body: bytes, media_type: str = _JSON
+    ) -> tuple[list[T], list[T]]:
         """What ``measure(url, request)`` gives for each, ours first, several times."""
         plain = request("/predict-npz" if media_type == _NPZ else "/predict", body, media_type)
-        found = [(measure(self.ours.url, request(_PREDICT, body, media_type)), measure(self.plain, plain)) for _ in range(_REPEATS)]
+        found = [
+            (measure(self.ours.url, request(_PREDICT, body, media_type)), measure(self.plain, plain))
+            for _ in range(_REPEATS)
+        ]
         return [ours for ours, _ in found], [plain for _, plain in found]
 
 
@@ -57,9 +63,13 @@ def uploaded(rivals: Rivals) -> Iterator[Figure]:
         rate = median(each.documents / each.seconds for each in kinds[f"{form}, 60 MB"])
         yield Figure(f"upload {form}", rate, 30_000, "documents a second", at_most=False)
     kinds["csv, 200 MB"] = uploads(rivals.ours, "csv", 200, _REPEATS)
-    yield Figure("upload csv", median(each.megabytes / each.seconds for each in kinds["csv, 200 MB"]), 60, "MB/s", at_most=False)
+    yield Figure(
+        "upload csv", median(each.megabytes / each.seconds for each in kinds["csv, 200 MB"]), 60, "MB/s", at_most=False
+    )
     for name, made in kinds.items():
-        yield Figure(f"memory gained by the gateway: {name}", (max(each.peak for each in made) - before) / 2**20, 64, "MiB")
+        yield Figure(
+            f"memory gained by the gateway: {name}", (max(each.peak for each in made) - before) / 2**20, 64, "MiB"
+        )
 
 
 def single_documents(rivals: Rivals) -> Iterator[Figure]:
@@ -69,7 +79,9 @@ def single_documents(rivals: Rivals) -> Iterator[Figure]:
         ours, plain = (1e3 * median(each.quantile(share) for each in runs) for runs in found)
         yield Figure(f"predict one document, {_RATE:.0f} a second: p{share * 100:.0f}", ours, bound, "ms", rival=plain)
     most = rivals.in_turn(lambda url, content: closed_loop(url, content, 8, _SECONDS), body)
-    yield Figure("predict one document, 8 connections", median(most[0]), 1200, "a second", at_most=False, rival=median(most[1]))
+    yield Figure(
+        "predict one document, 8 connections", median(most[0]), 1200, "a second", at_most=False, rival=median(most[1])
+    )
 
 
 def batches(rivals: Rivals) -> Iterator[Figure]:
@@ -80,7 +92,9 @@ def batches(rivals: Rivals) -> Iterator[Figure]:
     ):
         found = rivals.in_turn(lambda url, content: closed_loop(url, content, 2, _SECONDS), body, media_type)
         ours, plain = (size * median(runs) for runs in found)
-        yield Figure(f"predict {what} batches of {size:,}", ours, bound, "documents a second", at_most=False, rival=plain)
+        yield Figure(
+            f"predict {what} batches of {size:,}", ours, bound, "documents a second", at_most=False, rival=plain
+        )
 
 
 def busy(rivals: Rivals) -> Iterator[Figure]:
@@ -116,16 +130,24 @@ def tiny_jobs(rivals: Rivals) -> Iterator[Figure]:
 
 
 def starts(rivals: Rivals) -> Iterator[Figure]:
-    """From the start of the process to its readiness, and the memory that it has then; both have run before, so their modules are compiled."""
+    """From the start of the process to its readiness, and the memory that it has then; both have run before, so their
+    modules are compiled.
+    """
     ours, plain = [], []
     for _ in range(_REPEATS):
         ours.append(_start(lambda: gateway(rivals.ours), _READY))
         plain.append(_start(lambda: plain_app(rivals.model), "/health"))
-    for place, (what, bound, unit) in enumerate((("gateway from start to ready", 1.5, "s"), ("its memory when ready", 160, "MiB"))):
-        yield Figure(what, median(each[place] for each in ours), bound, unit, rival=median(each[place] for each in plain))
+    for place, (what, bound, unit) in enumerate(
+        (("gateway from start to ready", 1.5, "s"), ("its memory when ready", 160, "MiB"))
+    ):
+        yield Figure(
+            what, median(each[place] for each in ours), bound, unit, rival=median(each[place] for each in plain)
+        )
 
 
-def _start(starting: Callable[[], AbstractContextManager[tuple[str, psutil.Process]]], path: str) -> tuple[float, float]:
+def _start(
+    starting: Callable[[], AbstractContextManager[tuple[str, psutil.Process]]], path: str
+) -> tuple[float, float]:
     begun = time.perf_counter()
     with starting() as (url, process):
         until_ready(url, path)
@@ -155,12 +177,13 @@ def section() -> str:
         rows = [figure.row() for part in parts for figure in part(rivals)]
     heads = ["figure", "Halfmoon", "to reach", "", "plain app", "times better"]
     return (
-        f"Documents of 76 of {FEATURES:,} features. One gateway process, one worker and the client share the machine, whose load in the five minutes "
-        f"before was {load:.1f}; medians of {_REPEATS} runs of {_SECONDS:g} s, latencies from the moment at which a request was due. The plain app "
-        "(FastAPI, pydantic, SciPy, scikit-learn: `benchmarks/plain_app.py`) is measured in turn by the same client. Modules are compiled, as pip "
+        f"Documents of 76 of {FEATURES:,} features. One gateway process, one worker and the client share the "
+        "machine, whose load in the five minutes "
+        f"before was {load:.1f}; medians of {_REPEATS} runs of {_SECONDS:g} s, latencies from the moment at "
+        "which a request was due. The plain app "
+        "(FastAPI, pydantic, SciPy, scikit-learn: `benchmarks/plain_app.py`) is measured in turn by the same "
+        "client. Modules are compiled, as pip "
         "leaves them.\n\n"
-        "What is to be reached is absolute and was set in an earlier run, in which a plain app of the same kind, not this one, took 1.9 and "
-        "3.2 ms, answered 900 single documents, 340,000 in npz and 11,000 in JSON batches a second, and was ready after 2.3 s. Only the last "
-        "two columns compare like with like.\n\n"
+        "The bounds are absolute. Only the last two columns compare like with like.\n\n"
         f"{table(heads, rows)}"
     )

@@ -1,4 +1,6 @@
-"""The linear family in units of the machine: time to the reference objectives, many right-hand sides, retraining, the roofline."""
+"""The linear family in units of the machine: time to the reference objectives, many right-hand sides, retraining, the
+roofline.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +33,17 @@ _NEAR = 1024
 def section() -> str:
     """All tables of this module."""
     warm_up()
-    return "\n".join([to_reach(), "### Where a pass stands", roofline(), "### Many classes at once", classes(), "### Retraining", retraining()])
+    return "\n".join(
+        [
+            to_reach(),
+            "### Where a pass stands",
+            roofline(),
+            "### Many classes at once",
+            classes(),
+            "### Retraining",
+            retraining(),
+        ]
+    )
 
 
 def to_reach() -> str:
@@ -64,7 +76,16 @@ def to_reach() -> str:
                 verdict,
             ]
         )
-    heads = ["100,000 × 47,000, 76 nonzeros a row", "SVMlin, units", "to reach", "Halfmoon, units", "objective", "passes", "times SVMlin", ""]
+    heads = [
+        "100,000 × 47,000, 76 nonzeros a row",
+        "SVMlin, units",
+        "to reach",
+        "Halfmoon, units",
+        "objective",
+        "passes",
+        "times SVMlin",
+        "",
+    ]
     note = (
         f"A unit is one SciPy float64 `X @ p` plus one `X.T @ z` on the same data, here {one * 1e3:.1f} ms. "
         "Median and half range of five runs (S = 1: one), the whole of solve() on two cores."
@@ -78,7 +99,9 @@ def _solver(algorithm: str, problem: Problem, options: dict[str, Any]) -> Callab
 
 
 def roofline() -> str:
-    """Bytes that a pass must move against what the machine moves, and what the pass takes when none of its scattered accesses leaves the cache."""
+    """Bytes that a pass must move against what the machine moves, and what the pass takes when none of its scattered
+    accesses leaves the cache.
+    """
     rows = rows_of(text_like().X)
     near = SparseRows(rows.indptr, rows.indices % _NEAR, rows.values, rows.n_features)
     must = rows.n_nonzeros * 8 + rows.n_rows * 32
@@ -86,13 +109,31 @@ def roofline() -> str:
     for threads in (1, 2):
         seconds, cached, machine = _pass(rows, threads), _pass(near, threads), _streaming(threads)
         rate = must / seconds
-        line = [threads, f"{seconds * 1e3:.2f} ms", f"{must / 1e6:.0f} MB", f"{rate / 1e9:.1f} GB/s", f"{machine / 1e9:.1f} GB/s"]
-        lines.append([*line, f"**{rate / machine:.0%}**", f"{seconds * 1e9 / rows.n_nonzeros:.2f}", f"{cached / seconds:.0%}"])
-    heads = ["threads", "fused pass", "must move", "moves", "the machine streams", "share", "ns a nonzero", "all in the first-level cache"]
+        line = [
+            threads,
+            f"{seconds * 1e3:.2f} ms",
+            f"{must / 1e6:.0f} MB",
+            f"{rate / 1e9:.1f} GB/s",
+            f"{machine / 1e9:.1f} GB/s",
+        ]
+        lines.append(
+            [*line, f"**{rate / machine:.0%}**", f"{seconds * 1e9 / rows.n_nonzeros:.2f}", f"{cached / seconds:.0%}"]
+        )
+    heads = [
+        "threads",
+        "fused pass",
+        "must move",
+        "moves",
+        "the machine streams",
+        "share",
+        "ns a nonzero",
+        "all in the first-level cache",
+    ]
     return table(heads, lines) + (
-        "\nThe rows come from memory once a pass; what the machine streams is what dot products by BLAS read. The pass stays behind it by its work "
-        "at each nonzero, a gather from the direction and an update of the accumulator. The last column is the share of the time that is left when "
-        f"all indices are below {_NEAR:,}, so that none of these accesses leaves the cache.\n"
+        "\nThe rows come from memory once a pass; the machine streams as fast as dot products by BLAS read. The pass "
+        "stays behind by its work at each nonzero. The last column is the share of the time that is left when "
+        f"all indices are below {_NEAR:,}, so that no access to direction or accumulator "
+        "leaves the first-level cache.\n"
     )
 
 
@@ -126,32 +167,55 @@ def classes() -> str:
     cases = (("supervised, all labeled", "svm", np.arange(len(y)), 6), ("TSVM, 1,000 labeled", "tsvm", labeled, 8))
     for name, algorithm, chosen, most in cases:
         class_indices, names = class_indices_of(y, chosen)
-        everything, together = timed(partial(train, TrainingTask(rows, class_indices, names, algorithm, _plain(algorithm))), 3)
+        everything, together = timed(
+            partial(train, TrainingTask(rows, class_indices, names, algorithm, _plain(algorithm))), 3
+        )
         alone, apart = zip(*(_one_class(rows, class_indices, k, algorithm) for k in range(len(names))), strict=True)
         mean = float(np.mean([timing.median for timing in apart]))
         work = float(np.median(together.processor_seconds) / np.mean([timing.processor_seconds[0] for timing in apart]))
-        far = max(float(np.abs(one.scores[:, 0] - everything.scores[:, k]).max(initial=0)) for k, one in enumerate(alone))
+        far = max(
+            float(np.abs(one.scores[:, 0] - everything.scores[:, k]).max(initial=0)) for k, one in enumerate(alone)
+        )
         ratio = together.median / mean
         verdict = "reached" if ratio <= most else "MISSED"
-        lines.append([name, f"{together.median:.2f} s", f"{mean:.3f} s", f"**{ratio:.1f}**", f"{work:.1f}", f"≤ {most}", verdict, f"{far:.0e}"])
-    heads = ["20news-bydate, 18,846 × " + f"{rows.n_features:,}", "20 classes", "one class, mean", "ratio", "of processor seconds"]
+        lines.append(
+            [
+                name,
+                f"{together.median:.2f} s",
+                f"{mean:.3f} s",
+                f"**{ratio:.1f}**",
+                f"{work:.1f}",
+                f"≤ {most}",
+                verdict,
+                f"{far:.0e}",
+            ]
+        )
+    heads = [
+        "20news-bydate, 18,846 × " + f"{rows.n_features:,}",
+        "20 classes",
+        "one class, mean",
+        "ratio",
+        "of processor seconds",
+    ]
     return table([*heads, "to reach", "", "scores differ by"], lines) + _together(rows)
 
 
 def _together(rows: SparseRows) -> str:
     """What a right-hand side costs in a block, and so how far sharing passes can go."""
     rng = np.random.default_rng(0)
-    requests = [Product(rng.standard_normal(rows.n_features + 1), rng.random(rows.n_rows), np.zeros(rows.n_rows)) for _ in range(WIDTH)]
+    requests = [
+        Product(rng.standard_normal(rows.n_features + 1), rng.random(rows.n_rows), np.zeros(rows.n_rows))
+        for _ in range(WIDTH)
+    ]
     passes = Passes(rows, None, lambda: None)
-    alone, together = (timed(lambda asked=asked: passes.products(asked), 15)[1].median for asked in (requests[:1], requests))  # type: ignore[misc]
+    alone, together = (timed(partial(passes.products, asked), 15)[1].median for asked in (requests[:1], requests))
     passes.close()
     return (
-        f"\nA pass over all rows takes {alone * 1e3:.1f} ms with one right-hand side and {together * 1e3:.1f} ms with {WIDTH}: "
-        f"{together / WIDTH / alone:.2f} of a pass each. A nonzero of the {WIDTH} moves two cache lines where one right-hand side moves two numbers, "
-        "between blocks larger than the second-level cache; lines are fetched before they are needed. Two things keep 20 classes above 20 of those "
-        "shares. A class alone reads its own active rows, a block those of all its classes, which are nearly all rows. And what is no product (line "
-        "searches, switching, vectors as long as there are features) is done for each class, on as many cores at once as there are. Float32 would "
-        "move half as many lines; but a class has the same bits alone and beside others, so a class alone would have to be solved in float32, too.\n"
+        f"\nA pass over all rows takes {alone * 1e3:.1f} ms with one right-hand side and {together * 1e3:.1f} "
+        f"ms with {WIDTH}: "
+        f"{together / WIDTH / alone:.2f} of a pass each. Two things keep 20 classes above 20 of those shares. A class "
+        "alone reads its own active rows, a block those of all its classes. And line searches, switching and vectors "
+        "of features are done for each class.\n"
     )
 
 
@@ -177,10 +241,19 @@ def retraining() -> str:
             cold = train(TrainingTask(rows, *after, algorithm, options))
             warm = train(TrainingTask(rows, *after, algorithm, options, start=first.model))
             share = warm.passes / cold.passes
-            line = [name, algorithm, f"{cold.passes:.0f}", f"{warm.passes:.0f}", f"**{share:.2f}**", "reached" if share <= 1 / 3 else "MISSED"]
+            line = [
+                name,
+                algorithm,
+                f"{cold.passes:.0f}",
+                f"{warm.passes:.0f}",
+                f"**{share:.2f}**",
+                "reached" if share <= 1 / 3 else "MISSED",
+            ]
             line += [f"{cold.objective:.5f}", f"{warm.objective:.5f}", f"{warm.objective / cold.objective - 1:+.2%}"]
             lines.append(line)
-    return table(["20 more labels", "", "passes, cold", "warm", "share", "≤ 1/3", "J, cold", "warm", "difference"], lines)
+    return table(
+        ["20 more labels", "", "passes, cold", "warm", "share", "≤ 1/3", "J, cold", "warm", "difference"], lines
+    )
 
 
 def _relabelings() -> list[tuple[str, Any, NDArray[Any], NDArray[np.int64], NDArray[np.int64], float]]:
@@ -190,10 +263,24 @@ def _relabelings() -> list[tuple[str, Any, NDArray[Any], NDArray[np.int64], NDAr
     place = {name: np.flatnonzero(np.isin(rows, example.splits[name])) for name in ("train_labeled", "train_unlabeled")}
     return [
         *(
-            (f"ssl-text, split {k}", text.X, text.y, text.splits["labeled100"][k], text.splits["unlabeled100"][k][:_MORE_LABELS], 0.5)
+            (
+                f"ssl-text, split {k}",
+                text.X,
+                text.y,
+                text.splits["labeled100"][k],
+                text.splits["unlabeled100"][k][:_MORE_LABELS],
+                0.5,
+            )
             for k in range(3)
         ),
-        ("svmlin-example", example.X[rows], example.y[rows], place["train_labeled"], place["train_unlabeled"][:_MORE_LABELS], 0.5),
+        (
+            "svmlin-example",
+            example.X[rows],
+            example.y[rows],
+            place["train_labeled"],
+            place["train_unlabeled"][:_MORE_LABELS],
+            0.5,
+        ),
         ("text-like", big.X, big.y, np.arange(1000), np.arange(1000, 1000 + _MORE_LABELS), _FRACTION),
     ]
 

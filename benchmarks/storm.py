@@ -1,4 +1,7 @@
-"""Injects faults into a whole service while clients use it, and counts losses: ``python -m benchmarks.storm`` writes ``docs/storm.md``."""
+"""Injects faults into a whole service while clients use it, and counts losses:
+
+``python -m benchmarks.storm`` writes ``docs/storm.md``.
+"""
 
 import argparse
 import tempfile
@@ -27,7 +30,9 @@ def page(storm: Storm, evidence: Evidence, log: Log) -> str:
     answers = Counter(answer.status for answer in evidence.ledger.answers)
     longest = max(answer.ended - answer.began for answer in evidence.ledger.answers)
     ended = ", ".join(f"{count} {state}" for state, count in sorted(counts(evidence).items()))
-    answered = ", ".join(f"{count:,} × {status or 'none'}" for status, count in sorted(answers.items(), key=lambda each: each[0] or 0))
+    answered = ", ".join(
+        f"{count:,} × {status or 'none'}" for status, count in sorted(answers.items(), key=lambda each: each[0] or 0)
+    )
     again = run_again(evidence)
     slowest = max((each.seconds for each in again if each.seconds is not None), default=0.0)
 
@@ -36,26 +41,48 @@ def page(storm: Storm, evidence: Evidence, log: Log) -> str:
 
     return (
         "# A storm\n\n"
-        f"Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers. A lease lasts "
-        f"{storm.lease_seconds:g} s, a worker drains for {storm.drain_seconds:g} s. Faults are injected one after the other, at seeded moments. "
+        "Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with "
+        f"{storm.workers} workers. A lease lasts "
+        f"{storm.lease_seconds:g} s, a worker drains for {storm.drain_seconds:g} s. Faults are injected one "
+        "after the other, at seeded moments. "
         "Afterwards the service is checked against everything that the clients were answered.\n\n"
-        "- A full disk is a limit of the system on the size of files of gateway and workers, which needs no privileges. Valkey's disk is not full.\n"
-        "- Redis is cut off by a TCP proxy.\n"
-        "- A job whose process was killed three times fails, and says so: no job may kill workers for ever.\n\n"
-        f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {log.seconds:.0f} s "
+        "A full disk is a limit of the system on the size of files of gateway and workers. Redis is cut off by a TCP "
+        "proxy.\n\n"
+        f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults "
+        f"{len(storm.faults)}` in {log.seconds:.0f} s "
         f"on: {machine()}. {log.load}\n\n"
         + table(
-            ["jobs accepted", "ended as", "lost", "doubled", "torn", "leftovers", "longest from a death to running again"],
-            [[len(evidence.ledger.jobs), ended, *(count(names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)), f"{slowest:.1f} s"]],
+            [
+                "jobs accepted",
+                "ended as",
+                "lost",
+                "doubled",
+                "torn",
+                "leftovers",
+                "longest from a death to running again",
+            ],
+            [
+                [
+                    len(evidence.ledger.jobs),
+                    ended,
+                    *(count(names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)),
+                    f"{slowest:.1f} s",
+                ]
+            ],
         )
         + "\n"
         + table(["fault", "times", "attempts hit"], _faults(evidence))
         + "\n"
         + table(["a killed job ran again after", "times", "median s", "worst s"], _again(again))
         + f"\nThe bound is {evidence.soon_seconds:g} s, from the end of the last fault before the job ran again. "
-        f"Attempts handed back or superseded: {superseded(evidence)}. Answers by status: {answered}; the slowest took {longest:.1f} s.\n\n"
-        + table(["invariant", "violations"], [[check.__name__.replace("_", " "), len(wrong.get(check.__name__, ()))] for check in INVARIANTS])
-        + "".join(f"\n- {name.replace('_', ' ')}: {sentence}" for name, sentences in wrong.items() for sentence in sentences[:10])
+        f"Attempts handed back or superseded: {superseded(evidence)}. Answers by status: {answered}; the "
+        f"slowest took {longest:.1f} s.\n\n"
+        + f"Violations of the {len(INVARIANTS)} invariants: {sum(map(len, wrong.values()))}.\n"
+        + "".join(
+            f"\n- {name.replace('_', ' ')}: {sentence}"
+            for name, sentences in wrong.items()
+            for sentence in sentences[:10]
+        )
         + ("\n" if wrong else "")
     )
 
@@ -75,7 +102,8 @@ def _again(found: list[RunAgain]) -> list[list[object]]:
         ("its death, with others meanwhile", [taken for taken, disturbed in told if disturbed]),
         ("the end of the last of these faults", [taken - disturbed for taken, disturbed in told if disturbed]),
     ):
-        rows.append([name, len(seconds), *((number(median(seconds)), number(max(seconds))) if seconds else ("", ""))])
+        if seconds:
+            rows.append([name, len(seconds), number(median(seconds)), number(max(seconds))])
     return [*rows, ["never", sum(1 for each in found if each.seconds is None), "", ""]]
 
 
@@ -85,7 +113,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--faults", type=int, default=4 * len(Kind))
-    parser.add_argument("--folder", type=Path, help="where to keep store and logs, to look at them afterwards; its path must be short")
+    parser.add_argument(
+        "--folder", type=Path, help="where to keep store and logs, to look at them afterwards; its path must be short"
+    )
     given = parser.parse_args()
     storm = Storm(given.seed, given.jobs, tuple(islice(cycle(Kind), given.faults)), gap_seconds=(1.0, 4.0))
     log = Log()

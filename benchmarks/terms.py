@@ -1,7 +1,9 @@
-"""Terms of texts that outgrow memory: ``python -m benchmarks.terms`` writes the section *Terms of text by parts, measured* of ``docs/scale.md``.
+"""Terms of texts that outgrow memory: ``python -m benchmarks.terms`` writes the section *Terms of text by parts,
+measured* of ``docs/scale.md``.
 
-Texts are those of benchmarks.large_text, made in pieces and mapped. Each engine finds their terms and writes their rows in a process of its own,
-once as it likes, and once where the process may allocate no more than a limit beyond what it holds when it begins (RLIMIT_DATA).
+Texts are those of benchmarks.large_text, made in pieces and mapped. Each engine finds their terms and writes their rows
+in a process of its own, once as it likes, and once where the process may allocate no more than a limit beyond what it
+holds when it begins (RLIMIT_DATA).
 """
 
 import argparse
@@ -23,9 +25,9 @@ from core.documents.kinds import TextRows
 from core.documents.text.tfidf import TextTerms
 from core.progress import TracePoint
 from core.watch import Watch
-from workers.errors import JobTooLarge
-from workers.repositories.datasets.files.npy import NpyWriter, open_array
-from workers.store import open_store
+from storage.errors import JobTooLarge
+from storage.repositories.datasets.files.npy import NpyWriter, open_array
+from storage.store import open_store
 from workers.worker.engines import EngineChoice
 from workers.worker.inputs import size_of, training_inputs
 
@@ -52,7 +54,10 @@ def texts_in(folder: Path) -> TextRows:
 
 
 def run(engine: Any, folder: Path, limit: int) -> dict[str, Any]:
-    """What an engine finds in the texts, and what that takes. ``limit``: bytes that may be allocated, 0 for as many as it likes."""
+    """What an engine finds in the texts, and what that takes.
+
+    ``limit``: bytes that may be allocated, 0 for as many as it likes.
+    """
     texts, most, beats = texts_in(folder), limit or _UNLIMITED, [time.perf_counter()]
     request = type("Request", (), {"algorithm": "svm", "options": {}, "text": {}})
     choice = EngineChoice(request, 100, 2, len(os.sched_getaffinity(0)), most, engine)  # type: ignore[arg-type]
@@ -64,7 +69,7 @@ def run(engine: Any, folder: Path, limit: int) -> dict[str, Any]:
     def read(documents: TextRows, engine: Any) -> dict[str, Any]:
         beats[:] = [time.perf_counter()]
         used = time.process_time()
-        with training_inputs(store, documents, {}, Watch(observer), most, engine, "benchmark") as found:
+        with training_inputs(store, documents, {}, Watch(observer), most, engine) as found:
             assert isinstance(found.vocabulary, TextTerms)
             took, used = time.perf_counter() - beats[0], time.process_time() - used
             digest = hashlib.sha256(json.dumps(list(found.vocabulary.words)).encode())
@@ -115,9 +120,12 @@ def main() -> None:
     heads = ["engine", "limit", "ended", "s", "CPU s", "longest silence, s", "load"]
     made = f"Made by `python -m benchmarks.terms --documents {given.documents} --limit {given.limit}` on: {machine()}."
     about = (
-        f"{given.documents:,} texts by Zipf's law, {n_bytes / 1e6:,.0f} MB, words and pairs, at most 500,000 terms: the terms are found, and the "
-        "rows are written. The digest is of the words, the terms, their weights, and all rows. A limit is on what the process allocates beyond "
-        "what it holds when it begins (`RLIMIT_DATA`), and is what the job is told that it may have. Silence is the time between two looks for a "
+        f"{given.documents:,} texts by Zipf's law, {n_bytes / 1e6:,.0f} MB, words and pairs, at most 500,000 "
+        "terms: the terms are found, and the "
+        "rows are written. The digest is of the words, the terms, their weights, and all rows. A limit is on "
+        "what the process allocates beyond "
+        "what it holds when it begins (`RLIMIT_DATA`), and is what the job is told that it may have. Silence "
+        "is the time between two looks for a "
         "cancel."
     )
     put_section("scale.md", f"{_TITLE}\n\n{about}\n\n{made}\n\n{table(heads, lines)}")

@@ -18,7 +18,12 @@ from benchmarks.running import Service, forget_peak, peak_memory
 _BLOCK = 10_000
 _TEXTS = {"ndjson": as_ndjson, "svmlight": as_svmlight, "csv": as_csv}
 _HEADS = {"csv": b"text\r\n"}
-_TYPES = {"csv": "text/csv", "npz": "application/x-npz", "ndjson": "application/x-ndjson", "svmlight": "text/x-svmlight"}
+_TYPES = {
+    "csv": "text/csv",
+    "npz": "application/x-npz",
+    "ndjson": "application/x-ndjson",
+    "svmlight": "text/x-svmlight",
+}
 
 
 class Upload(NamedTuple):
@@ -79,7 +84,12 @@ def main(url: str, form: str, megabytes: int) -> None:
                     body.write(text)
             made = json.loads(connection.answer())
         size = len(text) * repeats or made["n_nonzeros"] * 8 + made["n_documents"] * 8
-        print(json.dumps({"documents": made["n_documents"], "megabytes": size / 1e6, "seconds": time.perf_counter() - begun}), flush=True)
+        print(
+            json.dumps(
+                {"documents": made["n_documents"], "megabytes": size / 1e6, "seconds": time.perf_counter() - begun}
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

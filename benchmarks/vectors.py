@@ -1,4 +1,6 @@
-"""Dense vectors: what a training on 100,000 of 768 numbers takes, beside scikit-learn's linear models; each in a process of its own."""
+"""Dense vectors: what a training on 100,000 of 768 numbers takes, beside scikit-learn's linear models; each in a
+process of its own.
+"""
 
 import json
 import subprocess
@@ -41,10 +43,15 @@ def section() -> str:
         np.save(Path(folder) / "indices", np.tile(np.arange(_FEATURES, dtype=np.uint32), _ROWS))
         np.save(Path(folder) / "classes", classes)
         lines = [_line(name, _measured(Path(folder), name)) for name in (*_RIVALS, *_CASES)]
-        jobs = [[name, f"**{_job(X, classes, name) / _BYTES:.2f}**", f"≤ {_MOST}"] for name in ("svm, all labeled", "tsvm, 1,000 labeled")]
+        jobs = [
+            [name, f"**{_job(X, classes, name) / _BYTES:.2f}**", f"≤ {_MOST}"]
+            for name in ("svm, all labeled", "tsvm, 1,000 labeled")
+        ]
     note = (
-        f"{_ROWS:,} × {_FEATURES} numbers of two classes, float32: {_BYTES / 1e6:.0f} MB. The whole of core.train.train from the files of a dataset, "
-        f"the whole of fit from an array in memory. Median of {_REPEATS} in one process. Memory is the largest resident set, beyond that of the "
+        f"{_ROWS:,} × {_FEATURES} numbers of two classes, float32: {_BYTES / 1e6:.0f} MB. The whole of "
+        "core.train.train from the files of a dataset, "
+        f"the whole of fit from an array in memory. Median of {_REPEATS} in one process. Memory is the "
+        "largest resident set, beyond that of the "
         "process before it has the vectors, as a share of those bytes."
     )
     heads = ["", "seconds", "of the processor", "memory", "to reach", ""]
@@ -103,7 +110,10 @@ def _ours(name: str) -> Callable[[Path, NDArray[np.int64]], Callable[[], Any]]:
     algorithm, options = _CASES[name]
 
     def prepared(folder: Path, classes: NDArray[np.int64]) -> Callable[[], Any]:
-        values, indices = np.load(folder / "X.npy", mmap_mode="r").reshape(-1), np.load(folder / "indices.npy", mmap_mode="r")
+        values, indices = (
+            np.load(folder / "X.npy", mmap_mode="r").reshape(-1),
+            np.load(folder / "indices.npy", mmap_mode="r"),
+        )
         rows = SparseRows(np.arange(_ROWS + 1, dtype=np.int64) * _FEATURES, indices, values, _FEATURES)
         return partial(train, TrainingTask(rows, _labels(name, classes), ["no", "yes"], algorithm, options))
 
@@ -125,7 +135,9 @@ def _job(X: NDArray[np.float32], classes: NDArray[np.int64], name: str) -> int:
         np.savez(body, X=X, labels=labels, labeled=labels >= 0)
         dataset = running.upload(body.read_bytes())
         before, peak = memory(running.worker), 0
-        job = running.post("/v1/jobs", {"dataset": dataset, "model": "vectors", "algorithm": algorithm, "options": options})["id"]
+        job = running.post(
+            "/v1/jobs", {"dataset": dataset, "model": "vectors", "algorithm": algorithm, "options": options}
+        )["id"]
         while (state := running.state(job)) in ("queued", "running"):
             with suppress(psutil.NoSuchProcess, FileNotFoundError):
                 process = running.attempt

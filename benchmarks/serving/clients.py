@@ -27,14 +27,19 @@ class Prediction(NamedTuple):
 
 
 class Caller:
-    """One kept-alive connection, made anew when the server has closed it after an answer. A request is sent once: nothing is repeated."""
+    """One kept-alive connection, made anew when the server has closed it after an answer.
+
+    A request is sent once: nothing is repeated.
+    """
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         assert parts.hostname is not None
         self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
 
-    def call(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> tuple[int | None, bytes]:
+    def call(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[int | None, bytes]:
         """Status and body of the answer; None if none came."""
         try:
             self._connection.request(method, path, body, headers or _JSON)
@@ -45,7 +50,9 @@ class Caller:
             return None, b""
 
     def json(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Any:
-        """The answer of a call that must succeed; repeated for a while, since this is the clerk's own and not what is measured."""
+        """The answer of a call that must succeed; repeated for a while, since this is the clerk's own and not what is
+        measured.
+        """
         content = None if body is None else json.dumps(body).encode()
         for _ in range(20):
             status, text = self.call(method, path, content, {**_JSON, **(headers or {})})
@@ -59,7 +66,9 @@ class Caller:
 
 
 class Load:
-    """Predictions at a rate, whatever the service does: one that must wait for its connection counts from when it was due."""
+    """Predictions at a rate, whatever the service does: one that must wait for its connection counts from when it was
+    due.
+    """
 
     def __init__(self, url: str, path: str, body: bytes, rate: float, connections: int) -> None:
         self._url, self._path, self._body, self._rate, self._connections = url, path, body, rate, connections
@@ -93,7 +102,9 @@ class Load:
 
 
 class Posted:
-    """Jobs that were posted, one after the other, each with an idempotency key; a post without an answer is repeated with its key."""
+    """Jobs that were posted, one after the other, each with an idempotency key; a post without an answer is repeated
+    with its key.
+    """
 
     def __init__(self, url: str, dataset: str, models: Sequence[str]) -> None:
         self._caller, self._dataset, self._models = Caller(url), dataset, models
@@ -102,7 +113,13 @@ class Posted:
 
     def post(self, number: int) -> None:
         """Post one job."""
-        body = {"dataset": self._dataset, "model": self._models[number % len(self._models)], "algorithm": "svm", "seed": number, "publish": "always"}
+        body = {
+            "dataset": self._dataset,
+            "model": self._models[number % len(self._models)],
+            "algorithm": "svm",
+            "seed": number,
+            "publish": "always",
+        }
         key = f"storm-{number}"
         self.jobs[key] = self._caller.json("POST", "/v1/jobs", body, {"Idempotency-Key": key})["id"]
 

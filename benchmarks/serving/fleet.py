@@ -72,7 +72,9 @@ class Fleet:
             process.wait(_STOP_SECONDS)
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "app.cli", *arguments], env=self._environment, stdout=self._log, stderr=self._log)
+        return subprocess.Popen(
+            [sys.executable, "-m", "app.cli", *arguments], env=self._environment, stdout=self._log, stderr=self._log
+        )
 
     def _stopped(self, process: subprocess.Popen[bytes]) -> float:
         began = time.monotonic()
@@ -116,7 +118,19 @@ def fleet(folder: Path, gateways: int, workers: int, **settings: str) -> Iterato
 @contextmanager
 def _valkey(folder: Path, log: IO[bytes]) -> Iterator[str]:
     path = folder / "valkey.sock"
-    command = [find_binary(), "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "yes", "--dir", str(folder)]
+    command = [
+        find_binary(),
+        "--port",
+        "0",
+        "--unixsocket",
+        str(path),
+        "--save",
+        "",
+        "--appendonly",
+        "yes",
+        "--dir",
+        str(folder),
+    ]
     with _running(command, log):
         while not is_ready(path):
             time.sleep(0.02)

@@ -65,7 +65,9 @@ class Result(NamedTuple):
         return [each for each in self.predictions if phase.began <= each.ended < phase.ended]
 
     def stale_seconds(self) -> float:
-        """How long after the answer to the moved alias a prediction began that was answered by the version before; 0 if none was."""
+        """How long after the answer to the moved alias a prediction began that was answered by the version before; 0 if
+        none was.
+        """
         return max([each.began - self.moved for each in self.predictions if each.version == self.versions[0]] + [0.0])
 
 
@@ -95,7 +97,9 @@ class _Storm:
         body = as_json(documents(5, seed=1))
         path = f"/v1/models/{MODEL}@{ALIAS}/predict"
         load = Load(self._fleet.url, path, body, self._plan.rate, self._plan.connections)
-        for _ in range(4 * self._plan.gateways):  # connections of their own, so that every gateway has the model in memory
+        for _ in range(
+            4 * self._plan.gateways
+        ):  # connections of their own, so that every gateway has the model in memory
             assert Caller(self._fleet.url).call("POST", path, body)[0] == 200
         with load.running():
             with self._phase("nothing else"):
@@ -119,19 +123,27 @@ class _Storm:
         doubled = sum(count - 1 for jobs in versions.values() for count in Counter(jobs).values())
         doubled += sum(map(len, versions.values())) - Counter(states.values())["succeeded"]
         lost = sum(state not in FINAL for state in states.values()) + self._plan.jobs - len(posted.jobs)
-        return Result(load.predictions, self._phases, Counter(states.values()), lost, doubled, self._stops, moved, (1, 2))
+        return Result(
+            load.predictions, self._phases, Counter(states.values()), lost, doubled, self._stops, moved, (1, 2)
+        )
 
     def _upload(self) -> str:
         given = documents(_DOCUMENTS)
         labels = [label if place < _LABELED else "" for place, label in enumerate(labels_of(given))]
-        status, text = self._clerk.call("POST", "/v1/datasets", as_npz(given, labels), {"Content-Type": "application/x-npz"})
+        status, text = self._clerk.call(
+            "POST", "/v1/datasets", as_npz(given, labels), {"Content-Type": "application/x-npz"}
+        )
         assert status == 201, text
         return str(httpx.Response(201, content=text).json()["id"])
 
     def _train(self, dataset: str) -> None:
-        job = self._clerk.json("POST", "/v1/jobs", {"dataset": dataset, "model": MODEL, "algorithm": "svm", "publish": "always"})["id"]
+        job = self._clerk.json(
+            "POST", "/v1/jobs", {"dataset": dataset, "model": MODEL, "algorithm": "svm", "publish": "always"}
+        )["id"]
         deadline = time.monotonic() + _END_SECONDS
-        while (state := self._clerk.json("GET", f"/v1/jobs/{job}")["state"]) not in FINAL and time.monotonic() < deadline:
+        while (
+            state := self._clerk.json("GET", f"/v1/jobs/{job}")["state"]
+        ) not in FINAL and time.monotonic() < deadline:
             time.sleep(0.1)
         assert state == "succeeded", state
 

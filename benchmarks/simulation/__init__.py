@@ -1,1 +1,3 @@
-"""The protocol of jobs in one process, against a simulated store, Redis and clock: see ``benchmarks.simulation.protocol``."""
+"""The protocol of jobs in one process, against a simulated store, Redis and clock: see
+``benchmarks.simulation.protocol``.
+"""

@@ -1,4 +1,5 @@
-"""``python -m benchmarks.simulation [--seeds 100000] [--first 0]``: runs seeds, prints those after which an invariant does not hold, and counts.
+"""``python -m benchmarks.simulation [--seeds 100000] [--first 0]``: runs seeds, prints those after which an invariant
+does not hold, and counts.
 
 A thousand seeds and more add a line to ``docs/storm.md``, also if they are interrupted.
 """
@@ -24,9 +25,11 @@ _HEADS = ["commit", "first", "schedules", "calls", "violations", "schedules a se
 
 def section(page: str, row: Sequence[str]) -> str:
     """The section of the page with a row more."""
-    rows = [line.strip("| ").split(" | ") for line in page.partition(f"{_TITLE}\n")[2].partition("\n## ")[0].splitlines() if line.startswith("| ")][
-        2:
-    ]
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.partition(f"{_TITLE}\n")[2].partition("\n## ")[0].splitlines()
+        if line.startswith("| ")
+    ][2:]
     made = f"Made by `python -m benchmarks.simulation --first FIRST`, which adds a line; the last on: {machine()}."
     return f"{_TITLE}\n\n{made}\n\n" + table(_HEADS, [*rows, list(row)])
 
@@ -47,7 +50,11 @@ def main(arguments: Sequence[str]) -> int:
                 failed += 1
                 print(f"seed {seed}: {sentence}", flush=True)
             if count % _EVERY == 0:
-                print(f"{count} schedules, {calls} calls, {failed} violations, {time.process_time() - began:.0f} s of a processor", flush=True)
+                print(
+                    f"{count} schedules, {calls} calls, {failed} violations, {time.process_time() - began:.0f} s of "
+                    "a processor",
+                    flush=True,
+                )
     print(f"{count} schedules, {calls} calls, {failed} violations")
     if count >= _EVERY:
         rate = count / (time.process_time() - began)

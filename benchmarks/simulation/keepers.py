@@ -1,4 +1,6 @@
-"""Those who upload, relabel and delete datasets, and set aliases and delete versions, while jobs run; and what must hold of what they leave."""
+"""Those who upload, relabel and delete datasets, and set aliases and delete versions, while jobs run; and what must
+hold of what they leave.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,13 +10,13 @@ from typing import Any
 
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
-from workers.contract import Alias, Dataset, Version
-from workers.errors import Conflict, NotFound, Unavailable
-from workers.names import new_id
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.store import records
+from storage.errors import Conflict, NotFound, Unavailable
+from storage.names import new_id
+from storage.records import Alias, Dataset, Version
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.store import json_records
 
 ABANDONED_SECONDS = 150.0
 """longer than any upload or relabeling takes here, as a day is outside"""
@@ -33,20 +35,25 @@ class Keepers:
         """jobs that were trained without their dataset"""
 
     def inherit(self) -> str:
-        """Documents of long ago, and a dataset that shares them, whose id is returned. Everything counts as abandoned that is not sealed."""
+        """Documents of long ago, and a dataset that shares them, whose id is returned.
+
+        Everything counts as abandoned that is not sealed.
+        """
         self._world.now -= 2 * ABANDONED_SECONDS
         base = self._manifest(new_id("ds"))
         relabeled = self._manifest(new_id("ds"), base.id)
         self._world.now += 2 * ABANDONED_SECONDS
         content = {_rows(base.id): b"rows", f"datasets/{base.id}/shared/{relabeled.id}": b""}
-        self._store.content.update(content | {f"datasets/{each.id}/manifest.json": records.encode(each) for each in (base, relabeled)})
+        self._store.content.update(
+            content | {f"datasets/{each.id}/manifest.json": json_records.encode(each) for each in (base, relabeled)}
+        )
         return relabeled.id
 
     def upload(self) -> str:
         """A new dataset, its documents first; raises StoreUnavailable."""
         made = self._manifest(new_id("ds"))
         self._store.create(_rows(made.documents), b"rows")
-        records.create(self._store, f"datasets/{made.id}/manifest.json", made)
+        json_records.create(self._store, f"datasets/{made.id}/manifest.json", made)
         return made.id
 
     def any_dataset(self) -> str:
@@ -89,7 +96,9 @@ class Keepers:
         path: Any = SimpleNamespace(read_bytes=lambda: b"labels")
         file = self._store.file(f"datasets/{made.id}/labels", b"labels")
         self._withdrawn.add(made.id)
-        self.datasets(Jobs(self._store))._share(base, made.model_copy(update={"files": {"labels": file}}), {"labels": path})
+        self.datasets(Jobs(self._store))._share(
+            base, made.model_copy(update={"files": {"labels": file}}), {"labels": path}
+        )
         self._withdrawn.discard(made.id)
 
     def datasets(self, jobs: Jobs) -> Datasets:
@@ -99,7 +108,17 @@ class Keepers:
     def _manifest(self, id: str, documents: str | None = None) -> Dataset:
         counts = {"n_documents": 1, "n_labeled": 1, "n_features": 1, "n_nonzeros": 1}
         created_at = datetime.fromtimestamp(self._world.now, UTC)
-        return Dataset(id=id, documents=documents or id, name=None, classes=[], sha256="", warnings=[], files={}, created_at=created_at, **counts)
+        return Dataset(
+            id=id,
+            documents=documents or id,
+            name=None,
+            classes=[],
+            sha256="",
+            warnings=[],
+            files={},
+            created_at=created_at,
+            **counts,
+        )
 
 
 def visible(store: SimulatedStore) -> list[Dataset]:
@@ -112,7 +131,12 @@ def at_rest(store: SimulatedStore) -> bool:
     """Whether nothing is under way, and nothing is left that a cleaning will remove."""
     used = {id for dataset in visible(store) for id in (dataset.id, dataset.documents)}
     marks = [name for name in store.below("deleting") if not name.endswith(".decided")]
-    return not marks and not store.below("models/m/aliasing") and set(store.below("datasets")) == used and not list(_files_of_deleted(store))
+    return (
+        not marks
+        and not store.below("models/m/aliasing")
+        and set(store.below("datasets")) == used
+        and not list(_files_of_deleted(store))
+    )
 
 
 def violations_of_keepers(store: SimulatedStore) -> Iterator[str]:
@@ -120,7 +144,11 @@ def violations_of_keepers(store: SimulatedStore) -> Iterator[str]:
     for dataset in visible(store):
         if _rows(dataset.documents) not in store.content:
             yield f"dataset {dataset.id} has lost its documents"
-        yield from (f"dataset {dataset.id} has lost {file.key}" for file in dataset.files.values() if file.key not in store.content)
+        yield from (
+            f"dataset {dataset.id} has lost {file.key}"
+            for file in dataset.files.values()
+            if file.key not in store.content
+        )
     for name in store.below("models/m/aliases"):
         alias = store.record(f"models/m/aliases/{name}", Alias)
         if alias and f"models/m/deleted/{alias.version}.json" in store.content:

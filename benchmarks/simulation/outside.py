@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 import redis.exceptions
 
 from benchmarks.simulation.world import World
-from workers.contract import File, Record
-from workers.errors import QueueUnavailable, StoreUnavailable
-from workers.queue.leases import Leases
-from workers.queue.order import Place
-from workers.store import KeyMissing
-from workers.store.damage import Damage
+from storage.errors import QueueUnavailable, StoreUnavailable
+from storage.queue.leases import Leases
+from storage.records import File, Place, Record
+from storage.store import KeyMissing
+from storage.store.keys import Damage
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -29,7 +28,10 @@ _decode: Any = Record.model_validate_json.__func__  # type: ignore[attr-defined]
 
 
 class Content(UserDict[str, bytes]):
-    """Bytes by key. It keeps the names below each prefix: to look for them among all keys would take a quarter of a run."""
+    """Bytes by key.
+
+    It keeps the names below each prefix: to look for them among all keys would take a quarter of a run.
+    """
 
     def __init__(self) -> None:
         self.changes = 0
@@ -95,7 +97,10 @@ def _steps(key: str) -> list[tuple[str, str]]:
 
 
 class SimulatedStore:
-    """A store (``workers.store.Store``) in a dict. ``create`` and ``replace`` are atomic; a deletion of many keys is not."""
+    """A store (``storage.store.Store``) in a dict.
+
+    ``create`` and ``replace`` are atomic; a deletion of many keys is not.
+    """
 
     def __init__(self, world: World) -> None:
         self.content = Content()
@@ -129,7 +134,9 @@ class SimulatedStore:
 
     def children(self, prefix: str, after: str | None = None) -> list[str]:
         """See Store."""
-        return self._call(f"children {prefix} {after}", lambda: [name for name in self.below(prefix) if after is None or name > after])
+        return self._call(
+            f"children {prefix} {after}", lambda: [name for name in self.below(prefix) if after is None or name > after]
+        )
 
     def below(self, prefix: str) -> Sequence[str]:
         """Names one level below a prefix, sorted, without a call."""
@@ -204,7 +211,10 @@ def _record(kind: type[R], data: bytes) -> R:
 
 
 class SimulatedRedis:
-    """Keys with a time to live, as leases need them (``workers.queue.leases``), and a list of messages. It may lose all of it."""
+    """Keys with a time to live, as leases need them (``storage.queue.leases``), and a list of messages.
+
+    It may lose all of it.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -264,7 +274,7 @@ class SimulatedRedis:
 
 
 class SimulatedQueue:
-    """The queue (``workers.queue.queue.Queue``) on the simulated Redis."""
+    """The queue (``storage.queue.queue.Queue``) on the simulated Redis."""
 
     def __init__(self, redis: SimulatedRedis) -> None:
         self._redis = redis
@@ -289,7 +299,10 @@ class SimulatedQueue:
 
 
 class SimulatedState:
-    """Leases (``workers.queue.leases``) on the simulated Redis. Progress and figures, which no state depends on, are forgotten."""
+    """Leases (``storage.queue.leases``) on the simulated Redis.
+
+    Progress and figures, which no state depends on, are forgotten.
+    """
 
     def __init__(self, redis: Any) -> None:
         self.leases = Leases(redis, "q")

@@ -1,8 +1,10 @@
-"""Gateways, workers and reconcilers in a simulated world: their own code, but for the training and the threads of the heartbeat.
+"""Gateways, workers and reconcilers in a simulated world: their own code, but for the training and the threads of the
+heartbeat.
 
-Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and reconciling are simulated. So are
-relabeling and deleting datasets, aliases and deleting versions (``benchmarks.simulation.keepers``), garbage collection, retention and deleting jobs
-(``benchmarks.simulation.upkeep``), and an upgrade, with processes of two releases (``benchmarks.simulation.upgrade``).
+Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and
+reconciling are simulated. So are relabeling and deleting datasets, aliases and deleting versions
+(``benchmarks.simulation.keepers``), garbage collection, retention and deleting jobs (``benchmarks.simulation.upkeep``),
+and an upgrade, with processes of two releases (``benchmarks.simulation.upgrade``).
 
 A world has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
 """
@@ -24,23 +26,24 @@ from benchmarks.simulation.upgrade import FINGERPRINT, KEY, Upgrade
 from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World, uncollected
 from core.problem.result import Status
-from workers import names
-from workers.contract import Attempt, JobRequest, JobState, Outcome, Publication, Record, Version
-from workers.errors import JobDeleted, JobNotCancellable, NotFound, Unavailable
-from workers.repositories import aliases as alias_records
-from workers.repositories import jobs as job_records
-from workers.repositories import models as model_records
-from workers.repositories import sightings, unfinished_requests
-from workers.repositories.jobs import Jobs
-from workers.store.admission import admit
-from workers.upkeep import garbage_collection, reconcile, retention
-from workers.upkeep.reconcile import Reconciler
+from storage import names
+from storage.errors import JobDeleted, JobNotCancellable, NotFound, Unavailable
+from storage.records import Attempt, JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
+from storage.repositories import aliases as alias_records
+from storage.repositories import job_attempts, sightings, unfinished_requests
+from storage.repositories import jobs as job_records
+from storage.repositories import models as model_records
+from storage.repositories.idempotency import IdempotencyKey
+from storage.repositories.jobs import Jobs
+from storage.store.admission import admit
+from storage.upkeep import garbage_collection, reconcile, retention
+from storage.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
-from workers.worker import store_retry
+from workers.worker import store_calls
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import StopReason
-from workers.worker.store_watch import StoreWatch
+from workers.worker.store_calls import StoreWatch
 
 _LEASE_SECONDS = 3.0
 _MAX_ATTEMPTS = 3
@@ -132,7 +135,9 @@ class _Attempts(Attempts):
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Any) -> Outcome | None:
         world, store = self.simulation.world, self.simulation.store
-        if self._store_retry.call(lambda: self._jobs.cancel_requested(request.id), lambda: heartbeat.reason is not None):
+        if self._store_retry.call(
+            lambda: self._jobs.cancel_requested(request.id), lambda: heartbeat.reason is not None
+        ):
             return attempts._ended(attempt, JobState.CANCELLED)
         for _ in range(world.random.randrange(1, 8)):
             world.sleep(0.5)
@@ -160,7 +165,8 @@ class Simulation:
         self.accepted: dict[str, set[str]] = defaultdict(set)
         self.cancelled: set[str] = set()
         self._promised: set[str] = set()
-        """Jobs whose submission found their dataset. Another may be stored when its dataset goes, and cannot be refused while the store fails."""
+        """Jobs whose submission found their dataset. Another may be stored when its dataset goes, and cannot be refused
+        while the store fails."""
         self._waiting = {f"key-{number}" for number in range(_JOBS)}
         self._roles: dict[str, tuple[str, Any]] = {}
         self._born = 0
@@ -186,7 +192,12 @@ class Simulation:
                 self._start("worker", self._admitted(self._work))
             for _ in range(_GATEWAYS):
                 self._start("gateway", self._admitted(self._reconcile))
-            for keep in (self.keepers.keep_datasets, self.keepers.keep_datasets, self.keepers.keep_versions, self.keepers.keep_versions):
+            for keep in (
+                self.keepers.keep_datasets,
+                self.keepers.keep_datasets,
+                self.keepers.keep_versions,
+                self.keepers.keep_versions,
+            ):
                 self._start("keeper", keep)
             for _ in range(_GATEWAYS):
                 self._start("cleaner", self._upkeep.clean_up)
@@ -231,11 +242,19 @@ class Simulation:
         state = self.store.content.changes, len(self._waiting)
         if state != self._seen:
             self._seen = state
-            self._rests = not self._waiting and not self.store.below("open") and at_rest(self.store) and not list(leftovers(self.store))
+            self._rests = (
+                not self._waiting
+                and not self.store.below("open")
+                and at_rest(self.store)
+                and not list(leftovers(self.store))
+            )
         return self._rests
 
     def _submit(self, key: str) -> None:
-        """A client that asks until it is told a job. It asks again with the same key after a failure, and after the death of its gateway."""
+        """A client that asks until it is told a job.
+
+        It asks again with the same key after a failure, and after the death of its gateway.
+        """
         store: Any = self.store
         jobs = Jobs(store)
         while key in self._waiting:
@@ -243,7 +262,7 @@ class Simulation:
                 dataset = self.keepers.any_dataset()
                 try:
                     job, created = jobs.submit(
-                        dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint=FINGERPRINT, caller=None
+                        JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey(key, None, FINGERPRINT)
                     )
                 except JobDeleted as deleted:
                     self._told(key, deleted.id)
@@ -271,7 +290,9 @@ class Simulation:
 
     def _work(self, process: str) -> None:
         store: Any = self.store
-        context = WorkerContext(store, self.state, self.queue, process, 1, _LEASE_SECONDS, 1e9, 600.0, _MAX_ATTEMPTS, 1, 1, 0)
+        context = WorkerContext(
+            store, self.state, self.queue, process, 1, _LEASE_SECONDS, 1e9, 600.0, _MAX_ATTEMPTS, 1, 1, 0
+        )
         while True:
             with suppress(Unavailable):
                 id = self.queue.take()
@@ -284,7 +305,9 @@ class Simulation:
     def _reconcile(self, process: str) -> None:
         store: Any = self.store
         limits = {"lease_seconds": _LEASE_SECONDS, "abandoned_seconds": ABANDONED_SECONDS}
-        reconciler = Reconciler(Jobs(store), self.state, self.queue, max_attempts=_MAX_ATTEMPTS, clock=lambda: self.world.now, **limits)
+        reconciler = Reconciler(
+            Jobs(store), self.state, self.queue, max_attempts=_MAX_ATTEMPTS, clock=lambda: self.world.now, **limits
+        )
         while True:
             with suppress(Unavailable):
                 reconciler.reconcile()
@@ -303,18 +326,32 @@ class Simulation:
 def _patched(simulation: Simulation) -> ExitStack:
     """The clock, the chance and the threads of the world in place of the machine's, until the stack is closed."""
     world, chance, stack = simulation.world, Random(simulation.world.random.random()), ExitStack()
-    clock = SimpleNamespace(time=lambda: world.wall, time_ns=lambda: int(world.wall * 1e9), monotonic=lambda: world.now, sleep=world.sleep)
+    clock = SimpleNamespace(
+        time=lambda: world.wall, time_ns=lambda: int(world.wall * 1e9), monotonic=lambda: world.now, sleep=world.sleep
+    )
     stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
-    for room in (sightings, store_retry, garbage_collection):
+    for room in (sightings, store_calls, garbage_collection):
         stack.enter_context(patch.object(room, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.wall, zone))
-    for room in (job_records, model_records, alias_records, attempts, reconcile, retention, garbage_collection):
+    rooms = (
+        job_records,
+        job_attempts,
+        model_records,
+        alias_records,
+        attempts,
+        reconcile,
+        retention,
+        garbage_collection,
+    )
+    for room in rooms:
         stack.enter_context(patch.object(room, "datetime", calendar))
-    for room in (job_records, model_records, unfinished_requests):
+    for room in (job_records, job_attempts, model_records, unfinished_requests):
         stack.enter_context(patch.object(room, "in_parallel", map))
-    stack.enter_context(patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named)))
+    stack.enter_context(
+        patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named))
+    )
     stack.enter_context(patch.object(attempts, "StoreWatch", lambda *given: _Watch(simulation, *given)))
     return stack
 
@@ -339,7 +376,11 @@ def violations(run: Run) -> Iterator[str]:
             yield f"{key} made {len(ids)} jobs"
     known = set().union(*run.accepted.values())
     # one whose dataset was deleted in this moment is refused, and has failed
-    made = {id for id in store.below("jobs") if _is_there(store, id) and not _was_refused(store, id) and not _is_half_deleted(store, id)}
+    made = {
+        id
+        for id in store.below("jobs")
+        if _is_there(store, id) and not _was_refused(store, id) and not _is_half_deleted(store, id)
+    }
     yield from (f"job {id} was made for nobody" for id in sorted(made - known))
     versions = versions_of(store)
     if sorted(versions) != list(range(1, len(versions) + 1)):
@@ -357,7 +398,12 @@ def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
     if outcome.state is JobState.CANCELLED and id not in run.cancelled:
         yield f"job {id} was cancelled by nobody"
     deaths = _count(store, id, "json") - _count(store, id, "returned.json")
-    if outcome.state is JobState.FAILED and deaths < _MAX_ATTEMPTS and not _was_refused(store, id) and _is_there(store, id):
+    if (
+        outcome.state is JobState.FAILED
+        and deaths < _MAX_ATTEMPTS
+        and not _was_refused(store, id)
+        and _is_there(store, id)
+    ):
         yield f"job {id} failed after {deaths} deaths"
     if len(versions) != int(outcome.state is JobState.SUCCEEDED):
         yield f"job {id} is {outcome.state.value} and has {len(versions)} versions"
@@ -368,7 +414,11 @@ def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
         if version.files != outcome.files:
             yield f"version {version.number} is not of the outcome of job {id}"
         if f"models/m/deleted/{version.number}.json" not in store.content:
-            yield from (f"version {version.number} has lost {file.key}" for file in version.files.values() if file.key not in store.content)
+            yield from (
+                f"version {version.number} has lost {file.key}"
+                for file in version.files.values()
+                if file.key not in store.content
+            )
 
 
 def _is_there(store: SimulatedStore, id: str) -> bool:

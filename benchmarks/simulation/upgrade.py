@@ -1,4 +1,5 @@
-"""An upgrade while jobs run: a store of the first format, then processes of this release beside those of the next, whose records say more.
+"""An upgrade while jobs run: a store of the first format, then processes of this release beside those of the next,
+whose records say more.
 
 This release passes over what it does not know of them. No process of it is left when the storm is over.
 """
@@ -9,10 +10,10 @@ from typing import Any
 
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
-from workers.contract import Outcome
-from workers.names import new_id
-from workers.repositories.idempotency import Claim, digest_of
-from workers.store import records
+from storage.names import new_id
+from storage.records import Outcome
+from storage.repositories.idempotency import Claim, IdempotencyKey
+from storage.store import json_records
 
 KEY = "key-before"
 """Idempotency key of the job that was there before."""
@@ -33,9 +34,9 @@ class Upgrade:
     def inherit(self, dataset: str) -> str:
         """A job of this dataset in the records of a store of format 1, at some point of its life; returns its id."""
         id, now = new_id("job"), datetime.fromtimestamp(self._world.now, UTC).isoformat()
-        request = f'"id":"{id}","dataset":"{dataset}","model":"m","algorithm":"tsvm","options":{{"positive_fraction":null}},"seed":0'
-        content, folder, key = self._store.content, f"jobs/{id}", digest_of(KEY, None)
-        content[f"idempotency/{key}.json"] = records.encode(Claim(job=id, fingerprint=FINGERPRINT))
+        request = f'"id":"{id}","dataset":"{dataset}","model":"m","algorithm":"tsvm","options":{{}},"seed":0'
+        content, folder, key = self._store.content, f"jobs/{id}", IdempotencyKey(KEY, None, FINGERPRINT).digest
+        content[f"idempotency/{key}.json"] = json_records.encode(Claim(job=id, fingerprint=FINGERPRINT))
         content[f"open/{id}"] = b""
         content[f"{folder}/request.json"] = f'{{{request},"key":"{key}","created_at":"{now}"}}'.encode()
         age = self._world.random.randrange(3)
@@ -44,7 +45,10 @@ class Upgrade:
         if age > 1:
             file = self._store.file(f"{folder}/attempts/1/model_meta.json", _META)
             content[file.key] = _META
-            outcome = f'"state":"succeeded","attempt":1,"finished_at":"{now}","status":"converged","files":{{"model_meta":{file.model_dump_json()}}}'
+            outcome = (
+                f'"state":"succeeded","attempt":1,"finished_at":"{now}","status":"converged",'
+                f'"files":{{"model_meta":{file.model_dump_json()}}}'
+            )
             content[f"{folder}/outcome.json"] = f"{{{outcome}}}".encode()
             Outcome.model_validate_json(content[f"{folder}/outcome.json"])
         return id

@@ -1,4 +1,6 @@
-"""What gateways remove: garbage collection, retention by a policy of chance, and jobs that clients delete; and what must hold of what stays."""
+"""What gateways remove: garbage collection, retention by a policy of chance, and jobs that clients delete; and what
+must hold of what stays.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,12 +9,12 @@ from typing import Any
 from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
-from workers.contract import Outcome, Version
-from workers.errors import Conflict, NotFound, Unavailable
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.upkeep.garbage_collection import GarbageCollector
-from workers.upkeep.retention import Keep, Policy, Retention
+from storage.errors import Conflict, NotFound, Unavailable
+from storage.records import Outcome, Version
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.retention import Keep, Policy, Retention
 
 _LEFTOVER_SECONDS = 20.0
 _RETENTION_SHARE = 0.5
@@ -40,7 +42,12 @@ class Upkeep:
         garbage = GarbageCollector(self._store, jobs, models, _LEFTOVER_SECONDS, ABANDONED_SECONDS)
         retention = Retention(datasets, jobs, models, self._policy)
         while True:
-            for act in (datasets.recover_deletions, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned):
+            for act in (
+                datasets.recover_deletions,
+                datasets.remove_abandoned,
+                retention.remove_expired,
+                garbage.remove_abandoned,
+            ):
                 with suppress(Unavailable):
                     act()
             self._world.rest(2.0)
@@ -56,7 +63,9 @@ class Upkeep:
 
 
 def leftovers(store: SimulatedStore) -> Iterator[str]:
-    """Keys below jobs that neither their outcome nor a version names, and what is left of jobs that were deleted, but for files of a version."""
+    """Keys below jobs that neither their outcome nor a version names, and what is left of jobs that were deleted, but
+    for files of a version.
+    """
     named = {file.key for version in versions_of(store).values() for file in version.files.values()}
     for id in store.below("jobs"):
         folder = f"jobs/{id}"
@@ -70,5 +79,8 @@ def leftovers(store: SimulatedStore) -> Iterator[str]:
 
 def versions_of(store: SimulatedStore) -> dict[int, Version]:
     """All versions by number, deleted ones included, without a call."""
-    found = {name.removesuffix(".json"): store.record(f"models/m/versions/{name}", Version) for name in store.below("models/m/versions")}
+    found = {
+        name.removesuffix(".json"): store.record(f"models/m/versions/{name}", Version)
+        for name in store.below("models/m/versions")
+    }
     return {int(number): version for number, version in found.items() if version is not None}

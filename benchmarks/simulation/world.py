@@ -1,6 +1,8 @@
-"""Actors that take turns by a seed: one runs at a time, and before each of its calls to the outside any other may go on.
+"""Actors that take turns by a seed: one runs at a time, and before each of its calls to the outside any other may go
+on.
 
-A call may fail, lose its reply, come late, or be the last of its process. The same seed gives the same run, call by call.
+A call may fail, lose its reply, come late, or be the last of its process. The same seed gives the same run, call by
+call.
 """
 
 import gc
@@ -23,7 +25,10 @@ _CLOCKS_OFF = (0.0, 0.0, 0.0, 0.0, -60.0, 60.0, -3600.0, 3600.0)
 
 
 class Killed(BaseException):
-    """The end of a process, wherever it is. No handler of errors sees it, and nothing that it does afterwards has an effect."""
+    """The end of a process, wherever it is.
+
+    No handler of errors sees it, and nothing that it does afterwards has an effect.
+    """
 
 
 class Odds(NamedTuple):
@@ -39,7 +44,9 @@ CALM = Odds(0.0, 0.0, 0.0, 0.0)
 
 
 class Actor:
-    """A thread of a simulated process: a greenlet, since to switch to one costs a hundredth of a switch between threads of the system."""
+    """A thread of a simulated process: a greenlet, since to switch to one costs a hundredth of a switch between threads
+    of the system.
+    """
 
     def __init__(self, birth: int, process: str, act: Callable[[], None]) -> None:
         self.birth = birth
@@ -102,7 +109,9 @@ class World:
 
     @property
     def lull(self) -> bool:
-        """Whether no call that was late is under way any more either: what is left waits for its time, and who looks for it may do so less often."""
+        """Whether no call that was late is under way any more either: what is left waits for its time, and who looks
+        for it may do so less often.
+        """
         return self.now >= self._calm_from + _LATE_SECONDS
 
     @property
@@ -137,7 +146,8 @@ class World:
     def run(self, finished: Callable[[], bool], seconds: float) -> bool:
         """Let the actors take turns until the world is calm and ``finished``.
 
-        False if that takes longer than so many seconds of the clock, or an actor fails in a way that it does not expect: see ``failure``.
+        False if that takes longer than so many seconds of the clock, or an actor fails in a way that it does not
+        expect: see ``failure``.
         """
         self._finished, self._deadline = finished, self.now + seconds
         try:
@@ -185,7 +195,9 @@ class World:
             self._wake(process)
             self.on_death(process)
 
-    def _strike(self, process: str, fate: str, what: str, effect: Callable[[], T], failure: Callable[[], Exception]) -> T:
+    def _strike(
+        self, process: str, fate: str, what: str, effect: Callable[[], T], failure: Callable[[], Exception]
+    ) -> T:
         """A call to which something happens."""
         if fate == "is_late":
             self.sleep(self.random.uniform(0.0, _LATE_SECONDS))
@@ -211,7 +223,10 @@ class World:
         return ""
 
     def _give_way(self, actor: Actor) -> None:
-        """Let the next take its turn, which may be the same. Whoever gives up a turn looks for the next: that saves most switches."""
+        """Let the next take its turn, which may be the same.
+
+        Whoever gives up a turn looks for the next: that saves most switches.
+        """
         self.now += self._pause()
         other = self._next()
         if other is not actor:
@@ -223,7 +238,9 @@ class World:
     def _next(self) -> Actor | None:
         """The actor whose turn it is; None if the run is over."""
         ready, asleep = self._ready, self._asleep
-        while self.now <= self._deadline and self.failure is None and (self.now < self._calm_from or not self._finished()):
+        while (
+            self.now <= self._deadline and self.failure is None and (self.now < self._calm_from or not self._finished())
+        ):
             while asleep and asleep[0][0] <= self.now:
                 insort(ready, heappop(asleep)[1])
             count = len(ready)
@@ -274,7 +291,9 @@ class World:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage collection meanwhile: a run is short, and the collector would look at its calls again and again, a third of the time."""
+    """No garbage collection meanwhile: a run is short, and the collector would look at its calls again and again, a
+    third of the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

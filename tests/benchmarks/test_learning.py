@@ -36,7 +36,9 @@ def test_a_run_begins_with_as_many_of_each_class_and_judges_by_others(data: Spli
 
 
 @pytest.mark.parametrize("learner", [SVM, Learner("auto", "diverse")])
-def test_each_round_labels_others_and_errors_fall(data: Split, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_round_labels_others_and_errors_fall(
+    data: Split, learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told, trained = [], learning._trained
 
     def spy(data: Split, learner: Learner, labels: Labels, seed: int) -> Training:
@@ -46,7 +48,9 @@ def test_each_round_labels_others_and_errors_fall(data: Split, learner: Learner,
     monkeypatch.setattr(learning, "_trained", spy)
     curve = run("made", learner, 0)
     assert [len(curve[measure]) for measure in MEASURES] == [1 + ROUNDS] * len(MEASURES)
-    assert [len(np.unique(labels.positions)) for labels in told] == [3 * FIRST + EACH * round_ for round_ in range(ROUNDS + 1)]
+    assert [len(np.unique(labels.positions)) for labels in told] == [
+        3 * FIRST + EACH * round_ for round_ in range(ROUNDS + 1)
+    ]
     assert all(np.array_equal(labels.told, data.class_indices[labels.positions]) for labels in told)
     assert curve["error"][-1] < curve["error"][0]
 
@@ -56,7 +60,11 @@ def test_the_page_tells_who_is_better_than_random(data: Split) -> None:
     off = {"random": 0.0, "uncertain": 0.05, "diverse": -0.03}
     curves = {
         ("made", learner): [
-            {"error": [0.2 + off[learner.strategy]] * (1 + ROUNDS), "variation": [0.1] * (1 + ROUNDS), "calibration": [0.1] * (1 + ROUNDS)}
+            {
+                "error": [0.2 + off[learner.strategy]] * (1 + ROUNDS),
+                "variation": [0.1] * (1 + ROUNDS),
+                "calibration": [0.1] * (1 + ROUNDS),
+            }
         ]
         * 2
         for learner in LEARNERS

@@ -1,4 +1,6 @@
-"""What the benchmarks of the service rest on: that all formats hold the same documents, and that a figure is judged the right way round."""
+"""What the benchmarks of the service rest on: that all formats hold the same documents, and that a figure is judged the
+right way round.
+"""
 
 import socket
 import threading
@@ -12,7 +14,7 @@ from app.settings import GatewaySettings
 from benchmarks.base import Figure
 from benchmarks.documents import NONZEROS, Documents, as_json, as_ndjson, as_npz, as_svmlight, documents
 from benchmarks.load import Connection, Latencies
-from tests.workers.conftest import sparse
+from tests.stores import sparse
 
 FORMATS: dict[str, Callable[[Documents], bytes]] = {
     "application/json": as_json,
@@ -36,7 +38,12 @@ def test_formats_hold_the_documents(media_type: str) -> None:
 
 @pytest.mark.parametrize(
     ("at_most", "value", "verdict", "ratio"),
-    [(True, 2, "reached", "5.0"), (True, 4.1, "MISSED", "2.4"), (False, 4.1, "reached", "0.4"), (False, 2, "MISSED", "0.2")],
+    [
+        (True, 2, "reached", "5.0"),
+        (True, 4.1, "MISSED", "2.4"),
+        (False, 4.1, "reached", "0.4"),
+        (False, 2, "MISSED", "0.2"),
+    ],
 )
 def test_a_figure_is_judged(at_most: bool, value: float, verdict: str, ratio: str) -> None:
     row = Figure("x", value, 4, "ms", at_most, rival=10).row()
@@ -54,7 +61,15 @@ def test_the_client_reads_an_answer_in_pieces_and_refuses_a_failure() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(
             target=_answer,
-            args=(server, [b"HTTP/1.1 200 OK\r\nContent-", b"Length: 5\r\n\r\nab", b"cde", b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n"]),
+            args=(
+                server,
+                [
+                    b"HTTP/1.1 200 OK\r\nContent-",
+                    b"Length: 5\r\n\r\nab",
+                    b"cde",
+                    b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n",
+                ],
+            ),
         )
         thread.start()
         connection = Connection(f"http://127.0.0.1:{server.getsockname()[1]}")

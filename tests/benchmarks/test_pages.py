@@ -39,7 +39,8 @@ def test_prose_is_wrapped_at_sentences_and_nothing_else_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "notes"), [("few-labels", "panel/notes.md"), ("learning-curves", "learning-notes.md"), ("engines", "engines-notes.md")]
+    ("page", "notes"),
+    [("few-labels", "panel/notes.md"), ("learning-curves", "learning-notes.md"), ("engines", "engines-notes.md")],
 )
 def test_a_page_has_its_notes_as_they_are(repository: Path, page: str, notes: str) -> None:
     text = (repository / "benchmarks" / notes).read_text()

@@ -79,8 +79,8 @@ def test_the_page_says_what_was_missed() -> None:
     good = page([run(draw, 0.1, 0.2) for draw in DRAWS], len(DRAWS), 1)
     assert "MISSED" not in good
     assert f"{len(DRAWS)} runs;" in good
-    bad = page([run(draw, 0.5 if draw == "wrong" else 0.1, 0.2) for draw in DRAWS], 20, 1)
-    assert f"{len(DRAWS)} of 20 runs" in bad
+    bad = page([run(draw, 0.5 if draw == "wrong" else 0.1, 0.2) for draw in DRAWS], 30, 1)
+    assert f"{len(DRAWS)} of 30 runs" in bad
     missed = [line for line in bad.splitlines() if "MISSED" in line]
     assert len(missed) == 3
     assert f"worst: {NAME}, wrong" in missed[0]
@@ -97,7 +97,11 @@ def test_rounds_that_rise_are_missed() -> None:
 
 
 def test_every_set_counts_the_same() -> None:
-    runs = [run("even", 0.1, 0.2), run("random", 0.3, 0.2), run("even", 0.4, 0.2)._replace(task=Task("other", "even", 0))]
+    runs = [
+        run("even", 0.1, 0.2),
+        run("random", 0.3, 0.2),
+        run("even", 0.4, 0.2)._replace(task=Task("other", "even", 0)),
+    ]
     assert over_sets(runs, lambda each: each.scores[AUTO].error) == pytest.approx(0.3)
     assert gap(runs[:2]) == pytest.approx(0.0)
 

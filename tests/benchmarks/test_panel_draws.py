@@ -17,7 +17,11 @@ def counts(labels: Labels) -> list[int]:
 
 def is_sound(labels: Labels) -> bool:
     """No document twice, every class there, nothing known of how labels were come by."""
-    return len(np.unique(labels.positions)) == len(labels.told) and min(counts(labels)) > 0 and (labels.drawn == Draw.UNKNOWN).all()
+    return (
+        len(np.unique(labels.positions)) == len(labels.told)
+        and min(counts(labels)) > 0
+        and (labels.drawn == Draw.UNKNOWN).all()
+    )
 
 
 def is_true(labels: Labels) -> bool:
@@ -79,7 +83,10 @@ def test_found_documents_hold_a_word_of_their_class() -> None:
     assert counts(labels) == [8, 8, 8]
     for each in range(3):
         assert sorted(draws.words_of(TRUTH, matrix, each).tolist()) == list(range(5 * each, 5 * each + 5))
-    assert all(held[position, 5 * each : 5 * each + 5].any() for position, each in zip(labels.positions, labels.told, strict=True))
+    assert all(
+        held[position, 5 * each : 5 * each + 5].any()
+        for position, each in zip(labels.positions, labels.told, strict=True)
+    )
 
 
 @pytest.mark.parametrize(("per_class", "expected"), [(2, 1), (20, 3)])

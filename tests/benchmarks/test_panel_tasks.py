@@ -34,15 +34,16 @@ def _sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_beginning_has_sets_and_draws_evenly() -> None:
+    times = {"even-half", "even-twice", "random-half", "random-twice"}
     found = list(panel.tasks(SETS, list(DRAWS), 2))
     assert len(found) == len(set(found))
-    assert {task.draw for task in found if task.name == "classes"} == {*DRAWS}
-    assert {*DRAWS} - {task.draw for task in found if task.name == "numbers"} == {"found", "more-middle"}
+    assert {task.draw for task in found if task.name == "classes"} == {*DRAWS} - times
+    assert {*DRAWS} - {task.draw for task in found if task.name == "numbers"} == {"found", "more-middle"} | times
     for end in range(6, len(found)):
         of_sets = Counter(task.name for task in found[:end])
-        assert max(of_sets.values()) - min(of_sets.values()) <= 4
+        assert max(of_sets.values()) - min(of_sets.values()) <= 8  # some draws are of many classes alone
     halves = Counter(task.draw for task in found[: len(DRAWS)])
-    assert max(halves.values()) <= 2
+    assert max(halves.values()) <= 3
 
 
 def test_a_large_set_comes_seldom_and_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,14 +62,17 @@ def _as_if_small(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
 def test_labels_of_a_task_are_the_same_again(draw: str) -> None:
     first, second = (panel.labels_of(Task("classes", draw, 3)) for _ in range(2))
     assert np.array_equal(first.positions, second.positions)
-    assert len(first.told) == (55 if draw.startswith("more") else 40)
+    factor = {"half": 0.5, "twice": 2}.get(draw.split("-")[-1], 1)
+    assert len(first.told) == (55 if draw.startswith("more") else 40 * factor)
 
 
 @pytest.fixture(scope="module")
 def rows() -> SparseRows:
     rng = np.random.default_rng(1)
     values = (rng.standard_normal((300, 4)) + np.repeat([[2.0], [-2.0]], 150, axis=0)).astype(np.float32)
-    return SparseRows(np.arange(0, 1201, 4, dtype=np.int64), np.tile(np.arange(4, dtype=np.uint32), 300), values.ravel(), 4)
+    return SparseRows(
+        np.arange(0, 1201, 4, dtype=np.int64), np.tile(np.arange(4, dtype=np.uint32), 300), values.ravel(), 4
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +83,9 @@ def training(rows: SparseRows) -> Training:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_round_is_mixed_with_random_documents_as_the_service_does(training: Training, rows: SparseRows, strategy: Strategy) -> None:
+def test_a_round_is_mixed_with_random_documents_as_the_service_does(
+    training: Training, rows: SparseRows, strategy: Strategy
+) -> None:
     found = suggested(training, rows, strategy, A_ROUND, seed=0)
     assert len(found) == A_ROUND
     assert {*found} <= set(training.unlabeled.tolist())
@@ -92,5 +98,9 @@ def test_a_round_is_mixed_with_random_documents_as_the_service_does(training: Tr
 
 
 @pytest.mark.parametrize("known", [Confidence(20, 9, 0.5), Confidence(5, 5, 0.5)])
-def test_a_model_that_knows_too_little_suggests_random_documents(training: Training, rows: SparseRows, known: Confidence) -> None:
-    assert {*suggested(replace(training, confidence=known), rows, "uncertain", A_ROUND, seed=0).values()} == {Draw.RANDOM}
+def test_a_model_that_knows_too_little_suggests_random_documents(
+    training: Training, rows: SparseRows, known: Confidence
+) -> None:
+    assert {*suggested(replace(training, confidence=known), rows, "uncertain", A_ROUND, seed=0).values()} == {
+        Draw.RANDOM
+    }

@@ -14,7 +14,11 @@ from benchmarks import person, person_figure
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two persons of sms-spam with both kinds of documents, one more with random documents alone."""
     monkeypatch.setattr(person_figure, "_DOCS", tmp_path)
-    errors = {("page", 0): [0.2, 0.1, 0.1, 0.05], ("random", 0): [0.2, 0.2, 0.08, 0.05], ("page", 1): [0.4, 0.1, 0.1, 0.05]}
+    errors = {
+        ("page", 0): [0.2, 0.1, 0.1, 0.05],
+        ("random", 0): [0.2, 0.2, 0.08, 0.05],
+        ("page", 1): [0.4, 0.1, 0.1, 0.05],
+    }
     errors |= {("random", 1): [0.4, 0.2, 0.08, 0.05], ("random", 2): [0.9, 0.9, 0.9, 0.9]}
     file = tmp_path / "results"
     lines = [{"set": "sms-spam", "person": who, "seed": seed, "errors": found} for (who, seed), found in errors.items()]

@@ -64,11 +64,16 @@ def test_connections_go_to_each_in_turn_and_past_one_that_is_not_there() -> None
 
 def result(*predictions: Prediction) -> Result:
     phases = [Phase("rolling restart", 0.0, 10.0), Phase("one gateway killed", 10.0, 20.0)]
-    return Result(list(predictions), phases, Counter({"succeeded": 3}), 0, 0, {"gateway": [0.5, 1.2]}, moved=5.0, versions=(1, 2))
+    return Result(
+        list(predictions), phases, Counter({"succeeded": 3}), 0, 0, {"gateway": [0.5, 1.2]}, moved=5.0, versions=(1, 2)
+    )
 
 
 def test_an_old_version_counts_from_when_the_alias_was_set() -> None:
-    answered = [Prediction(at, at, at + 0.01, 200, version) for at, version in ((4.9, 1), (5.1, 1), (5.2, 2), (5.23, 1), (5.3, 2))]
+    answered = [
+        Prediction(at, at, at + 0.01, 200, version)
+        for at, version in ((4.9, 1), (5.1, 1), (5.2, 2), (5.23, 1), (5.3, 2))
+    ]
     assert result(*answered).stale_seconds() == pytest.approx(0.23)
     assert result(*answered[:1]).stale_seconds() == 0.0
 
@@ -88,5 +93,7 @@ def test_one_section_of_a_page_is_made_anew(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(base, "__file__", str(tmp_path / "benchmarks" / "base.py"))
     assert base.renewed_section("p.md", "# P\n", "## S\n\nnew\n") == "# P\n\n## S\n\nnew\n"
     (tmp_path / "docs" / "p.md").write_text("# P\n\nIntro.\n\n## A\n\na\n\n## S\n\nold\n\n## B\n\nb\n")
-    assert base.renewed_section("p.md", "", "## S\n\nnew\n") == "# P\n\nIntro.\n\n## A\n\na\n\n## S\n\nnew\n\n## B\n\nb\n"
+    assert (
+        base.renewed_section("p.md", "", "## S\n\nnew\n") == "# P\n\nIntro.\n\n## A\n\na\n\n## S\n\nnew\n\n## B\n\nb\n"
+    )
     assert base.renewed_section("p.md", "", "## T\n\nt\n").endswith("## B\n\nb\n\n## T\n\nt\n")

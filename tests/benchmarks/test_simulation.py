@@ -11,26 +11,27 @@ import structlog
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
-from workers.contract import Alias, File, Job, JobState, Outcome, Publication, Version
-from workers.names import age_seconds, new_id
-from workers.queue.leases import Leases
-from workers.repositories import models as model_records
-from workers.repositories.datasets import Datasets
-from workers.repositories.deletions import Deletions
-from workers.repositories.idempotency import IdempotencyKeys
-from workers.repositories.jobs import Jobs
-from workers.repositories.models import Models
-from workers.repositories.sightings import Sightings
-from workers.store import KeyMissing, records
-from workers.upkeep.reconcile import Reconciler
+from storage.names import age_seconds, new_id
+from storage.queue.leases import Leases
+from storage.records import Alias, File, Job, JobState, Outcome, Publication, Version
+from storage.repositories import models as model_records
+from storage.repositories.datasets import Datasets
+from storage.repositories.deletions import Deletions
+from storage.repositories.idempotency import IdempotencyKeys
+from storage.repositories.jobs import Jobs
+from storage.repositories.models import Models
+from storage.repositories.sightings import Sightings
+from storage.store import KeyMissing, json_records
+from storage.upkeep.reconcile import Reconciler
 
 SEEDS = 150
 FAILED = (300, 373, 376, 440, 3749, 5247, 101143, 102160, 103071, 107866, 401055, 701329)
-"""Seeds beyond these that have failed: a request that hung until its job was done and deleted elsewhere, and made it again; thrice, a refused
-request, which freed the key of the same request at another gateway; a version lost its files though its deletion was undone; a refused one was
-completed; a submission whose look for its dataset came after the end of its job; twice, a running attempt that a second reconciler counted as a
-death; a deletion of a job that was refused, which freed the key that another job had by then; the rest of a job whose deletion was cut short, which
-stayed where a clock was set back; and a job that was deleted while its request was repeated, and was made again under its id."""
+"""Seeds beyond these that have failed: a request that hung until its job was done and deleted elsewhere, and made it
+again; thrice, a refused request, which freed the key of the same request at another gateway; a version lost its files
+though its deletion was undone; a refused one was completed; a submission whose look for its dataset came after the end
+of its job; twice, a running attempt that a second reconciler counted as a death; a deletion of a job that was refused,
+which freed the key that another job had by then; the rest of a job whose deletion was cut short, which stayed where a
+clock was set back; and a job that was deleted while its request was repeated, and was made again under its id."""
 MUTANT_SEEDS = 400
 """Seeds within which a missing rule is noticed."""
 
@@ -111,7 +112,7 @@ def a_job_is_published_at_the_first_free_number(patch: pytest.MonkeyPatch) -> No
     def publish(self: Models, request: Any, outcome: Outcome) -> Version:
         while True:
             version = self._version(request, outcome, self.last_number(request.model) + 1)
-            if records.create(self._store, f"models/{request.model}/versions/{version.number}.json", version):
+            if json_records.create(self._store, f"models/{request.model}/versions/{version.number}.json", version):
                 return version
 
     patch.setattr(Models, "publish", publish)
@@ -153,7 +154,9 @@ def a_job_is_closed_before_it_is_published(patch: pytest.MonkeyPatch) -> None:
             return None
         self.close(id)
         version = Models(self._store).publish(self._request(id), outcome)
-        records.create(self._store, f"jobs/{id}/published.json", Publication(name=version.name, version=version.number))
+        json_records.create(
+            self._store, f"jobs/{id}/published.json", Publication(name=version.name, version=version.number)
+        )
         return version
 
     patch.setattr(Jobs, "publish", publish)
@@ -163,7 +166,7 @@ def a_request_is_stored_before_it_is_open(patch: pytest.MonkeyPatch) -> None:
     """A job is on the list of the unfinished before its request is stored."""
 
     def store(self: Jobs, request: Any) -> Any:
-        created = records.create(self._store, f"jobs/{request.id}/request.json", request)
+        created = json_records.create(self._store, f"jobs/{request.id}/request.json", request)
         if created:
             self._store.create(f"open/{request.id}", b"")
         return self.get(request.id), created
@@ -175,7 +178,7 @@ def an_answer_that_was_lost_is_a_defeat(patch: pytest.MonkeyPatch) -> None:
     """An outcome that is recorded twice by its own attempt is its own."""
 
     def record(self: Jobs, id: str, outcome: Outcome) -> bool:
-        return self._store.create(f"jobs/{id}/outcome.json", records.encode(outcome))
+        return self._store.create(f"jobs/{id}/outcome.json", json_records.encode(outcome))
 
     patch.setattr(Jobs, "record_outcome", record)
 
@@ -191,7 +194,7 @@ def a_version_is_replaced(patch: pytest.MonkeyPatch) -> None:
                 version = self._read(request.model, number)
             except KeyMissing:
                 version = self._version(request, outcome, number)
-                self._store.replace(f"models/{request.model}/versions/{number}.json", records.encode(version))
+                self._store.replace(f"models/{request.model}/versions/{number}.json", json_records.encode(version))
             if version.job == request.id:
                 return version
 
@@ -240,7 +243,10 @@ def an_alias_leaves_no_mark(patch: pytest.MonkeyPatch) -> None:
     def set_alias(self: Models, name: str, alias: str, number: int) -> None:
         self.version(name, number)
         self.version(name, number)
-        self._store.replace(f"models/{name}/aliases/{alias}.json", records.encode(Alias(version=number, updated_at=datetime.now(UTC))))
+        self._store.replace(
+            f"models/{name}/aliases/{alias}.json",
+            json_records.encode(Alias(version=number, updated_at=datetime.now(UTC))),
+        )
 
     patch.setattr(Models, "set_alias", set_alias)
 
@@ -252,7 +258,10 @@ def an_alias_does_not_look_again(patch: pytest.MonkeyPatch) -> None:
         self.version(name, number)
         mark = f"models/{name}/aliasing/{number}.{new_id('aliasing')}"
         self._store.create(mark, b"")
-        self._store.replace(f"models/{name}/aliases/{alias}.json", records.encode(Alias(version=number, updated_at=datetime.now(UTC))))
+        self._store.replace(
+            f"models/{name}/aliases/{alias}.json",
+            json_records.encode(Alias(version=number, updated_at=datetime.now(UTC))),
+        )
         self._store.delete(mark)
 
     patch.setattr(Models, "set_alias", set_alias)
@@ -295,7 +304,11 @@ def clocks_of_others_are_believed(patch: pytest.MonkeyPatch) -> None:
 
     def seconds(self: Sightings, name: str) -> float:
         version, _, deleted_at = name.partition(" ")
-        return (vars(model_records)["datetime"].now(UTC) - datetime.fromisoformat(deleted_at)).total_seconds() if deleted_at else age_seconds(version)
+        return (
+            (vars(model_records)["datetime"].now(UTC) - datetime.fromisoformat(deleted_at)).total_seconds()
+            if deleted_at
+            else age_seconds(version)
+        )
 
     patch.setattr(Sightings, "seconds", seconds)
 

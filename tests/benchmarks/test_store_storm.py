@@ -16,7 +16,7 @@ from benchmarks.store_storm.storm import Plan, Probe, Result
 
 _HOOKS = Path(page.__file__).parent / "hooks"
 _READ = """
-from workers.store import open_store
+from storage.store import open_store
 store = open_store({url!r})
 print(store.create("a", b"1"), store.read("a"))
 """
@@ -49,7 +49,9 @@ def test_the_page_says_what_was_found() -> None:
     hits = [Hit(Fault.SLOW, 1.0, 3.0, 0), Hit(Fault.WORKER, 4.0, 5.0, 7)]
     wrong = {"accepted_jobs_have_ended": ["job a is still queued"], "healthy_jobs_are_not_restarted": []}
     probes = [Probe("liveness", float(second), 0.001, 200) for second in range(10)]
-    result = Result(plan, 9.0, Counter(succeeded=2, queued=1), hits, wrong, Counter({202: 3, 0: 1}), probes, (0.0, 4.5), (0.0, 0.0))
+    result = Result(
+        plan, 9.0, Counter(succeeded=2, queued=1), hits, wrong, Counter({202: 3, 0: 1}), probes, (0.0, 4.5), (0.0, 0.0)
+    )
     text = page.section(result, base.Log())
     assert "| 3 | 1 queued, 2 succeeded | 1 | 0 | 0 | 0 | 0 |" in text
     assert "- job a is still queued" in text
@@ -63,4 +65,6 @@ def test_a_section_takes_the_place_of_the_former_one(tmp_path: Path, monkeypatch
     (tmp_path / "docs" / "page.md").write_text("# A storm\n\nBefore.\n\n## A\n\nold\n\n## B\n\nb\n")
     for text in ("## A\n\nnew\n", "## C\n\nc\n"):
         base.put_section("page.md", text)
-    assert (tmp_path / "docs" / "page.md").read_text() == "# A storm\n\nBefore.\n\n## A\n\nnew\n\n## B\n\nb\n\n## C\n\nc\n"
+    assert (
+        tmp_path / "docs" / "page.md"
+    ).read_text() == "# A storm\n\nBefore.\n\n## A\n\nnew\n\n## B\n\nb\n\n## C\n\nc\n"

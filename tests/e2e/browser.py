@@ -10,7 +10,10 @@ from playwright.sync_api import Locator, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _STEPS = 80
-_VIOLATIONS = "addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`))"
+_VIOLATIONS = (
+    "addEventListener('securitypolicyviolation', (event) => console.error(`policy: "
+    "${event.violatedDirective} ${event.blockedURI}`))"
+)
 
 
 def executable() -> str | None:
@@ -25,7 +28,10 @@ class Seat:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.complaints: list[str] = []
-        page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.add_init_script(_VIOLATIONS)
 

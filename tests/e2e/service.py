@@ -25,12 +25,25 @@ READY = "Halfmoon is ready: "
 class Service:
     """A context manager; leaving it stops the service and makes sure that nothing of it is left.
 
-    ``through`` is the Redis URL of something between the service and its own Valkey, ``arguments`` are more of the command's.
+    ``through`` is the Redis URL of something between the service and its own Valkey, ``arguments`` are more of the
+    command's.
     """
 
-    def __init__(self, data: Path, log: Path, workers: int = 1, through: str | None = None, arguments: Sequence[str] = (), **settings: str) -> None:
+    def __init__(
+        self,
+        data: Path,
+        log: Path,
+        workers: int = 1,
+        through: str | None = None,
+        arguments: Sequence[str] = (),
+        **settings: str,
+    ) -> None:
         direct = ["app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers), *arguments]
-        self._command = [sys.executable, "-m", *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers)])]
+        self._command = [
+            sys.executable,
+            "-m",
+            *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers)]),
+        ]
         self._log = log
         self.data = data
         self._environment = {**os.environ, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
@@ -55,7 +68,9 @@ class Service:
     def launch(self) -> None:
         """Start the process."""
         with self._log.open("wb") as output:
-            self.process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(
+                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
 
     def await_line(self, part: str) -> None:
         """Wait until the process has printed this; fails when it ends before."""
@@ -75,7 +90,9 @@ class Service:
     def family(self) -> set[psutil.Process]:
         """All running processes below the service; they are remembered, for a check when it has ended."""
         assert self.process is not None
-        living = set(psutil.Process(self.process.pid).children(recursive=True)) if self.process.poll() is None else set()
+        living = (
+            set(psutil.Process(self.process.pid).children(recursive=True)) if self.process.poll() is None else set()
+        )
         self._seen |= living
         return living
 
@@ -111,7 +128,9 @@ class Service:
         return answer.json()
 
     def upload(self, body: bytes, name: str) -> Any:
-        answer = self.client.post("/v1/datasets", params={"name": name}, content=body, headers={"Content-Type": "application/x-npz"})
+        answer = self.client.post(
+            "/v1/datasets", params={"name": name}, content=body, headers={"Content-Type": "application/x-npz"}
+        )
         assert answer.status_code == 201, answer.text
         return answer.json()
 
@@ -121,7 +140,8 @@ class Service:
         return [json.loads(line) for line in answer.text.splitlines()]
 
     def wait_for(self, job: str, *states: str) -> Any:
-        """The job once it is in one of the states, by default any final one; requests without an answer are repeated."""
+        """The job once it is in one of the states, by default any final one; requests without an answer are
+        repeated."""
         wanted = states or ("succeeded", "failed", "cancelled")
 
         def there() -> bool:
@@ -170,11 +190,17 @@ def large(n_documents: int = 30_000, n_features: int = 20_000, per_document: int
     own = chance.random((n_documents, per_document)) < 0.05
     indices = np.where(own, indices // 2 + topic[:, None] * (n_features // 2), indices)
     rows = csr_array(
-        (chance.random(n_documents * per_document), indices.ravel(), np.arange(0, n_documents * per_document + 1, per_document)),
+        (
+            chance.random(n_documents * per_document),
+            indices.ravel(),
+            np.arange(0, n_documents * per_document + 1, per_document),
+        ),
         (n_documents, n_features),
     )
     rows.sum_duplicates()
     labels = np.where(np.arange(n_documents) < labeled, np.array(["left", "right"])[topic], "")
     buffer = io.BytesIO()
-    np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape), labels=labels)
+    np.savez(
+        buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape), labels=labels
+    )
     return buffer.getvalue()

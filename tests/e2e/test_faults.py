@@ -50,7 +50,9 @@ def test_a_killed_valkey_is_started_again_on_its_file(service: Service, large_bo
     assert service.wait_for(job)["state"] == "succeeded"
     is_published_once(service, job, "valkey")
     until(lambda: service.client.get("/v1/health/ready").status_code == 200, SLOW)
-    after = service.post("/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "valkey", "algorithm": "svm"})
+    after = service.post(
+        "/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "valkey", "algorithm": "svm"}
+    )
     assert service.wait_for(after["id"])["model"] == {"name": "valkey", "version": 2}
 
 

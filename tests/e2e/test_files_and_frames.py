@@ -37,7 +37,9 @@ def test_the_checks_of_scikit_learn(service: Service) -> None:
         warnings.simplefilter("ignore")
         results = check_estimator(door.HalfmoonClassifier(url=service.url), on_fail=None, on_skip=None)
     assert len(results) > 40
-    assert [(each["check_name"], each["exception"]) for each in results if each["status"] not in ("passed", "skipped")] == []
+    assert [
+        (each["check_name"], each["exception"]) for each in results if each["status"] not in ("passed", "skipped")
+    ] == []
     assert {each["check_name"] for each in results if each["status"] == "skipped"} <= {"check_array_api_input"}
 
 

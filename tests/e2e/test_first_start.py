@@ -1,4 +1,6 @@
-"""A first start, without compiled kernels: predictions are answered at once, and the service is ready when a job can run."""
+"""A first start, without compiled kernels: predictions are answered at once, and the service is ready when a job can
+run.
+"""
 
 import re
 import signal
@@ -21,7 +23,8 @@ from numba.core.dispatcher import Dispatcher
 from core.warm_up import warm_up
 
 warm_up()
-loops = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("core.")]
+loops = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and
+each.py_func.__module__.startswith("core.")]
 print(len(loops), sorted(each.py_func.__qualname__ for each in loops if each.stats.cache_misses))
 """
 
@@ -40,7 +43,9 @@ def test_a_first_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ready = service.get("/v1/health/ready")
         assert (ready["status"], ready["workers"], ready["workers_starting"]) == ("ready", 0, 1)
         documents = [{"indices": [place % 2], "label": label} for place, label in enumerate(["a", "b", None, None])]
-        first, second = (service.post("/v1/jobs", {"documents": documents, "model": "m", "algorithm": "svm"}) for _ in range(2))
+        first, second = (
+            service.post("/v1/jobs", {"documents": documents, "model": "m", "algorithm": "svm"}) for _ in range(2)
+        )
         phases = [service.get(f"/v1/jobs/{job['id']}")["progress"]["phase"] for job in (first, second)]
         assert phases == [STARTING, f"{STARTING}, and for 1 job before it"]
         assert READY not in service.said()

@@ -1,4 +1,6 @@
-"""Text and named features through the whole service: trained on, predicted, explained, evaluated; again after a restart."""
+"""Text and named features through the whole service: trained on, predicted, explained, evaluated; again after a
+restart.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +31,9 @@ def trained(service: Service, kind: str, made: Callable[[list[str]], Documents],
     job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": kind, "algorithm": algorithm})
     done = service.wait_for(job["id"])
     assert (done["state"], done["error"]) == ("succeeded", None)
-    wrong = [line["id"] for line, label in zip(service.labels(job["id"]), TRUTH[12:], strict=True) if line["label"] != label]
+    wrong = [
+        line["id"] for line, label in zip(service.labels(job["id"]), TRUTH[12:], strict=True) if line["label"] != label
+    ]
     assert len(wrong) <= 1  # of 108, where the fraction is estimated
     version = service.get(f"/v1/models/{kind}/versions/1")
     assert version["kind"] == kind
@@ -54,7 +58,10 @@ def refined(service: Service, kind: str) -> None:
 
 def test_documents_in_and_models_that_read_them_out(tmp_path: Path) -> None:
     with Service(tmp_path / "data", tmp_path / "log") as service:
-        answers = {"text": trained(service, "text", as_text, "tsvm"), "features": trained(service, "features", as_features, "svm")}
+        answers = {
+            "text": trained(service, "text", as_text, "tsvm"),
+            "features": trained(service, "features", as_features, "svm"),
+        }
         refined(service, "text")
         refined(service, "features")
     with Service(tmp_path / "data", tmp_path / "log-2") as service:

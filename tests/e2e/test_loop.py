@@ -17,13 +17,17 @@ def error_on(service: Service, text: Documents, positions: NDArray[np.int64]) ->
     rows = text.rows[positions]
     body = io.BytesIO()
     np.savez(body, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))
-    answer = service.client.post("/v1/models/text/predict", content=body.getvalue(), headers={"Content-Type": "application/x-npz"}).json()
+    answer = service.client.post(
+        "/v1/models/text/predict", content=body.getvalue(), headers={"Content-Type": "application/x-npz"}
+    ).json()
     return float(np.mean(np.array(answer["labels"]) != text.labels[positions]))
 
 
 def train(service: Service, dataset: str, **more: Any) -> Any:
     options = {"positive_fraction": 0.5, "labels_drawn": "chosen"}
-    job = service.post("/v1/jobs", {"dataset": dataset, "model": "text", "algorithm": "tsvm", "options": options, **more})
+    job = service.post(
+        "/v1/jobs", {"dataset": dataset, "model": "text", "algorithm": "tsvm", "options": options, **more}
+    )
     done = service.wait_for(job["id"])
     assert (done["state"], done["status"]) == ("succeeded", "converged")
     return done
@@ -45,7 +49,9 @@ def test_suggest_label_train_and_again(service: Service, text: Documents) -> Non
         assert len(set(ids)) == EACH
         assert asked.isdisjoint(map(int, ids))
         asked |= set(map(int, ids))
-        answer = service.client.put(f"/v1/datasets/{dataset}/labels", json={"labels": {id: str(text.labels[int(id)]) for id in ids}})
+        answer = service.client.put(
+            f"/v1/datasets/{dataset}/labels", json={"labels": {id: str(text.labels[int(id)]) for id in ids}}
+        )
         assert answer.status_code == 201, answer.text
         dataset = answer.json()["id"]
         assert answer.json()["n_labeled"] == len(asked)

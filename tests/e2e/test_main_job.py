@@ -1,4 +1,6 @@
-"""The way of a user through the service with real documents: upload, train, labels, predict; all of it again after a restart."""
+"""The way of a user through the service with real documents: upload, train, labels, predict; all of it again after a
+restart.
+"""
 
 import io
 import json
@@ -21,7 +23,11 @@ def test_few_labels_in_and_a_model_that_predicts_out(tmp_path: Path, text: Docum
         assert (dataset["n_documents"], dataset["n_labeled"], dataset["n_features"]) == (1500, 100, 11960)
         job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "text", "algorithm": "tsvm"})
         done = service.wait_for(job["id"])
-        assert (done["state"], done["status"], done["model"]) == ("succeeded", "converged", {"name": "text", "version": 1})
+        assert (done["state"], done["status"], done["model"]) == (
+            "succeeded",
+            "converged",
+            {"name": "text", "version": 1},
+        )
 
         given = service.labels(job["id"])
         hidden = np.flatnonzero(~text.labeled)
@@ -32,9 +38,13 @@ def test_few_labels_in_and_a_model_that_predicts_out(tmp_path: Path, text: Docum
         rows = text.rows[hidden[:50]]
         buffer = io.BytesIO()
         np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))
-        answer = service.client.post("/v1/models/text/predict", content=buffer.getvalue(), headers={"Content-Type": "application/x-npz"}).json()
+        answer = service.client.post(
+            "/v1/models/text/predict", content=buffer.getvalue(), headers={"Content-Type": "application/x-npz"}
+        ).json()
         assert answer["labels"] == [line["label"] for line in given[:50]]
-        np.testing.assert_allclose(np.ravel(answer["scores"]), [line["score"] for line in given[:50]], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            np.ravel(answer["scores"]), [line["score"] for line in given[:50]], rtol=1e-5, atol=1e-5
+        )
         before = {path: service.get(path) for path in ("/v1/datasets", "/v1/jobs", "/v1/models", "/v1/models/text")}
 
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
@@ -47,14 +57,20 @@ def test_few_labels_in_and_a_model_that_predicts_out(tmp_path: Path, text: Docum
 def test_the_demo_runs_against_a_running_service(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo(service.url) == 0
     shown = capsys.readouterr().out
-    assert all(title in shown for title in ("supervised SVM", "transductive SVM", "deterministic annealing", f"auto, {ASKED} labels more"))
+    assert all(
+        title in shown
+        for title in ("supervised SVM", "transductive SVM", "deterministic annealing", f"auto, {ASKED} labels more")
+    )
     for name in ("functions", "vectors-da", "vectors-svm", "vectors-tsvm"):
         assert service.get(f"/v1/models/{name}")["name"] == name
     evaluated = [re.findall(r"[\d.]+", line) for line in shown.split("Evaluation on")[1].splitlines() if "%" in line]
     (_, of_few, before, *_), (_, of_more, after, *_) = evaluated[1:]
     assert (int(of_few), int(of_more)) == (4 * KNOWN, 4 * KNOWN + ASKED)
     assert float(after) < float(before)
-    assert "The same labels, by what is known of a text" in shown or "WordLlama, which the demo takes, is not installed here" in shown
+    assert (
+        "The same labels, by what is known of a text" in shown
+        or "WordLlama, which the demo takes, is not installed here" in shown
+    )
     assert "for the first sentence? Contributions of its terms: " in shown
     assert "All of it worked, in " in shown
 
@@ -64,4 +80,6 @@ def test_the_texts_of_the_demo_are_those_of_functions() -> None:
     assert {text.id for text in texts.pool} & {text.id for text in texts.kept_back} == set()
     labels = [json.loads(line).get("label") for line in as_lines(texts).splitlines()]
     assert Counter(label for label in labels if label) == dict.fromkeys(MODULES, KNOWN)
-    assert all(text.id.startswith(f"{text.label}.") and not re.search("^-{3}", text.text, re.MULTILINE) for text in texts.pool)
+    assert all(
+        text.id.startswith(f"{text.label}.") and not re.search("^-{3}", text.text, re.MULTILINE) for text in texts.pool
+    )

@@ -26,8 +26,41 @@ pytestmark = [
 ]
 CLASSES = ["ham", "spam"]
 NEXT = "id => document.querySelector('article .clip') && document.querySelector('article .clip')?.innerText !== id"
-_HAM = ["see", "you", "home", "later", "love", "dinner", "work", "tomorrow", "sorry", "call", "when", "back", "meeting", "sleep", "morning", "okay"]
-_SPAM = ["free", "prize", "win", "claim", "cash", "urgent", "entry", "txt", "mobile", "award", "ringtone", "guaranteed", "offer", "text", "stop"]
+_HAM = [
+    "see",
+    "you",
+    "home",
+    "later",
+    "love",
+    "dinner",
+    "work",
+    "tomorrow",
+    "sorry",
+    "call",
+    "when",
+    "back",
+    "meeting",
+    "sleep",
+    "morning",
+    "okay",
+]
+_SPAM = [
+    "free",
+    "prize",
+    "win",
+    "claim",
+    "cash",
+    "urgent",
+    "entry",
+    "txt",
+    "mobile",
+    "award",
+    "ringtone",
+    "guaranteed",
+    "offer",
+    "text",
+    "stop",
+]
 _BOTH = ["you", "call", "now", "your", "to", "a", "the", "and", "is", "for", "have", "me", "we", "just", "get"]
 
 
@@ -40,7 +73,10 @@ def messages() -> list[tuple[str, str]]:
     chance = np.random.default_rng(5)
     kinds = chance.choice(CLASSES, 600, p=[0.7, 0.3]).tolist()
     words = {"ham": _HAM, "spam": _SPAM}
-    return [(" ".join([*chance.choice(words[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind) for k, kind in enumerate(kinds)]
+    return [
+        (" ".join([*chance.choice(words[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind)
+        for k, kind in enumerate(kinds)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +139,20 @@ def dataset_of(service: Service) -> str:
 
 
 def saved(at: Seat, count: int) -> None:
-    at.page.wait_for_function("n => document.querySelector('#saved')?.innerText.startsWith(`saved ${n}, waiting 0`)", arg=count, timeout=HANG * 1000)
+    at.page.wait_for_function(
+        "n => document.querySelector('#saved')?.innerText.startsWith(`saved ${n}, waiting 0`)",
+        arg=count,
+        timeout=HANG * 1000,
+    )
 
 
 def check_accessible(at: Seat) -> None:
     """Axe finds nothing serious in the view."""
     found: dict[str, Any] = Axe().run(at.page).response
     serious = [
-        (each["id"], [node["html"] for node in each["nodes"][:3]]) for each in found["violations"] if each["impact"] in ("serious", "critical")
+        (each["id"], [node["html"] for node in each["nodes"][:3]])
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
     ]
     assert serious == []
 
@@ -118,7 +160,9 @@ def check_accessible(at: Seat) -> None:
 def audit(at: Seat, truth: dict[str, str], texts: dict[str, str], count: int) -> None:
     at.press(at.page.get_by_role("button", name=f"Draw {count}"))
     for k in range(count):
-        at.page.wait_for_function("text => document.querySelector('.bar-text')?.innerText === text", arg=f"{k} of {count}")
+        at.page.wait_for_function(
+            "text => document.querySelector('.bar-text')?.innerText === text", arg=f"{k} of {count}"
+        )
         text = at.page.text_content("article .document") or ""
         at.page.keyboard.press(str(1 + CLASSES.index(truth[texts[text]])))
     at.page.wait_for_selector("#report td")
@@ -196,7 +240,9 @@ def test_the_walk(service: Service, tmp_path: Path, truth: dict[str, str]) -> No
         assert model["aliases"] == {"live": 1}
 
 
-def test_two_people_without_names_get_no_document_twice(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_two_people_without_names_get_no_document_twice(
+    service: Service, tmp_path: Path, truth: dict[str, str]
+) -> None:
     lines = (tmp_path / "messages.csv").read_text().splitlines()
     (tmp_path / "few.csv").write_text("\n".join([line for line in lines if '"' not in line][:41]) + "\n")
     with seat(service.url) as ann:
@@ -228,7 +274,9 @@ def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_pat
         answered += label(at, truth, 35)
         service.kill("api")
         answered += label(at, truth, 5)
-        at.page.wait_for_function("() => document.querySelector('#saved')?.innerText.includes('waiting 0')", timeout=HANG * 1000)
+        at.page.wait_for_function(
+            "() => document.querySelector('#saved')?.innerText.includes('waiting 0')", timeout=HANG * 1000
+        )
         dataset = dataset_of(service)
         entries = service.get(f"/v1/datasets/{dataset}/annotations?limit=500")["annotations"]
         assert Counter(each["document"] for each in entries) == Counter(answered)
@@ -236,7 +284,10 @@ def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_pat
 
 
 def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
-    """A damaged model stops nobody: random documents come, and the page says why. So it says of labels that differ in blanks alone."""
+    """A damaged model stops nobody: random documents come, and the page says why.
+
+    So it says of labels that differ in blanks alone.
+    """
     rows = [[f"m{k}", text, "" if k > 9 else label + " " * (k == 9)] for k, (text, label) in enumerate(messages()[:60])]
     with (tmp_path / "blanks.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", "text", "label"], *rows])
@@ -244,7 +295,9 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
         open_data(at, tmp_path / "blanks.csv")
         at.page.get_by_text("differ in case or spaces alone").wait_for()
         dataset = dataset_of(service)
-        job = service.wait_for(service.post("/v1/jobs", {"model": "blanks", "dataset": dataset, "algorithm": "svm"})["id"])
+        job = service.wait_for(
+            service.post("/v1/jobs", {"model": "blanks", "dataset": dataset, "algorithm": "svm"})["id"]
+        )
         model = next((service.data / "store/jobs" / job["id"]).glob("attempts/*/model.safetensors"))
         model.write_bytes(model.read_bytes()[:-1])
         at.page.reload()
@@ -255,12 +308,16 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
 
 
 def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
-    """Markup is text, right-to-left text is read from the right, texts of 1 MB fit their card, and 200 classes are found by typing."""
+    """Markup is text, right-to-left text is read from the right, texts of 1 MB fit their card, and 200 classes are
+    found by typing.
+    """
     script = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
     texts = {"markup": script, "hebrew": "שלום עולם", "long": "x" * 1_000_000, "words": "word " * 200_000}
     labels = [f"class {k:03d} <b>" for k in range(200)]
     with (tmp_path / "any.csv").open("w", newline="") as file:
-        rows = [[id, text, ""] for id, text in texts.items()] + [[f"d{k}", f"text {k}", label] for k, label in enumerate(labels)]
+        rows = [[id, text, ""] for id, text in texts.items()] + [
+            [f"d{k}", f"text {k}", label] for k, label in enumerate(labels)
+        ]
         csv.writer(file).writerows([["id", "text", "label"], *rows])
     with seat(service.url, viewport={"width": 360, "height": 740}) as at:
         page = at.page
@@ -287,9 +344,14 @@ def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
 
 
 def test_classes_that_are_numbers(service: Service, tmp_path: Path) -> None:
-    """A table has texts, also where they look like numbers. A key that is held down answers once, and a reload forgets nothing that was answered."""
+    """A table has texts, also where they look like numbers.
+
+    A key that is held down answers once, and a reload forgets nothing that was answered.
+    """
     with (tmp_path / "numbers.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text", "label"], *([f"n{k}", f"text {k}", k % 2 if k < 4 else ""] for k in range(40))])
+        csv.writer(file).writerows(
+            [["id", "text", "label"], *([f"n{k}", f"text {k}", k % 2 if k < 4 else ""] for k in range(40))]
+        )
     with seat(service.url) as at:
         page = at.page
         open_data(at, tmp_path / "numbers.csv")

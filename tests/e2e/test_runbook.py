@@ -15,17 +15,15 @@ import numpy as np
 import pytest
 import yaml
 
+from storage.records import Attempt
+from storage.repositories.api_keys import ApiKeys, Scope
+from storage.repositories.jobs import Jobs
+from storage.store import open_store
+from storage.store.json_records import read
 from tests.app.conftest import serving
 from tests.e2e.service import Service, large
+from tests.stores import Valkey, s3_options
 from tests.waiting import HANG, SLOW, until
-from tests.workers.conftest import Valkey, s3_endpoint, s3_options, shared_valkey, valkey
-from workers.contract import Attempt
-from workers.repositories.api_keys import ApiKeys, Scope
-from workers.repositories.jobs import Jobs
-from workers.store import open_store
-from workers.store.records import read
-
-__all__ = ["s3_endpoint", "shared_valkey", "valkey"]
 
 BIN = Path(sys.executable).parent
 
@@ -34,7 +32,10 @@ BIN = Path(sys.executable).parent
 def runbook(repository: Path) -> dict[str, str]:
     """Commands by section."""
     sections = re.split(r"^## ", (repository / "docs/runbook.md").read_text(), flags=re.MULTILINE)[1:]
-    commands = {section.splitlines()[0]: "\n".join(re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)) for section in sections}
+    commands = {
+        section.splitlines()[0]: "\n".join(re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
+        for section in sections
+    }
     return {name: script for name, script in commands.items() if script}
 
 
@@ -42,7 +43,9 @@ def run(script: str, folder: Path, **variables: str) -> str:
     # the folder of real data sets is no setting of the service
     own = {name: value for name, value in os.environ.items() if name != "HALFMOON_DATA"}
     environment = {**own, "PATH": f"{BIN}:{os.environ['PATH']}", **variables}
-    done = subprocess.run(["sh", "-euc", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
+    done = subprocess.run(
+        ["sh", "-euc", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -64,7 +67,15 @@ def train(service: Service) -> int:
 
 
 def test_the_sections(runbook: dict[str, str]) -> None:
-    assert list(runbook) == ["Check the health", "Back up", "Restore", "Scale out", "Install on Kubernetes", "Roll a model back", "Rotate a key"]
+    assert list(runbook) == [
+        "Check the health",
+        "Back up",
+        "Restore",
+        "Scale out",
+        "Install on Kubernetes",
+        "Roll a model back",
+        "Rotate a key",
+    ]
 
 
 def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[str, str], tmp_path: Path) -> None:
@@ -97,7 +108,10 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
         assert service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})["version"] == 2
         assert len(service.get("/v1/jobs")["jobs"]) == 2
         assert train(service) == 3
-    assert {listed.key.id for listed in ApiKeys(open_store(f"file://{restored}/data/store")).every()} == {old.id, ending.id}
+    assert {listed.key.id for listed in ApiKeys(open_store(f"file://{restored}/data/store")).every()} == {
+        old.id,
+        ending.id,
+    }
 
 
 def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: dict[str, str], tmp_path: Path) -> None:
@@ -123,7 +137,9 @@ def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[su
     """A worker as on a machine of its own: with other files."""
     cache = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_TRAINING_THREADS": "1"}
     with (folder / f"{name}.log").open("wb") as log:
-        running = subprocess.Popen([BIN / "halfmoon", "worker"], env={**os.environ, **environment, **cache}, stdout=log, stderr=log)
+        running = subprocess.Popen(
+            [BIN / "halfmoon", "worker"], env={**os.environ, **environment, **cache}, stdout=log, stderr=log
+        )
         try:
             yield running
         finally:
@@ -138,7 +154,11 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
     options = s3_options(s3_endpoint)
     given = {f"AWS_{name.upper()}": value for name, value in options.items()}
     given |= {"HALFMOON_REDIS_URL": valkey.url, "HALFMOON_STORE_URL": "s3://halfmoon/production"}
-    script = runbook["Scale out"].replace("redis://redis.internal:6379/0", valkey.url).replace("https://s3.internal", s3_endpoint)
+    script = (
+        runbook["Scale out"]
+        .replace("redis://redis.internal:6379/0", valkey.url)
+        .replace("https://s3.internal", s3_endpoint)
+    )
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         for name in ("one", "two"):
             stack.enter_context(process(name, tmp_path, given))
@@ -149,25 +169,40 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
         client = stack.enter_context(httpx.Client(verify=False, timeout=HANG))
         until(lambda: client.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2, SLOW)
         assert "FIX" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
-        dataset = client.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
+        dataset = client.post(
+            f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}
+        ).json()["id"]
         bodies = [{"dataset": dataset, "model": f"m{n}", "algorithm": "svm"} for n in range(8)]
         jobs = [client.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]
         until(lambda: {client.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"}, SLOW)
         for url in urls:
-            answer = client.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
+            answer = client.post(
+                f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]}
+            )
             assert answer.json()["labels"] == ["left"], answer.text
         store = open_store("s3://halfmoon/production", tmp_path / "reader", options=options)
         run(runbook["Back up"].replace(" --data data", ""), tmp_path, **given)
-        run(runbook["Restore"].replace(" --data data", ""), tmp_path, **given | {"HALFMOON_STORE_URL": "s3://halfmoon/restored"})
-        with serving(GatewaySettings(store_url="s3://halfmoon/restored", queue="restored", cache_dir=tmp_path / "restored")) as port:
-            assert httpx.post(f"http://127.0.0.1:{port}/v1/models/m0/predict", json={"documents": [{"indices": [0]}]}).json()["version"] == 1
+        run(
+            runbook["Restore"].replace(" --data data", ""),
+            tmp_path,
+            **given | {"HALFMOON_STORE_URL": "s3://halfmoon/restored"},
+        )
+        with serving(
+            GatewaySettings(store_url="s3://halfmoon/restored", queue="restored", cache_dir=tmp_path / "restored")
+        ) as port:
+            assert (
+                httpx.post(
+                    f"http://127.0.0.1:{port}/v1/models/m0/predict", json={"documents": [{"indices": [0]}]}
+                ).json()["version"]
+                == 1
+            )
         assert len({read(store, f"jobs/{job}/attempts/1.json", Attempt).worker for job in jobs}) == 2
 
 
 def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, tmp_path: Path) -> None:
     from app.settings import GatewaySettings
-    from workers.queue.connect import connect
-    from workers.queue.redis_state import RedisState
+    from storage.queue.connect import connect
+    from storage.queue.redis_state import RedisState
 
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}
@@ -177,14 +212,22 @@ def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, t
     with serving(settings) as port:
         url = f"http://127.0.0.1:{port}"
         httpx.post(f"{url}/v1/datasets", json={"documents": [{"indices": [0]}]}).raise_for_status()
-        told = {re.split(r"[{ ]", line)[0] for line in httpx.get(f"{url}/metrics").text.splitlines() if not line.startswith("#")}
+        told = {
+            re.split(r"[{ ]", line)[0]
+            for line in httpx.get(f"{url}/metrics").text.splitlines()
+            if not line.startswith("#")
+        }
     paths = set(yaml.safe_load((repository / "openapi/openapi.yaml").read_text())["paths"])
     assert asked <= told
     for rule in rules:
         shown = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
         by = re.search(r"\bby \(([\w, ]+)\)", rule["expr"])
-        assert shown <= (set(re.split(", *", by[1])) if by else set()), "an aggregation drops the labels that it is not by"
-    watched = {path for pattern in re.findall(r'route=~"([^"]+)"', str(rules)) for path in paths if re.fullmatch(pattern, path)}
+        assert shown <= (set(re.split(", *", by[1])) if by else set()), (
+            "an aggregation drops the labels that it is not by"
+        )
+    watched = {
+        path for pattern in re.findall(r'route=~"([^"]+)"', str(rules)) for path in paths if re.fullmatch(pattern, path)
+    }
     assert watched == {path for path in paths if path.endswith(("/predict", "/infer"))}
     assert len(watched) >= 3
     assert len(rules) >= 10

@@ -22,7 +22,15 @@ def folder() -> Iterator[Path]:
 @pytest.mark.slow
 def test_nothing_is_lost_or_doubled_whatever_dies(folder: Path) -> None:
     """The benchmark measures how soon; this fails when something never happens."""
-    storm = Storm(seed=1, jobs=10, faults=tuple(Kind), lease_seconds=1.0, abandoned_seconds=8.0, cut_seconds=(0.5, 1.5), soon_seconds=HANG)
+    storm = Storm(
+        seed=1,
+        jobs=10,
+        faults=tuple(Kind),
+        lease_seconds=1.0,
+        abandoned_seconds=8.0,
+        cut_seconds=(0.5, 1.5),
+        soon_seconds=HANG,
+    )
     evidence = storm.run(folder)
     assert violations(evidence) == {}, (folder / "log").read_text()
     assert len(evidence.ledger.jobs) >= 11  # and the one from before the storm

@@ -63,7 +63,9 @@ def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) ->
     """Not even a child of a worker that cannot end itself any more."""
     with Service(tmp_path / "data", tmp_path / "log", workers=2) as service:
         dataset = service.upload(large_body, "large")["id"]
-        service.wait_for(service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"], "running")
+        service.wait_for(
+            service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"], "running"
+        )
         until(lambda: len(service.named("worker")) == 3, SLOW)
         (busy,) = [process for process in service.named("worker") if process.name() == "halfmoon-job"]
         busy.suspend()
@@ -82,7 +84,9 @@ def test_the_supervisor_waits_longer_than_its_children() -> None:
 def test_a_full_disk_under_the_log_does_not_end_the_service() -> None:
     code = "from app.local import up as embedded; embedded._report('a'); embedded._report('b'); print('goes on')"
     with Path("/dev/full").open("w") as full:
-        found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+        found = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False
+        )
     assert found.stdout == "goes on\n"
 
 
@@ -95,19 +99,25 @@ def test_a_data_folder_has_one_service(service: Service) -> None:
 def test_a_taken_port_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert f"cannot listen on 127.0.0.1 port {port}" in refused("up", "--port", port, "--data", str(tmp_path / "data"))
+        assert f"cannot listen on 127.0.0.1 port {port}" in refused(
+            "up", "--port", port, "--data", str(tmp_path / "data")
+        )
         assert f"cannot listen on 127.0.0.1 port {port}" in refused("api", "--port", port)
 
 
 def test_a_folder_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert f"the data folder {tmp_path}/file cannot be used: File exists" in refused("up", "--data", str(tmp_path / "file"))
+    assert f"the data folder {tmp_path}/file cannot be used: File exists" in refused(
+        "up", "--data", str(tmp_path / "file")
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_a_demo(tmp_path: Path, number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-m", "app.cli", "demo"], env={**os.environ, "TMPDIR": str(tmp_path)}) as demo:
+    with subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "demo"], env={**os.environ, "TMPDIR": str(tmp_path)}
+    ) as demo:
         until(lambda: list(tmp_path.glob("halfmoon-demo-*/data/lock")), SLOW)
         children = psutil.Process(demo.pid).children(recursive=True)
         assert children
@@ -146,7 +156,12 @@ def test_several_gateways_answer_at_one_address_and_are_replaced_without_a_failu
     with Service(tmp_path / "data", tmp_path / "log", arguments=("--gateways", "2")) as service:
         before = {process.pid for process in service.parts("api")}
         assert len(before) == 2
-        until(lambda: set(re.findall(r'process_open_fds{pid="(\d+)"}', service.client.get("/metrics").text)) == {str(pid) for pid in before})
+        until(
+            lambda: (
+                set(re.findall(r'process_open_fds{pid="(\d+)"}', service.client.get("/metrics").text))
+                == {str(pid) for pid in before}
+            )
+        )
         answers: list[int] = []
         done = threading.Event()
 

@@ -1,4 +1,6 @@
-"""The walk with curl, the lines of the README and the page for Python work as they are printed, and print what they say."""
+"""The walk with curl, the lines of the README and the page for Python work as they are printed, and print what they
+say.
+"""
 
 import json
 import os
@@ -39,7 +41,9 @@ def rounded(value: Any) -> Any:
 def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) -> None:
     commands = blocks(walk, "sh")
     assert commands[0].startswith(PRINTED)
-    script = "set -eu\n" + "echo; echo '# step'\n".join([commands[0].replace(PRINTED, f"URL={service.url}/v1\n"), *commands[1:]])
+    script = "set -eu\n" + "echo; echo '# step'\n".join(
+        [commands[0].replace(PRINTED, f"URL={service.url}/v1\n"), *commands[1:]]
+    )
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     _, dataset, trained, found, predicted, explained, evaluated, looped, aliased = done.stdout.split("# step\n")
@@ -47,16 +51,26 @@ def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) 
     assert '"state":"succeeded"' in trained
     assert '"chosen":{' in trained
     printed_labels, printed_prediction = blocks(walk, "json")
-    assert [rounded(json.loads(line)) for line in found.split()] == [json.loads(line) for line in printed_labels.splitlines()]
+    assert [rounded(json.loads(line)) for line in found.split()] == [
+        json.loads(line) for line in printed_labels.splitlines()
+    ]
     assert rounded(json.loads(predicted)) == json.loads(printed_prediction)
     assert [weights["class"] for weights in json.loads(explained)["weights"]] == ["sport"]
     assert {"cup", "vote"} <= {term["name"] for term in json.loads(explained)["documents"][0]["contributions"]}
     assert json.loads(evaluated)["accuracy"] == 1
     suggested, relabeled, job = map(json.loads, looped.splitlines()[:3])
     assert {document["id"] for document in suggested["suggestions"]} < {"d3", "d4", "d5", "d6"}
-    assert (suggested["n_unlabeled"], relabeled["n_labeled"], job["start_from"]) == (4, 4, {"name": "news", "version": 1})
+    assert (suggested["n_unlabeled"], relabeled["n_labeled"], job["start_from"]) == (
+        4,
+        4,
+        {"name": "news", "version": 1},
+    )
     alias, by_alias = map(json.loads, aliased.splitlines()[:2])
-    assert (alias, by_alias["version"], by_alias["labels"]) == ({"name": "news", "alias": "live", "version": 1}, 1, ["sport"])
+    assert (alias, by_alias["version"], by_alias["labels"]) == (
+        {"name": "news", "alias": "live", "version": 1},
+        1,
+        ["sport"],
+    )
     assert (tmp_path / "confusion.svg").read_text().startswith("<svg")
     page = (tmp_path / "evaluation.html").read_text()
     assert page.startswith("<!doctype html>")
@@ -76,7 +90,10 @@ def test_the_lines_of_the_readme_work_as_printed(service: Service, repository: P
 
 def test_the_page_on_python_works_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
     printed = "".join(blocks((repository / "docs/python.md").read_text(), "python"))
-    shown = "print(labels.set_index('id')['label'].to_json(), evaluation.accuracy, again.state, len(data), model.aliases['live'])\n"
+    shown = (
+        "print(labels.set_index('id')['label'].to_json(), evaluation.accuracy, again.state, len(data), "
+        "model.aliases['live'])\n"
+    )
     done = run_python(printed + shown, service, repository, tmp_path)
     labels, accuracy, state, length, live = done.splitlines()[-1].split(" ")
     assert json.loads(labels) == {"3": "sport", "4": "politics", "5": "sport", "6": "politics"}
@@ -88,6 +105,8 @@ def run_python(printed: str, service: Service, repository: Path, folder: Path) -
     script = printed.replace("http://127.0.0.1:8000", service.url)
     environment = {**os.environ, "HALFMOON_URL": service.url, "PYTHONPATH": str(repository / "client/src")}
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,5 @@
-"""Slow reference of deterministic annealing: Tables 5 to 7 of Sindhwani & Keerthi 2006, with plain bisection for the balance.
+"""Slow reference of deterministic annealing: Tables 5 to 7 of Sindhwani & Keerthi 2006, with plain bisection for the
+balance.
 
 Temperatures are in units of λ', as core has them by decision (T starts at ``temperature`` λ').
 """

@@ -1,7 +1,8 @@
-"""Slow references of CutS3VM: problem (4) with all its constraints, problem (1) by trying all labels, and Algorithms 1 and 2 in plain NumPy.
+"""Slow references of CutS3VM: problem (4) with all its constraints, problem (1) by trying all labels, and Algorithms 1
+and 2 in plain NumPy.
 
-The first ``len(y)`` rows of dense ``X`` (no column of ones) are labeled. ``weights`` are those of the losses: C/l and C_u/u, or the paper's C_l/n and
-C_u/n. The centre is the mean of the unlabeled rows.
+The first ``len(y)`` rows of dense ``X`` (no column of ones) are labeled. ``weights`` are those of the losses: C/l and
+C_u/u, or the paper's C_l/n and C_u/n. The centre is the mean of the unlabeled rows.
 """
 
 from collections.abc import Iterator
@@ -59,7 +60,12 @@ def hinge_svm(of: Geometry, labels: Array) -> float:
         return 0.5 * float(w @ w) - float(heights @ a), Z @ w - heights
 
     found = minimize(
-        value, of.weights / 2, jac=True, method="L-BFGS-B", bounds=[(0.0, weight) for weight in of.weights], options={"ftol": 1e-15, "gtol": 1e-10}
+        value,
+        of.weights / 2,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, weight) for weight in of.weights],
+        options={"ftol": 1e-15, "gtol": 1e-10},
     )
     return -float(found.fun)
 
@@ -77,7 +83,9 @@ def dual_by_faces(gram: Array, offsets: Array) -> float:
         for face in map(list, combinations(range(len(offsets)), size)):
             inner, heights, ones = gram[np.ix_(face, face)], offsets[face], np.ones((size, 1))
             free = np.linalg.lstsq(inner, heights, rcond=None)[0]
-            bound = np.linalg.lstsq(np.block([[inner, ones], [ones.T, np.zeros((1, 1))]]), np.append(heights, 1.0), rcond=None)[0][:-1]
+            bound = np.linalg.lstsq(
+                np.block([[inner, ones], [ones.T, np.zeros((1, 1))]]), np.append(heights, 1.0), rcond=None
+            )[0][:-1]
             for duals in (free, bound):
                 if (duals >= 0).all() and duals.sum() <= 1 + 1e-12:
                     best = max(best, float(heights @ duals - 0.5 * duals @ inner @ duals))

@@ -1,7 +1,8 @@
-"""Slow reference of the kernel family: Algorithms 1.2 and 1.3 of Collobert et al. 2006 over full kernel matrices, every convex step by Clarabel.
+"""Slow reference of the kernel family: Algorithms 1.2 and 1.3 of Collobert et al. 2006 over full kernel matrices, every
+convex step by Clarabel.
 
-A dual variable α_i here carries its sign, as in the paper: f(x_i) = Σ_j α_j K_ij + b, and the bounds of Eqn. 1.9 hold for y_i α_i. ``C`` holds a
-number a row throughout, so that a document's weight is its share of it.
+A dual variable α_i here carries its sign, as in the paper: f(x_i) = Σ_j α_j K_ij + b, and the bounds of Eqn. 1.9 hold
+for y_i α_i. ``C`` holds a number a row throughout, so that a document's weight is its share of it.
 """
 
 from typing import NamedTuple
@@ -37,7 +38,9 @@ class Dual(NamedTuple):
 
 
 def solve_dual(K: Array, zeta: Array, lower: Array, upper: Array) -> Dual:
-    """max α·ζ − ½ αᵀKα subject to Σα = 0 and lower ≤ α ≤ upper (infinite: no bound); b is the multiplier of the equality."""
+    """max α·ζ − ½ αᵀKα subject to Σα = 0 and lower ≤ α ≤ upper (infinite: no bound); b is the multiplier of the
+    equality.
+    """
     n = len(zeta)
     eye = sp.eye(n, format="csr")
     below, above = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
@@ -47,7 +50,9 @@ def solve_dual(K: Array, zeta: Array, lower: Array, upper: Array) -> Dual:
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(limits) - 1)]
-    solution = clarabel.DefaultSolver(sp.triu(sp.csc_matrix((K + K.T) / 2), format="csc"), -zeta, A, limits, cones, settings).solve()
+    solution = clarabel.DefaultSolver(
+        sp.triu(sp.csc_matrix((K + K.T) / 2), format="csc"), -zeta, A, limits, cones, settings
+    ).solve()
     assert str(solution.status) in ("Solved", "AlmostSolved"), solution.status
     alpha = np.clip(np.array(solution.x), lower, upper)
     return Dual(alpha, float(solution.z[0]), float(alpha @ zeta - 0.5 * alpha @ K @ alpha))
@@ -104,11 +109,13 @@ def with_mean(K: Array, first: int, weights: Array) -> Array:
     return np.block([[np.array([[weights @ column[first:]]]), column[None, :]], [column[:, None], K]])
 
 
-def cccp_tsvm(K: Array, y: Array, C: Array, C_u: Array, s: float, balance: float, weights: Array | None = None) -> Solution:
+def cccp_tsvm(
+    K: Array, y: Array, C: Array, C_u: Array, s: float, balance: float, weights: Array | None = None
+) -> Solution:
     """Algorithm 1.3 with Eqn. 1.13 as Σ_j weights_j f(x_{L+j}) = balance; the objective is Eqn. 1.12.
 
-    ``K`` is over the labeled rows, then the unlabeled; ``C`` and ``C_u`` have a number for each of them. ``alpha`` is that of x_0 and of the
-    L + 2U rows.
+    ``K`` is over the labeled rows, then the unlabeled; ``C`` and ``C_u`` have a number for each of them. ``alpha`` is
+    that of x_0 and of the L + 2U rows.
     """
     L, U = len(y), len(K) - len(y)
     weights = np.full(U, 1.0 / U) if weights is None else weights

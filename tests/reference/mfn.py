@@ -1,7 +1,9 @@
-"""Slow reference of the supervised part: Tables 1 to 3 of Sindhwani & Keerthi 2006 on dense arrays, by direct solves and a sorted line search.
+"""Slow reference of the supervised part: Tables 1 to 3 of Sindhwani & Keerthi 2006 on dense arrays, by direct solves
+and a sorted line search.
 
-``X`` is dense, shape (n, d), with the bias as a last column of ones. Each row has a cost for +1 and one for -1, as in Eqn. 11 the rows of an
-unlabeled document are two: the two-sided loss is the one-sided loss over ``X`` stacked on itself.
+``X`` is dense, shape (n, d), with the bias as a last column of ones. Each row has a cost for +1 and one for -1, as in
+Eqn. 11 the rows of an unlabeled document are two: the two-sided loss is the one-sided loss over ``X`` stacked on
+itself.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
-"""Slow reference of the transductive SVM: Table 4 of Sindhwani & Keerthi 2006 with the switching of section 3.1.2 pair by pair.
+"""Slow reference of the transductive SVM: Table 4 of Sindhwani & Keerthi 2006 with the switching of section 3.1.2 pair
+by pair.
 
-The first ``len(y)`` rows of dense ``X`` (a last column of ones) are labeled. The stages are core's by decision: λ' doubles from 1e-5 and the last
-is exactly the λ' asked for.
+The first ``len(y)`` rows of dense ``X`` (a last column of ones) are labeled. The stages are core's by decision: λ'
+doubles from 1e-5 and the last is exactly the λ' asked for.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,7 @@
 """Compares the locked versions with the known vulnerabilities: ``python -m tests.setup.audit [ADDRESS]``.
 
-One request goes to the public database OSV, which has those of PyPI and GitHub (https://google.github.io/osv.dev/post-v1-querybatch). Exit code:
+One request goes to the public database OSV, which has those of PyPI and GitHub
+(https://google.github.io/osv.dev/post-v1-querybatch). Exit code:
 
 - 1 if there are vulnerabilities, which are printed, or if the response is invalid
 - 0 if there are none, or if the database cannot be reached: then a line says that nothing was compared
@@ -30,12 +31,19 @@ def audit(address: str, lock: Path) -> int:
         print(f"audit: {address} refused the request: {error.code} {http.HTTPStatus(error.code).phrase}")
         return 1
     except OSError as error:
-        print(f"audit: SKIPPED, {len(pins)} locked versions were not compared with known vulnerabilities: {address} cannot be reached ({error})")
+        print(
+            f"audit: SKIPPED, {len(pins)} locked versions were not compared with known vulnerabilities: {address} "
+            f"cannot be reached ({error})"
+        )
         return 0
     if len(results) != len(pins):
         print(f"audit: {address} returned {len(results)} results for {len(pins)} versions")
         return 1
-    found = [(name, version, known["id"]) for (name, version), result in zip(pins, results, strict=True) for known in result.get("vulns", ())]
+    found = [
+        (name, version, known["id"])
+        for (name, version), result in zip(pins, results, strict=True)
+        for known in result.get("vulns", ())
+    ]
     for name, version, id in found:
         print(f"audit: {name} {version} has the known vulnerability {id}: https://osv.dev/vulnerability/{id}")
     print(f"audit: {len(pins)} locked versions, {len(found)} known vulnerabilities")

@@ -1,4 +1,6 @@
-"""The comparison of the locked versions with known vulnerabilities, against a database that stands in for the public one."""
+"""The comparison of the locked versions with known vulnerabilities, against a database that stands in for the public
+one.
+"""
 
 import json
 import socket
@@ -44,16 +46,24 @@ def database() -> Iterator[Callable[[Answer], str]]:
 
 
 def known(queries: list[dict[str, Any]]) -> tuple[int, Any]:
-    return 200, {"results": [{"vulns": [{"id": "PYSEC-1"}]} if query["package"]["name"] == "poor" else {} for query in queries]}
+    return 200, {
+        "results": [{"vulns": [{"id": "PYSEC-1"}]} if query["package"]["name"] == "poor" else {} for query in queries]
+    }
 
 
-def test_a_known_vulnerability_is_named(database: Callable[[Answer], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "lock").write_text("# made\ngood==1.0 \\\n    --hash=sha256:00\npoor==2.1 ; sys_platform != 'win32' \\\n    --hash=sha256:00\n")
+def test_a_known_vulnerability_is_named(
+    database: Callable[[Answer], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lock").write_text(
+        "# made\ngood==1.0 \\\n    --hash=sha256:00\npoor==2.1 ; sys_platform != 'win32' \\\n    --hash=sha256:00\n"
+    )
     assert audit(database(known), tmp_path / "lock") == 1
     assert "poor 2.1 has the known vulnerability PYSEC-1" in capsys.readouterr().out
 
 
-def test_every_locked_version_is_compared(database: Callable[[Answer], str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_locked_version_is_compared(
+    database: Callable[[Answer], str], capsys: pytest.CaptureFixture[str]
+) -> None:
     asked: list[str] = []
 
     def listening(queries: list[dict[str, Any]]) -> tuple[int, Any]:
@@ -61,12 +71,18 @@ def test_every_locked_version_is_compared(database: Callable[[Answer], str], cap
         return known(queries)
 
     assert audit(database(listening), LOCK) == 0
-    pins = {line.partition(" ")[0] for line in LOCK.read_text().splitlines() if "==" in line and not line.startswith((" ", "#"))}
+    pins = {
+        line.partition(" ")[0]
+        for line in LOCK.read_text().splitlines()
+        if "==" in line and not line.startswith((" ", "#"))
+    }
     assert set(asked) == pins
     assert f"{len(pins)} locked versions, 0 known" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("answer", [lambda queries: (500, {}), lambda queries: (200, {"results": []})], ids=["refused", "too-little"])
+@pytest.mark.parametrize(
+    "answer", [lambda queries: (500, {}), lambda queries: (200, {"results": []})], ids=["refused", "too-little"]
+)
 def test_an_invalid_response_is_no_success(database: Callable[[Answer], str], answer: Answer) -> None:
     assert audit(database(answer), LOCK) == 1
 

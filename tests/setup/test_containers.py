@@ -12,11 +12,15 @@ BIN = Path(sys.executable).parent
 
 
 def hadolint(path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BIN / "hadolint", "--failure-threshold", "info", path], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [BIN / "hadolint", "--failure-threshold", "info", path], capture_output=True, text=True, check=False
+    )
 
 
 def compose(path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BIN / "docker-compose", "--file", path, "config", "--quiet"], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [BIN / "docker-compose", "--file", path, "config", "--quiet"], capture_output=True, text=True, check=False
+    )
 
 
 def test_hadolint_accepts_the_dockerfile(repository: Path) -> None:
@@ -81,7 +85,10 @@ def test_what_is_written_is_written_to_mounts(repository: Path, services: dict[s
     text = (repository / "Dockerfile").read_text()
     mounts = [*re.findall(r'"(/[^"]+)"', re.findall(r"^VOLUME (.+)$", text, re.MULTILINE)[-1]), "/tmp"]
     final = text.split("\nFROM ")[-1]
-    written = [re.findall(rf"{name}=(?:file://)?(\S+)", final)[-1] for name in ("NUMBA_CACHE_DIR", "HALFMOON_STORE_URL", "HALFMOON_CACHE_DIR")]
+    written = [
+        re.findall(rf"{name}=(?:file://)?(\S+)", final)[-1]
+        for name in ("NUMBA_CACHE_DIR", "HALFMOON_STORE_URL", "HALFMOON_CACHE_DIR")
+    ]
     assert [path for path in written if not any(path.startswith(f"{mount}/") for mount in mounts)] == []
     assert all("/tmp:" in str(services[name]["tmpfs"]) for name in ("gateway", "worker"))
 
@@ -99,11 +106,14 @@ def test_the_image_runs_without_root(repository: Path) -> None:
 
 
 def test_no_container_takes_all_memory_and_processes(services: dict[str, dict[str, object]]) -> None:
-    assert [name for name, service in services.items() if "mem_limit" not in service or "pids_limit" not in service] == []
+    assert [
+        name for name, service in services.items() if "mem_limit" not in service or "pids_limit" not in service
+    ] == []
 
 
 def test_the_cache_of_files_fits_where_it_lies(services: dict[str, dict[str, object]]) -> None:
-    """The folder for temporary files is memory, of a fixed size; without a bound the cache would take ten times that."""
+    """The folder for temporary files is memory, of a fixed size; without a bound the cache would take ten times
+    that."""
     for name in ("gateway", "worker"):
         environment = services[name]["environment"]
         assert isinstance(environment, dict)

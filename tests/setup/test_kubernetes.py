@@ -15,7 +15,7 @@ from app.main import create_app
 from app.serve import SHUTDOWN_TIMEOUT_SECONDS
 from app.services import metrics
 from app.settings import GatewaySettings
-from workers.settings import Settings
+from storage.process.settings import Settings
 from workers.worker.rq_worker import KILL_AFTER_SECONDS
 
 Manifest = dict[str, Any]
@@ -78,20 +78,32 @@ def test_the_scaled_object_scales_workers_by_jobs_that_have_not_ended() -> None:
     scaled = named("ScaledObject", "worker")
     assert scaled["apiVersion"] == "keda.sh/v1alpha1"
     spec = scaled["spec"]
-    assert set(spec) <= {"scaleTargetRef", "pollingInterval", "cooldownPeriod", "minReplicaCount", "maxReplicaCount", "advanced", "triggers"}
+    assert set(spec) <= {
+        "scaleTargetRef",
+        "pollingInterval",
+        "cooldownPeriod",
+        "minReplicaCount",
+        "maxReplicaCount",
+        "advanced",
+        "triggers",
+    }
     assert named("Deployment", spec["scaleTargetRef"]["name"])
     assert spec["minReplicaCount"] <= spec["maxReplicaCount"]
     (trigger,) = spec["triggers"]
     assert trigger["type"] == "prometheus"
     assert all(isinstance(trigger["metadata"][name], str) for name in ("serverAddress", "query", "threshold"))
     source = inspect.getsource(metrics)
-    assert [metric for metric in re.findall(r"halfmoon_\w+", trigger["metadata"]["query"]) if f'"{metric}"' not in source] == []
+    assert [
+        metric for metric in re.findall(r"halfmoon_\w+", trigger["metadata"]["query"]) if f'"{metric}"' not in source
+    ] == []
 
 
 def test_every_file_is_part_of_an_installation() -> None:
     for folder in (FOLDER / "base", FOLDER / "autoscaling"):
         listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
-        assert {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"} == {each for each in listed if each.endswith(".yaml")}
+        assert {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"} == {
+            each for each in listed if each.endswith(".yaml")
+        }
         assert all((folder / each).exists() for each in listed)
 
 
@@ -108,7 +120,9 @@ def test_every_setting_exists_and_has_a_valid_value() -> None:
 
 
 def test_a_job_is_handed_back_before_its_pod_is_killed() -> None:
-    drain = Settings(drain_seconds=float(named("ConfigMap", "settings")["data"]["HALFMOON_DRAIN_SECONDS"])).drain_seconds
+    drain = Settings(
+        drain_seconds=float(named("ConfigMap", "settings")["data"]["HALFMOON_DRAIN_SECONDS"])
+    ).drain_seconds
     assert pod("worker")["terminationGracePeriodSeconds"] >= drain + KILL_AFTER_SECONDS + 10
 
 
@@ -125,12 +139,18 @@ def test_images_and_ports_are_those_of_the_dockerfile_and_the_composition(reposi
     assert {each["image"] for name, each in containers() if name in OURS} == {image["name"]}
     assert container("valkey")["image"] == composition["valkey"]["image"]
     assert container("valkey")["args"] == composition["valkey"]["command"]
-    assert [port["containerPort"] for port in container("gateway")["ports"]] == [int(re.findall(r"^EXPOSE (\d+)$", dockerfile, re.MULTILINE)[0])]
+    assert [port["containerPort"] for port in container("gateway")["ports"]] == [
+        int(re.findall(r"^EXPOSE (\d+)$", dockerfile, re.MULTILINE)[0])
+    ]
     for name in OURS:
         assert container(name)["args"] == composition[name]["command"]
         user, group = re.findall(r"^USER (\d+):(\d+)$", dockerfile, re.MULTILINE)[-1]
         security = pod(name)["securityContext"]
-        assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (int(user), int(group), int(group))
+        assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (
+            int(user),
+            int(group),
+            int(group),
+        )
 
 
 def test_probes_call_routes_that_exist() -> None:
@@ -165,7 +185,10 @@ def test_nothing_runs_with_more_rights_than_it_needs() -> None:
 def test_what_is_written_is_written_to_volumes(repository: Path) -> None:
     settings = named("ConfigMap", "settings")["data"]
     kernels = re.findall(r"NUMBA_CACHE_DIR=(\S+)", (repository / "Dockerfile").read_text())[-1]
-    for name, paths in (("gateway", [settings["HALFMOON_CACHE_DIR"]]), ("worker", [settings["HALFMOON_CACHE_DIR"], kernels])):
+    for name, paths in (
+        ("gateway", [settings["HALFMOON_CACHE_DIR"]]),
+        ("worker", [settings["HALFMOON_CACHE_DIR"], kernels]),
+    ):
         mounts = [mount["mountPath"] for mount in container(name)["volumeMounts"]]
         assert [path for path in paths if not any(path.startswith(f"{mount}/") for mount in mounts)] == []
         volumes = {volume["name"]: volume for volume in pod(name)["volumes"]}
@@ -183,7 +206,12 @@ def test_the_network_is_closed_but_for_what_is_needed() -> None:
     reached = [port["port"] for spec in policies.values() for rule in spec.get("ingress", []) for port in rule["ports"]]
     assert sorted(reached) == sorted(ports)
     assert all("from" in rule for spec in policies.values() for rule in spec.get("ingress", []))
-    open_to_all = [rule for spec in policies.values() for rule in spec.get("egress", []) if any("ipBlock" in each for each in rule["to"])]
+    open_to_all = [
+        rule
+        for spec in policies.values()
+        for rule in spec.get("egress", [])
+        if any("ipBlock" in each for each in rule["to"])
+    ]
     assert [rule["ports"] for rule in open_to_all] == [[{"protocol": "TCP", "port": 443}]]
 
 
@@ -201,9 +229,18 @@ def test_the_runbook_names_what_is_there(repository: Path) -> None:
     folders = set(re.findall(r"deploy/kubernetes/\w+", section))
     assert {"deploy/kubernetes/base", "deploy/kubernetes/autoscaling"} == folders
     assert all((repository / folder / "kustomization.yaml").exists() for folder in folders)
-    secrets = {source["secretRef"]["name"] for _, each in containers() for source in each.get("envFrom", []) if "secretRef" in source}
+    secrets = {
+        source["secretRef"]["name"]
+        for _, each in containers()
+        for source in each.get("envFrom", [])
+        if "secretRef" in source
+    }
     assert set(re.findall(r"create secret generic (\S+)", section)) == secrets
-    assert set(re.findall(r"(?:exec|status|logs) (\w+/\w+)", section)) <= {"deployment/gateway", "deployment/worker", "statefulset/valkey"}
+    assert set(re.findall(r"(?:exec|status|logs) (\w+/\w+)", section)) <= {
+        "deployment/gateway",
+        "deployment/worker",
+        "statefulset/valkey",
+    }
 
 
 def test_selectors_find_their_pods() -> None:

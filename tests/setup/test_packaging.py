@@ -26,7 +26,9 @@ def project(repository: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def pins(repository: Path) -> list[str]:
-    return [line for line in (repository / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    return [
+        line for line in (repository / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")
+    ]
 
 
 def test_every_pin_is_exact_and_from_the_index(pins: list[str]) -> None:
@@ -35,7 +37,9 @@ def test_every_pin_is_exact_and_from_the_index(pins: list[str]) -> None:
 
 
 def test_every_requirement_is_pinned(project: dict[str, Any], pins: list[str]) -> None:
-    wanted = project["dependencies"] + [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+    wanted = project["dependencies"] + [
+        requirement for extra in project["optional-dependencies"].values() for requirement in extra
+    ]
     assert {name_of(requirement) for requirement in wanted} - {name_of(pin) for pin in pins} == set()
 
 
@@ -79,11 +83,14 @@ def needed(requirements: list[str]) -> Iterator[NormalizedName]:
             waiting += [
                 inner
                 for each in distribution(name).requires or []
-                if (inner := Requirement(each)).marker is None or any(inner.marker.evaluate({"extra": extra}) for extra in extras)
+                if (inner := Requirement(each)).marker is None
+                or any(inner.marker.evaluate({"extra": extra}) for extra in extras)
             ]
 
 
-def test_the_lock_holds_all_that_runs_and_nothing_else(project: dict[str, Any], pins: list[str], locked: Locked) -> None:
+def test_the_lock_holds_all_that_runs_and_nothing_else(
+    project: dict[str, Any], pins: list[str], locked: Locked
+) -> None:
     here = {name for name, requirement in locked.items() if requirement.marker is None or requirement.marker.evaluate()}
     assert set(needed(project["dependencies"])) == here
     versions = {canonicalize_name(name): version for name, _, version in (pin.partition("==") for pin in pins)}
@@ -92,9 +99,9 @@ def test_the_lock_holds_all_that_runs_and_nothing_else(project: dict[str, Any], 
 
 def test_the_image_installs_what_is_locked(repository: Path) -> None:
     installs = re.findall(r"pip install (.*?)(?: \\)?$", (repository / "Dockerfile").read_text(), re.MULTILINE)
-    assert installs == [f"--require-hashes --no-deps --requirement {name}.lock" for name in ("requirements", "build")] + [
-        "--no-deps --no-index /opt/wheel/*.whl"
-    ]
+    assert installs == [
+        f"--require-hashes --no-deps --requirement {name}.lock" for name in ("requirements", "build")
+    ] + ["--no-deps --no-index /opt/wheel/*.whl"]
     assert "pip wheel --no-build-isolation --no-deps " in (repository / "Dockerfile").read_text()
 
 
@@ -123,4 +130,8 @@ def test_no_dependency_is_under_the_gpl(locked: Locked) -> None:
                 *(told.get_all("License-Expression") or []),
                 *(each for each in told.get_all("Classifier") or [] if each.startswith("License")),
             ]
-            assert not [each for each in licences if re.search(r"\b(A?GPL|GNU (Affero )?General Public)", each) and "Lesser" not in each], name
+            assert not [
+                each
+                for each in licences
+                if re.search(r"\b(A?GPL|GNU (Affero )?General Public)", each) and "Lesser" not in each
+            ], name

@@ -68,7 +68,9 @@ class Caller:
         except httpx.HTTPError:
             self._ledger.answers.append(Answer(what, began, time.time(), None))
             return None
-        self._ledger.answers.append(Answer(what, began, time.time(), answer.status_code, answer.headers.get("Retry-After")))
+        self._ledger.answers.append(
+            Answer(what, began, time.time(), answer.status_code, answer.headers.get("Retry-After"))
+        )
         return answer
 
     def retried(self, what: str, method: str, path: str, **options: Any) -> httpx.Response:
@@ -82,10 +84,18 @@ class Caller:
 
     def upload(self, body: Body, name: str) -> str | None:
         headers = {"Content-Type": "application/x-npz"}
-        return self._made(self.call("upload", "POST", "/v1/datasets", params={"name": name}, content=body.content, headers=headers), name)
+        return self._made(
+            self.call("upload", "POST", "/v1/datasets", params={"name": name}, content=body.content, headers=headers),
+            name,
+        )
 
     def relabel(self, dataset: str, labels: dict[str, Any], name: str) -> str | None:
-        return self._made(self.call("relabel", "PUT", f"/v1/datasets/{dataset}/labels", params={"name": name}, json={"labels": labels}), name)
+        return self._made(
+            self.call(
+                "relabel", "PUT", f"/v1/datasets/{dataset}/labels", params={"name": name}, json={"labels": labels}
+            ),
+            name,
+        )
 
     def _made(self, answer: httpx.Response | None, name: str) -> str | None:
         if answer is None:
@@ -138,7 +148,9 @@ class Caller:
 class Member:
     """A client that trains a job in every turn, and now and then does something else, by its seed."""
 
-    def __init__(self, caller: Caller, ledger: Ledger, bodies: Sequence[Body], seed: str, turns: SimpleQueue[str | None]) -> None:
+    def __init__(
+        self, caller: Caller, ledger: Ledger, bodies: Sequence[Body], seed: str, turns: SimpleQueue[str | None]
+    ) -> None:
         self._caller = caller
         self._ledger = ledger
         self._bodies = bodies
@@ -162,7 +174,12 @@ class Member:
             retry.wait()
             dataset, body = self._dataset(name)
             algorithm = chance.choice(_ALGORITHMS[body.size])
-            asked = {"dataset": dataset, "model": chance.choice(_MODELS), "algorithm": algorithm, "seed": chance.randrange(1000)}
+            asked = {
+                "dataset": dataset,
+                "model": chance.choice(_MODELS),
+                "algorithm": algorithm,
+                "seed": chance.randrange(1000),
+            }
             job = caller.train(asked, f"{name}-{dataset}")
             if job is None:
                 # the dataset was removed by retention
@@ -193,7 +210,9 @@ class Member:
                 return chance.choice(list(self._own.items()))
             if self._own and draw < 0.6:
                 base, body = chance.choice(list(self._own.items()))
-                labels = {str(chance.randrange(body.n_documents)): chance.choice(("left", "right", None)) for _ in range(3)}
+                labels = {
+                    str(chance.randrange(body.n_documents)): chance.choice(("left", "right", None)) for _ in range(3)
+                }
                 made = self._caller.relabel(base, labels, f"{name}-{draw:.9f}")
             else:
                 body = chance.choices(self._bodies, [_SHARES[body.size] for body in self._bodies])[0]

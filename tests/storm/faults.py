@@ -1,4 +1,7 @@
-"""Faults, injected for real into the processes of a running service. Nothing here needs privileges beyond owning them (Linux)."""
+"""Faults, injected for real into the processes of a running service.
+
+Nothing here needs privileges beyond owning them (Linux).
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -8,24 +11,37 @@ from random import Random
 
 import psutil
 
+from storage.records import Attempt
+from storage.repositories.jobs import Jobs
+from storage.store import KeyMissing, Store, json_records
 from tests.e2e.service import Service
 from tests.storm.ledger import Kind, Ledger, Running
 from tests.storm.proxy import Cut, Proxy
 from tests.waiting import HANG
-from workers.contract import Attempt
-from workers.repositories.jobs import Jobs
-from workers.store import KeyMissing, Store, records
 
 _FILE_BYTES = (0, 1 << 10, 1 << 16)
-"""Largest file that can be written while the disk is full: nothing, records only, or records and the smallest arrays."""
+"""Largest file that can be written while the disk is full: nothing, records only, or records and the smallest
+arrays."""
 _CHILD_SECONDS = 4.0
 """Seconds within which a worker has a child, if there is a job."""
 
 
 class Injector:
-    """Injects faults and records them. ``lease`` is that of the service: processes are stopped for longer. ``cut`` bounds how long Redis is away."""
+    """Injects faults and records them.
 
-    def __init__(self, service: Service, proxy: Proxy, store: Store, ledger: Ledger, chance: Random, lease: float, cut: tuple[float, float]) -> None:
+    ``lease`` is that of the service: processes are stopped for longer. ``cut`` bounds how long Redis is away.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        proxy: Proxy,
+        store: Store,
+        ledger: Ledger,
+        chance: Random,
+        lease: float,
+        cut: tuple[float, float],
+    ) -> None:
         self._service = service
         self._proxy = proxy
         self._store = store
@@ -82,7 +98,9 @@ class Injector:
         return self._chance.choice(found) if found else None
 
     def _run_by(self, victim: psutil.Process) -> tuple[Running, ...]:
-        """The attempt that a worker, or the worker of this child, runs: the newest of its attempts, since it runs one at a time."""
+        """The attempt that a worker, or the worker of this child, runs: the newest of its attempts, since it runs one
+        at a time.
+        """
         pids = {str(victim.pid), str(victim.ppid())}
         jobs = Jobs(self._store)
         found = sorted(begun for id in jobs.unfinished_ids() for begun in _attempts(self._store, jobs, id, pids))
@@ -125,7 +143,7 @@ def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[tup
     number = jobs.last_attempt(id)
     with suppress(KeyMissing):
         if number and not jobs.has_outcome(id) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
-            attempt = records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
+            attempt = json_records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
             if attempt.worker.split(".")[-2] in pids:
                 yield attempt.started_at, Running(id, number)
 

@@ -6,17 +6,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from storage.errors import NotFound
+from storage.records import Attempt, Dataset, File, Job, Version
+from storage.repositories.datasets import Datasets
+from storage.repositories.jobs import Jobs
+from storage.store import Store, json_records
+from storage.store.local_files import sha256_of
+from tests.stores import sparse
 from tests.storm.ledger import REDIS_AWAY, Answer, Fault, Kind, Ledger
-from tests.workers.conftest import sparse
-from workers.contract import Attempt, Dataset, File, Job, Version
-from workers.errors import NotFound
-from workers.repositories.datasets import Datasets
-from workers.repositories.jobs import Jobs
-from workers.store import Store, records
-from workers.store.digest import sha256_of
 
 SOON_SECONDS = 10.0
-"""Seconds within which, on an idle machine, a job whose worker has died runs again, and every request is answered or its connection ends."""
+"""Seconds within which, on an idle machine, a job whose worker has died runs again, and every request is answered or
+its connection ends."""
 _EXPECTED = {200, 201, 202, 204, 404, 409}
 
 
@@ -32,7 +33,8 @@ class Evidence(NamedTuple):
     """digest of the uploaded documents, by their number"""
     max_attempts: int = 3
     soon_seconds: float = SOON_SECONDS
-    """seconds that count as soon; for a third of that after a fault, and before it is recorded, requests may be refused"""
+    """seconds that count as soon; for a third of that after a fault, and before it is recorded, requests may be
+    refused"""
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -42,7 +44,7 @@ class Evidence(NamedTuple):
     def versions(self) -> list[Version]:
         """All versions ever made, deleted ones included."""
         return [
-            records.read(self.store, f"models/{name}/versions/{entry}", Version)
+            json_records.read(self.store, f"models/{name}/versions/{entry}", Version)
             for name in self.store.children("models")
             for entry in self.store.children(f"models/{name}/versions")
         ]
@@ -90,9 +92,14 @@ def successes_have_one_version(evidence: Evidence) -> Iterator[str]:
         versions = made.pop(job.request.id, [])
         told = [(job.request.model, job.version)] if job.version is not None else []
         if [(version.name, version.number) for version in versions] != told:
-            yield f"job {job.request.id} is {job.state.value}, tells of {told} and has {[(each.name, each.number) for each in versions]}"
+            yield (
+                f"job {job.request.id} is {job.state.value}, tells of {told} and has "
+                f"{[(each.name, each.number) for each in versions]}"
+            )
         for version in versions:
-            yield from (f"version {version.name}/{version.number}: {wrong}" for wrong in _damages(evidence, version.files))
+            yield from (
+                f"version {version.name}/{version.number}: {wrong}" for wrong in _damages(evidence, version.files)
+            )
     for job_id in made:
         yield f"versions are of job {job_id}, which does not exist"
 
@@ -126,8 +133,15 @@ def received_answers_are_in_the_log_once(evidence: Evidence) -> Iterator[str]:
         if dataset in visible:
             log = Datasets(evidence.store).log(dataset)
             kept = Counter(entry.id for _, entry in log.between(0, log.refreshed()))
-            yield from (f"dataset {dataset}: annotation {id} was received and is not in the log" for id in sorted(received - kept.keys()))
-            yield from (f"dataset {dataset}: annotation {id} is in the log {count} times" for id, count in kept.items() if count > 1)
+            yield from (
+                f"dataset {dataset}: annotation {id} was received and is not in the log"
+                for id in sorted(received - kept.keys())
+            )
+            yield from (
+                f"dataset {dataset}: annotation {id} is in the log {count} times"
+                for id, count in kept.items()
+                if count > 1
+            )
 
 
 def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
@@ -163,7 +177,9 @@ def failures_are_explained(evidence: Evidence) -> Iterator[str]:
     for job in evidence.jobs:
         error = job.outcome.error if job.outcome else None
         if job.state.value == "failed" and (
-            error is None or error.type != "/problems/worker-died" or Jobs(evidence.store).deaths(job.request.id) < evidence.max_attempts
+            error is None
+            or error.type != "/problems/worker-died"
+            or Jobs(evidence.store).deaths(job.request.id) < evidence.max_attempts
         ):
             yield f"job {job.request.id} ({job.request.algorithm}) failed: {error}"
 
@@ -180,7 +196,9 @@ def killed_jobs_run_again_soon(evidence: Evidence) -> Iterator[str]:
 
 def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
     """Within the drain time; their jobs have ended or were handed back."""
-    killed = {running for fault in evidence.ledger.faults if fault.kind is not Kind.WORKER_TOLD for running in fault.hit}
+    killed = {
+        running for fault in evidence.ledger.faults if fault.kind is not Kind.WORKER_TOLD for running in fault.hit
+    }
     for fault in (fault for fault in evidence.ledger.faults if fault.kind is Kind.WORKER_TOLD):
         took = fault.ended - fault.began
         if took > evidence.drain_seconds + evidence.soon_seconds:
@@ -205,7 +223,11 @@ def answers_are_expected(evidence: Evidence) -> Iterator[str]:
 def nothing_hangs(evidence: Evidence) -> Iterator[str]:
     """Every request ends soon, not counting the time for which the gateway was stopped."""
     for answer in evidence.ledger.answers:
-        stopped = sum(_overlap(fault, answer.began, answer.ended) for fault in evidence.ledger.faults if fault.kind is Kind.GATEWAY_STOPPED)
+        stopped = sum(
+            _overlap(fault, answer.began, answer.ended)
+            for fault in evidence.ledger.faults
+            if fault.kind is Kind.GATEWAY_STOPPED
+        )
         if answer.ended - answer.began - stopped > evidence.soon_seconds:
             yield f"{answer.what} took {answer.ended - answer.began:.1f} s"
 
@@ -267,11 +289,15 @@ def run_again(evidence: Evidence) -> list[RunAgain]:
     found = []
     for fault in evidence.ledger.faults:
         for job, attempt in fault.hit if fault.kind in (Kind.WORKER_KILLED, Kind.CHILD_KILLED) else ():
-            following = records.find(evidence.store, f"jobs/{job}/attempts/{attempt + 1}.json", Attempt)
+            following = json_records.find(evidence.store, f"jobs/{job}/attempts/{attempt + 1}.json", Attempt)
             if following is not None:
                 began = following.started_at.timestamp()
                 others = (each for each in evidence.ledger.faults if each is not fault)
-                ends = (min(each.ended, began) - fault.began for each in others if each.began < began and each.ended > fault.began)
+                ends = (
+                    min(each.ended, began) - fault.began
+                    for each in others
+                    if each.began < began and each.ended > fault.began
+                )
                 found.append(RunAgain(fault.kind, job, began - fault.began, max(ends, default=0.0)))
             elif not _settled(Jobs(evidence.store).get(job), attempt, evidence):
                 found.append(RunAgain(fault.kind, job, None, 0.0))
@@ -279,8 +305,12 @@ def run_again(evidence: Evidence) -> list[RunAgain]:
 
 
 def _settled(job: Job, attempt: int, evidence: Evidence) -> bool:
-    """Whether the job did not have to run again after this attempt: it had ended, was cancelled, or had died too often."""
-    if Jobs(evidence.store).cancel_requested(job.request.id) or Jobs(evidence.store).deaths(job.request.id) >= evidence.max_attempts:
+    """Whether the job did not have to run again after this attempt: it had ended, was cancelled, or had died too
+    often."""
+    if (
+        Jobs(evidence.store).cancel_requested(job.request.id)
+        or Jobs(evidence.store).deaths(job.request.id) >= evidence.max_attempts
+    ):
         return True
     return job.outcome is not None and job.outcome.attempt == attempt and job.outcome.status is not None
 
@@ -312,7 +342,10 @@ def _torn(evidence: Evidence, dataset: Dataset) -> Iterator[str]:
 
 
 def _during(evidence: Evidence, answer: Answer, margin: float) -> bool:
-    return any(fault.began - margin <= answer.ended and answer.began <= fault.ended + margin for fault in evidence.ledger.faults)
+    return any(
+        fault.began - margin <= answer.ended and answer.began <= fault.ended + margin
+        for fault in evidence.ledger.faults
+    )
 
 
 def _overlap(fault: Fault, began: float, ended: float) -> float:
@@ -326,7 +359,12 @@ def counts(evidence: Evidence) -> Counter[str]:
 
 def superseded(evidence: Evidence) -> int:
     """Number of attempts that ended without an outcome and without a death."""
-    return sum(1 for job in evidence.jobs for name in evidence.store.children(f"jobs/{job.request.id}/attempts") if name.endswith(".returned.json"))
+    return sum(
+        1
+        for job in evidence.jobs
+        for name in evidence.store.children(f"jobs/{job.request.id}/attempts")
+        if name.endswith(".returned.json")
+    )
 
 
 def pauses(faults: list[Fault]) -> list[float]:

@@ -22,7 +22,9 @@ class Cut(StrEnum):
 
 
 class Proxy:
-    """A context manager; listens on a free port of this machine, in a thread, and passes everything on to a unix socket."""
+    """A context manager; listens on a free port of this machine, in a thread, and passes everything on to a unix
+    socket.
+    """
 
     def __init__(self, target: Path) -> None:
         self._target = target

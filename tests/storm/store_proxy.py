@@ -80,10 +80,17 @@ class StoreProxy(ThreadingTCPServer):
             self.well.set()
 
     def afflict(self, kinds: tuple[Ill, ...], size: int = 0) -> Illness | None:
-        """The illness of the next answer, or of its next block of this size, if it is of these kinds; it counts as one of the times."""
+        """The illness of the next answer, or of its next block of this size, if it is of these kinds; it counts as one
+        of the times.
+        """
         with self._guard:
             illness = self._illness
-            if illness is None or illness.kind not in kinds or self._left <= 0 or (illness.kind is Ill.WRONG and size < illness.n_bytes):
+            if (
+                illness is None
+                or illness.kind not in kinds
+                or self._left <= 0
+                or (illness.kind is Ill.WRONG and size < illness.n_bytes)
+            ):
                 return None
             self._left -= 1
             return illness

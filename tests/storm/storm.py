@@ -9,6 +9,8 @@ from queue import SimpleQueue
 from random import Random
 from typing import NamedTuple
 
+from storage.repositories.jobs import Jobs
+from storage.store import Store, open_store
 from tests.e2e.service import Service, told
 from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies, probes
 from tests.storm.faults import Injector
@@ -16,8 +18,6 @@ from tests.storm.invariants import SOON_SECONDS, Evidence, nothing_is_left_behin
 from tests.storm.ledger import Kind, Ledger, Stopped
 from tests.storm.proxy import Proxy
 from tests.waiting import HANG
-from workers.repositories.jobs import Jobs
-from workers.store import Store, open_store
 
 _CLIENTS = 3
 _WAITING = 12
@@ -59,7 +59,12 @@ class Storm(NamedTuple):
             sent = [uploaded(caller, ledger, body) for body in bodies()]
             base = steady(caller, ledger, store, sent[0])
             evidence = Evidence(
-                ledger, store, data / "store", self.drain_seconds, {body.n_documents: body.sha256 for body in sent}, soon_seconds=self.soon_seconds
+                ledger,
+                store,
+                data / "store",
+                self.drain_seconds,
+                {body.n_documents: body.sha256 for body in sent},
+                soon_seconds=self.soon_seconds,
             )
             probers = [Prober(Caller(service.url, ledger), probe) for probe in probes(base, lambda: proxy.away)]
             for prober in probers:
@@ -86,7 +91,15 @@ class Storm(NamedTuple):
             "keep_leftover_seconds": "1",
         }
 
-    def _rage(self, url: str, injector: Injector, evidence: Evidence, sent: Sequence[Body], chance: Random, say: Callable[[str], None]) -> None:
+    def _rage(
+        self,
+        url: str,
+        injector: Injector,
+        evidence: Evidence,
+        sent: Sequence[Body],
+        chance: Random,
+        say: Callable[[str], None],
+    ) -> None:
         """Run clients and faults at the same time; before each fault more jobs are posted, so that it finds some."""
         ledger, deadline = evidence.ledger, time.monotonic() + self.rage_seconds
         turns: SimpleQueue[str | None] = SimpleQueue()
@@ -97,7 +110,7 @@ class Storm(NamedTuple):
             # whatever happens here, nobody waits for ever
             with _ending(turns):
                 posted = 0
-                for number, kind in enumerate(self._course(chance), 1):
+                for number, kind in enumerate(self._progress(chance), 1):
                     due = self.jobs * min(number, len(self.faults)) // len(self.faults)
                     for turn in range(posted, min(due, posted + _WAITING - len(Jobs(evidence.store).unfinished_ids()))):
                         turns.put(f"{self.seed}-{turn}")
@@ -110,7 +123,7 @@ class Storm(NamedTuple):
         for caller in callers:
             caller.close()
 
-    def _course(self, chance: Random) -> Iterator[Kind]:
+    def _progress(self, chance: Random) -> Iterator[Kind]:
         """The faults in an order of chance, then again in another."""
         while True:
             yield from chance.sample(self.faults, len(self.faults))
@@ -130,7 +143,10 @@ def so_far(evidence: Evidence) -> str:
     """State of the storm in a line."""
     accepted, open = len(evidence.ledger.jobs), len(Jobs(evidence.store).unfinished_ids())
     again = [each.seconds for each in run_again(evidence) if each.seconds is not None]
-    return f"{accepted} jobs accepted, {open} not over, {len(again)} ran again after a death, the slowest after {max(again, default=0):.1f} s"
+    return (
+        f"{accepted} jobs accepted, {open} not over, {len(again)} ran again after a death, the slowest after "
+        f"{max(again, default=0):.1f} s"
+    )
 
 
 def uploaded(caller: Caller, ledger: Ledger, body: Body) -> Body:

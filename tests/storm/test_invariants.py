@@ -1,4 +1,6 @@
-"""Every invariant can fail: a sound record of a storm is spoiled in one way, and the one check that is about it says so."""
+"""Every invariant can fail: a sound record of a storm is spoiled in one way, and the one check that is about it says
+so.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,22 +9,25 @@ from pathlib import Path
 
 import pytest
 
+from storage.problems import WORKER_DIED, problem
+from storage.records import Attempt, JobState, Outcome
+from storage.repositories.datasets import Datasets, NewAnnotation
+from storage.repositories.jobs import Jobs
+from storage.store import open_store
+from storage.store.json_records import read
+from tests.stores import make_dataset, submit, success
 from tests.storm.invariants import INVARIANTS, Evidence, run_again, violations
 from tests.storm.ledger import Answer, Fault, Kind, Ledger, Promise, Running, Stopped
-from tests.workers.conftest import make_dataset, submit, success
-from workers.contract import Attempt, JobState, Outcome
-from workers.problems import WORKER_DIED, problem
-from workers.repositories.datasets import Datasets, NewAnnotation
-from workers.repositories.jobs import Jobs
-from workers.store import open_store
-from workers.store.records import read
 
 NOW = time.time()
 
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
-    """Two versions of a model, a cancelled job, a failed one, a relabeled dataset; Redis was away, a worker was told to end."""
+    """Two versions of a model, a cancelled job, a failed one, a relabeled dataset;
+
+    Redis was away, a worker was told to end.
+    """
     store, ledger = open_store(f"file://{tmp_path}/store"), Ledger()
     jobs, dataset = Jobs(store), make_dataset(store)
     ledger.datasets[dataset.id] = Promise(dataset.n_documents, dataset.sha256, None)
@@ -40,7 +45,10 @@ def evidence(tmp_path: Path) -> Evidence:
                 folder.rmdir()
         else:
             died = problem(WORKER_DIED, "three times") if end == "failed" else None
-            jobs.record_outcome(job, Outcome.model_validate({"state": end, "attempt": 1, "finished_at": dataset.created_at, "error": died}))
+            jobs.record_outcome(
+                job,
+                Outcome.model_validate({"state": end, "attempt": 1, "finished_at": dataset.created_at, "error": died}),
+            )
             jobs.close(job)
     first = next(iter(ledger.jobs))
     ledger.faults += [
@@ -173,7 +181,9 @@ def fail_too_early(evidence: Evidence) -> None:
 
 
 def run_again_late(evidence: Evidence) -> None:
-    evidence.ledger.faults.append(Fault(Kind.CHILD_KILLED, NOW - 20, NOW - 20, (Running(ids(evidence, JobState.FAILED)[0], 1),)))
+    evidence.ledger.faults.append(
+        Fault(Kind.CHILD_KILLED, NOW - 20, NOW - 20, (Running(ids(evidence, JobState.FAILED)[0], 1),))
+    )
 
 
 def never_run_again(evidence: Evidence) -> None:
@@ -249,7 +259,11 @@ SPOILED: dict[str, tuple[Callable[[Evidence], None], ...]] = {
     "told_to_end_workers_do": (end_slowly, forget_to_hand_back),
     "answers_are_expected": (answer_badly, be_away_for_no_reason, not_say_when),
     "nothing_hangs": (hang,),
-    "without_redis_it_predicts_and_reads": (not_predict_without_redis, be_silent_without_redis, take_jobs_without_redis),
+    "without_redis_it_predicts_and_reads": (
+        not_predict_without_redis,
+        be_silent_without_redis,
+        take_jobs_without_redis,
+    ),
     "clients_got_final_answers": (give_up,),
     "it_ends_when_told": (end_badly, leave_a_process, never_end),
 }

@@ -10,13 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from storage.errors import StoreUnavailable
+from storage.records import File
+from storage.store import Store, bucket, open_store
+from tests.stores import s3_options
 from tests.storm.store_proxy import Ill, Illness, StoreProxy
-from tests.workers.conftest import s3_endpoint, s3_options
-from workers.contract import File
-from workers.errors import StoreUnavailable
-from workers.store import Store, bucket, open_store
-
-__all__ = ["s3_endpoint"]
 
 
 @pytest.fixture
@@ -69,7 +67,9 @@ def test_a_create_whose_answer_was_lost_is_ours(store: Store, well: Store, proxy
     assert not well.create("jobs/a/outcome.json", b"of another")
 
 
-def test_a_create_that_another_has_won_is_not_ours_however_often_answers_are_lost(store: Store, well: Store, proxy: StoreProxy) -> None:
+def test_a_create_that_another_has_won_is_not_ours_however_often_answers_are_lost(
+    store: Store, well: Store, proxy: StoreProxy
+) -> None:
     assert well.create("jobs/a/outcome.json", b"of another")
     with proxy.ill(Illness(Ill.LOST, times=1)):
         assert not store.create("jobs/a/outcome.json", b"mine")
@@ -84,8 +84,13 @@ def test_a_silent_bucket_is_away_after_its_time_out_and_back_at_once(store: Stor
     assert store.read("a") == b"1"
 
 
-@pytest.mark.parametrize("illness", [Illness(Ill.HALF, 3, n_bytes=700_000), Illness(Ill.WRONG, 1, n_bytes=60_000), Illness(Ill.SLOW, seconds=0.005)])
-def test_a_file_arrives_whole_all_the_same(store: Store, well: Store, proxy: StoreProxy, tmp_path: Path, illness: Illness) -> None:
+@pytest.mark.parametrize(
+    "illness",
+    [Illness(Ill.HALF, 3, n_bytes=700_000), Illness(Ill.WRONG, 1, n_bytes=60_000), Illness(Ill.SLOW, seconds=0.005)],
+)
+def test_a_file_arrives_whole_all_the_same(
+    store: Store, well: Store, proxy: StoreProxy, tmp_path: Path, illness: Illness
+) -> None:
     file, content = uploaded(well, tmp_path)
     with proxy.ill(illness):
         assert store.local(file).read_bytes() == content

