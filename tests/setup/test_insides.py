@@ -1,5 +1,6 @@
 """What the service uses of the insides of others, which may change with any minor version: these are pinned."""
 
+import asyncio
 import inspect
 import re
 import tomllib
@@ -32,7 +33,9 @@ async def app(scope: object, receive: object, send: object) -> None:
 
 
 def test_the_members_of_the_connection_of_uvicorn() -> None:
-    connection = HttpToolsProtocol(uvicorn.Config(app, log_config=None), ServerState(), {})
+    loop = asyncio.new_event_loop()
+    connection = HttpToolsProtocol(uvicorn.Config(app, log_config=None), ServerState(), {}, loop)
+    loop.close()
     for name in ("transport", "loop", "pipeline", "cycle", "scope", "connections"):
         assert hasattr(connection, name) or name in HttpToolsProtocol.__init__.__code__.co_names, name
     for name in (
