@@ -86,9 +86,7 @@ def _at(fractions: Vector, scheduler: Scheduler, data: SelectionData, span: Span
     return replace(combine_evidence(data, paths, None, fractions), starts=starts)
 
 
-def _of_many_classes(
-    scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint
-) -> FractionEstimate:
+def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint) -> FractionEstimate:
     """The estimate of three classes and more, without scores; raises Stopped, and what ``checkpoint`` does."""
     supervised = _supervised(scheduler, data, span.between(0.0, _OF_ANSWERS))
     scores, n_classes = supervised.scores, data.n_classes
