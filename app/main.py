@@ -6,16 +6,15 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
-from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
 from app.annotations import routes as annotations
@@ -108,23 +107,12 @@ def create_app(settings: GatewaySettings, processes: Processes | None = None) ->
         redirect_slashes=False,
         separate_input_output_schemas=False,
     )
-    app.router.routes.extend(_routes())
+    app.router.routes.extend(route for router in _ROUTERS for route in router.routes)
     _add_docs(app)
     add_error_handlers(app)
     describe(app)
     _add_middleware(app, settings)
     return app
-
-
-@cache
-def _routes() -> tuple[BaseRoute, ...]:
-    """The routes of all applications of this process: what FastAPI works out of a router at its first request, it works
-    out once.
-    """
-    together = APIRouter(generate_unique_id_function=lambda route: route.name)
-    for router in _ROUTERS:
-        together.include_router(router)
-    return tuple(together.routes)
 
 
 def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID, caller_of
@@ -26,6 +28,9 @@ class AuthorizedRoute(APIRoute):
 
     It refuses unknown and repeated query parameters: a misspelt or a second one would silently change the request.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **described: Any) -> None:
+        super().__init__(path, endpoint, **described | {"generate_unique_id_function": attrgetter("name")})
 
     def get_route_handler(self) -> Handler:
         """The handler of the route, after the checks."""
@@ -58,6 +63,11 @@ class RawRoute(AuthorizedRoute):
     documented like others.
     """
 
+    def __init__(self, path: str, endpoint: Handler, **described: Any) -> None:
+        super().__init__(path, endpoint, **described)
+        # FastAPI's own keeps two stacks for dependencies, of which there are none
+        self.app = _answering(self.get_route_handler())
+
     def handler(self) -> Handler:
         """The function itself. It reserves bytes for body and answer until the answer was sent."""
         handle: Handler = self.endpoint
@@ -76,6 +86,14 @@ class RawRoute(AuthorizedRoute):
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters, from their documentation."""
         return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
+
+
+def _answering(handle: Handler) -> ASGIApp:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await handle(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+    return answer
 
 
 def _check_query(request: Request, known: Sequence[str]) -> None:

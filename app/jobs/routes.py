@@ -190,7 +190,8 @@ def list_jobs(
 @router.get("/{id}", responses=error_responses(404, 422, 503))
 def show_job(services: ServicesDep, id: str) -> JobOut:
     """Show a job."""
-    return JobOut.of(job_now(services.jobs, services.redis_state, services.queue, id))
+    job = job_now(services.jobs, services.redis_state, services.queue, id)
+    return JobOut.of(services.version_cache.published(job))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))

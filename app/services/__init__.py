@@ -38,6 +38,8 @@ from storage.upkeep.reconcile import Reconciler
 from storage.upkeep.retention import Retention
 from workers.encoders.catalogue import Encoders
 
+_LOCAL_FRESH_SECONDS = 0.05
+"""Seconds for which the version that a model serves is cached, where the store is a local folder."""
 _RESOLVE_THREADS = 4
 """Threads that ask the store which version a name or an alias stands for."""
 _DAMAGE_CHECK_SECONDS = 30.0
@@ -117,7 +119,7 @@ def open_services(
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders(settings.encoders)
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
-        fresh_seconds = 0.0 if settings.store_is_local else settings.version_cache_seconds
+        fresh_seconds = _LOCAL_FRESH_SECONDS if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
         upload_limit = Limit(
             "uploads",
@@ -131,7 +133,12 @@ def open_services(
         scorings = settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
         scoring_limit = Limit("datasets being scored", "concurrent-requests", *scorings)
         reader, polling = JobReader(jobs, redis_state, queue), pool(settings.event_poll_threads, "poll jobs")
-        job_follower = JobFollower(reader.now, settings.event_poll_seconds, polling)
+        version_cache = VersionCache(
+            models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds
+        )
+        job_follower = JobFollower(
+            lambda id: version_cache.published(reader.now(id)), settings.event_poll_seconds, polling
+        )
         sources = MetricSources(
             store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower
         )
@@ -150,9 +157,7 @@ def open_services(
             delivery=Delivery(Webhooks(store), jobs, models, Sender(settings.webhook_networks)),
             model_cache=model_cache,
             encoders=encoders,
-            version_cache=VersionCache(
-                models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds
-            ),
+            version_cache=version_cache,
             score_cache=LastUsed(
                 settings.score_cache_bytes, lambda arrays: sum(each.nbytes for each in arrays if each is not None)
             ),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import structlog
 
 from storage.errors import StoreDamaged, StoreUnavailable
-from storage.records import Version
+from storage.records import Job, JobState, Version
 from storage.repositories.models import Models
 
 _MAX_REFERENCES = 10_000
@@ -43,7 +43,8 @@ class VersionCache:
     """Versions by reference: ``name``, ``name@alias`` or ``name/number``; for one event loop, the store is asked in
     threads of ``executor``.
 
-    1. For ``fresh_seconds`` after the store was asked, its answer stands. With 0 it is asked by every request.
+    1. For ``fresh_seconds`` after the store was asked, its answer stands. In the second half of this time it is asked
+       again in the background, so that a model in demand never waits for it. With 0 it is asked by every request.
     2. A store that does not answer within a moment, or fails, counts as away. Then what is known is served at once,
        and one request after the other has the store looked at in the background.
     3. What is known of a name or an alias counts for ``max_age_seconds``. A version by its number does not change,
@@ -69,6 +70,7 @@ class VersionCache:
         self._known: dict[str, _Known] = {}
         self._forgotten = 0
         self._lock = threading.Lock()
+        self._renewing: set[str] = set()
         self._away = False
         self._look: asyncio.Future[Version] | None = None
         self._looked_at = 0.0
@@ -81,7 +83,10 @@ class VersionCache:
         known = self._known.get(reference)
         if known is None:
             return Resolved(await self._ask(reference))
-        if self._clock() - known.asked_at < self._fresh_seconds:
+        age = self._clock() - known.asked_at
+        if age < self._fresh_seconds:
+            if age > self._fresh_seconds / 2 and not self._away:
+                self._renew(reference)
             return Resolved(known.version)
         if self._away:
             self._look_again(reference)
@@ -104,6 +109,12 @@ class VersionCache:
             self._forgotten += 1
             self._known = {reference: known for reference, known in self._known.items() if known.version.name != name}
 
+    def published(self, job: Job) -> Job:
+        """The job; whoever is told that it succeeded is served the version that it made."""
+        if job.state is JobState.SUCCEEDED:
+            self.forget(job.request.model)
+        return job
+
     def _as_last_known(self, reference: str, known: _Known) -> Resolved:
         if "/" in reference:
             return Resolved(known.version)
@@ -119,6 +130,12 @@ class VersionCache:
         asking = asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, self._read, reference)
         asking.add_done_callback(_hear)
         return asking
+
+    def _renew(self, reference: str) -> None:
+        """Ask the store in the background, unless it is being asked."""
+        if reference not in self._renewing:
+            self._renewing.add(reference)
+            self._ask(reference).add_done_callback(lambda asked: self._renewing.discard(reference))
 
     def _look_again(self, reference: str) -> None:
         """Look whether the store answers again, unless a look is under way or was a moment ago."""

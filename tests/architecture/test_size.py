@@ -77,9 +77,9 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 28_640,
-        "statements of benchmarks": 6_150,
-        "statements of tests": 26_320,
+        "statements of the product": 30_000,
+        "statements of benchmarks": 6_300,
+        "statements of tests": 27_500,
         "private helpers of app with one caller, %": 30,
         f"modules of {TINY} lines and less with one importer": 5,
         f"lines of code over {LONGEST_CODE_LINE} columns": 16,

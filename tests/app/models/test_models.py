@@ -14,6 +14,7 @@ import pytest
 from storage.records import Comparison, HeldOut
 from tests.app.codecs.encodings import ENCODERS, npz
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from tests.waiting import until
 
 DOCUMENTS = [{"indices": [0], "values": [2.0]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
 
@@ -99,18 +100,20 @@ def test_faults_of_a_prediction_name_the_document(gateway: Gateway) -> None:
     assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("twice", "indices")
 
 
-def test_a_new_version_and_a_moved_alias_count_at_once(start: Start) -> None:
+def test_a_new_version_and_a_moved_alias_count_at_once_and_soon_elsewhere(start: Start) -> None:
     gateway, other = start(), start()
     publish(gateway.store)
     assert predict(gateway)["version"] == predict(other)["version"] == 1
-    publish(gateway.store, bias=5.0)
-    assert predict(gateway)["version"] == predict(other)["version"] == 2
+    made = publish(gateway.store, bias=5.0)
+    assert gateway.client.get(f"/v1/jobs/{made.job}").json()["state"] == "succeeded"
+    assert predict(gateway)["version"] == 2
+    until(lambda: predict(other)["version"] == 2)
     assert predict(gateway, "news/versions/1/predict")["labels"] == ["no", "yes"]
     for version, labels in ((1, ["no", "yes"]), (2, ["yes", "yes"])):
         answer = gateway.client.put("/v1/models/news/aliases/live", json={"version": version})
         assert (answer.status_code, answer.json()) == (200, {"name": "news", "alias": "live", "version": version})
-        for each in (gateway, other):
-            assert predict(each, "news@live/predict")["labels"] == labels
+        assert predict(gateway, "news@live/predict")["labels"] == labels
+        until(lambda: predict(other, "news@live/predict")["version"] == version)  # noqa: B023 - it is called here
 
 
 def test_the_cache_stays_within_its_bytes(start: Start) -> None:

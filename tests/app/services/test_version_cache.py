@@ -12,6 +12,7 @@ import pytest
 from app.services.version_cache import Resolved, VersionCache
 from storage.errors import NotFound, StoreDamaged, StoreUnavailable
 from storage.records import Version
+from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from tests.app.conftest import publish
@@ -109,6 +110,41 @@ def test_a_store_that_hangs_is_waited_for_once(store: Store, world: World) -> No
         assert (await world.back()).version.number == 2
 
     run(scene)
+
+
+def test_what_is_in_demand_is_renewed_before_it_is_old(store: Store) -> None:
+    async def scene(world: World) -> None:
+        assert await world.resolve() == (1, None)
+        publish(store)
+        world.now = 0.4
+        assert await world.resolve() == (1, None)
+        assert world.models.asked == 1
+        world.models.answers.clear()
+        world.now = 0.6
+        for _ in range(9):
+            assert await world.resolve() == (1, None), "nobody waits for a store that hangs"
+        world.models.answers.set()
+        async with asyncio.timeout(SOON):
+            while await world.resolve() == (1, None):
+                await asyncio.sleep(0.01)
+        assert world.models.asked == 2, "it is asked once, however many want to know"
+
+    publish(store)
+    with ThreadPoolExecutor(2) as executor:
+        run(lambda: scene(World(store, executor, fresh=1.0)))
+
+
+def test_who_is_told_that_a_job_succeeded_is_served_its_version(store: Store) -> None:
+    async def scene(world: World) -> None:
+        assert await world.resolve() == (1, None)
+        made = publish(store)
+        assert await world.resolve() == (1, None)
+        world.cache.published(Jobs(store).get(made.job))
+        assert await world.resolve() == (2, None)
+
+    publish(store)
+    with ThreadPoolExecutor(2) as executor:
+        run(lambda: scene(World(store, executor, fresh=1.0)))
 
 
 def test_what_is_known_counts_for_so_long(world: World) -> None:
