@@ -35,6 +35,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 
 types: .venv/dev.stamp
+	$(BIN)/python client/generate.py
 	$(BIN)/mypy
 
 imports: .venv/dev.stamp

@@ -1,14 +1,12 @@
 """Writes the client that waits (``halfmoon._sync``) from the one that is awaited (``halfmoon._async``):
 
-``python client/generate.py``.
+``python client/generate.py``. A build or an installation of the package does it, too (``hatch_build.py``).
 """
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent / "src" / "halfmoon"
+PACKAGE = Path(__file__).parent / "src" / "halfmoon"
 _WORDS = (
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),
@@ -33,31 +31,17 @@ def waiting(source: str) -> str:
     """The source of a module of the client that waits."""
     for pattern, replacement in _WORDS:
         source = re.sub(pattern, replacement, source)
-    source = re.sub(r"from collections.abc import (.*)", _each_once, source)
-    return _formatted(source)
-
-
-def _each_once(found: re.Match[str]) -> str:
-    return f"from collections.abc import {', '.join(sorted(set(found[1].split(', '))))}"
-
-
-def _formatted(source: str) -> str:
-    for command in (["check", "--fix", "--exit-zero", "--quiet", "--select", "I"], ["format", "--quiet"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(HERE / "_sync" / "module.py"), "-"],
-            input=source,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        source = done.stdout
     return source
 
 
 def main() -> None:
-    """Write all modules."""
-    for path in sorted((HERE / "_async").glob("*.py")):
-        (HERE / "_sync" / path.name).write_text(waiting(path.read_text()))
+    """Write all modules that are missing or differ."""
+    target = PACKAGE / "_sync"
+    target.mkdir(exist_ok=True)
+    for path in (PACKAGE / "_async").glob("*.py"):
+        source, written = waiting(path.read_text()), target / path.name
+        if not written.exists() or written.read_text() != source:
+            written.write_text(source)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What all tests share: where the project lies, and property tests that are the same in every run."""
 
 import os
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,12 @@ settings.load_profile("same-every-run")
 _FIRST = ("tests/e2e/", "tests/workers/worker/test_run.py", "tests/app/datasets/test_uploads.py")
 """what takes longest: of two processes none is left with it when the other has done the rest (with
 ``--no-loadscope-reorder``)"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The client that waits is as its source is now, though the package was installed before that changed."""
+    if not hasattr(config, "workerinput"):
+        runpy.run_path(str(Path(__file__).parents[1] / "client" / "generate.py"), run_name="__main__")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
