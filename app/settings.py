@@ -37,7 +37,7 @@ class GatewaySettings(Settings):
     """Bytes of one document as text. As an array a document may have an eighth of that in nonzeros."""
     max_request_bytes: Count = 64 * 2**20
     """Bytes of a body that is held in memory: of a prediction, of a job with documents, of labels to change."""
-    large_request_bytes: Count = 64 * 2**10
+    large_request_bytes: Count = 16 * 2**10
     """Bytes from which a body is parsed in a thread instead of on the event loop."""
     max_predicted_documents: Count = 500_000
     """Documents of one prediction."""

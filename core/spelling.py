@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
 
 _LONGEST = 64
 """Characters of a name up to which similar names are searched: the search is quadratic in them."""
+
+_MOST = 1000
+"""Known names among which similar ones are searched: a search in the names of a table may not take seconds."""
 
 _ALIKE = 0.7
 """Least similarity, as difflib has it: 'lable' and 'label' have .8, 'text' and 'ticket' .6."""
@@ -32,5 +36,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         for each, synonyms in _SYNONYMS.items():
             if each in lower and name.lower() in synonyms:
                 return f"; did you mean {each!r}?"
-    similar = get_close_matches(name.lower(), lower, 1, _ALIKE) if len(name) <= _LONGEST else []
+    similar = get_close_matches(name.lower(), islice(lower, _MOST), 1, _ALIKE) if len(name) <= _LONGEST else []
     return f"; did you mean {lower[similar[0]]!r}?" if similar else ""

@@ -85,13 +85,14 @@ def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocument
 
 def _distinct(names: Iterable[str]) -> list[str]:
     """The names, those that come again with a number behind them."""
-    found: dict[str, None] = {}
+    found: dict[str, int] = {}
+    """The numbers that were given behind each name: to count from 1 again would take time quadratic in the names."""
     for name in names:
-        number, free = 0, name
+        free = name
         while free in found:
-            number += 1
-            free = f"{name}.{number}"
-        found[free] = None
+            found[name] += 1
+            free = f"{name}.{found[name]}"
+        found[free] = 0
     return list(found)
 
 
