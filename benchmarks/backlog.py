@@ -220,9 +220,7 @@ def _gateway(store: SlowStore, waiting: Sequence[str]) -> Iterator[httpx.Client]
     """A client of a gateway on the store, in whose queue the jobs wait."""
     with ExitStack() as stack:
         folder = Path(os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="b-", dir="/tmp"))))
-        valkey = Valkey(folder)
-        valkey.start()
-        stack.callback(valkey.kill)
+        valkey = stack.enter_context(Valkey(folder))
         settings = GatewaySettings(store_url=folder.as_uri(), redis_url=valkey.url)
         with connect(valkey.url, 60.0) as redis:
             queue = Queue(redis, settings.queue, settings.job_timeout_seconds)

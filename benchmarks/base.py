@@ -3,11 +3,13 @@
 Ratios in one run, never a bare time.
 """
 
+import json
 import os
 import platform
 import re
 import statistics
 import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +27,8 @@ from threadpoolctl import threadpool_limits
 from core.documents.rows import SparseRows
 
 T = TypeVar("T")
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 _COLUMNS = 120
 """of the prose of a page"""
@@ -142,6 +146,13 @@ class Log:
         return f"The load of the machine, other programs included, was {min(self.loads):.1f} to {max(self.loads):.1f}."
 
 
+def apart(module: str, *arguments: object) -> dict[str, Any]:
+    """The object, JSON, in the last line that a module prints, run with these arguments in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return dict(json.loads(said.splitlines()[-1]))
+
+
 class Figure(NamedTuple):
     """One measured number, what it is held to, and the same of a rival in the same run where there is one."""
 
@@ -181,14 +192,14 @@ def write(name: str, text: str) -> None:
     """Print a page and keep it in ``docs/``."""
     text = wrapped(text)
     print(text)
-    (Path(__file__).parent.parent / "docs" / name).write_text(text)
+    (DOCS / name).write_text(text)
 
 
 def put_section(name: str, text: str) -> None:
     """Put a section, which begins with its title (``## …``), into a page of ``docs/``: in the place of the former one,
     else at the end.
     """
-    path = Path(__file__).parent.parent / "docs" / name
+    path = DOCS / name
     head, *found = path.read_text().split("\n## ")
     sections = {each.splitlines()[0]: each.strip() for each in (*found, text.strip().removeprefix("## "))}
     path.write_text(wrapped("\n\n## ".join([head.strip(), *sections.values()]) + "\n"))
@@ -223,38 +234,6 @@ def _wrapped(line: str) -> list[str]:
                 break_on_hyphens=False,
             )
     return lines
-
-
-def renewed(page: str, head: str, parts: Iterable[str], order: Sequence[str]) -> str:
-    """A page with some of its sections made anew: the others stay as they are, and all come in the order of their
-    titles.
-
-    A section begins with ``## `` and its title; ``head`` takes the place of what stands before the first. Raises
-    ValueError for an unknown title.
-    """
-    sections = {}
-    for text in [*(f"## {section}" for section in f"\n{page}".split("\n## ")[1:]), *parts]:
-        sections[text.partition("\n")[0].removeprefix("## ")] = text.strip()
-    strangers = sections.keys() - set(order)
-    if strangers:
-        raise ValueError(f"no place is known for {sorted(strangers)}")
-    return "\n\n".join([head.strip(), *(sections[title] for title in order if title in sections)]) + "\n"
-
-
-def renewed_section(name: str, head: str, section: str) -> str:
-    """A page of ``docs/`` in which one section is made anew, or added at the end;
-
-    ``head`` begins a page that is not there yet.
-    """
-    path = Path(__file__).parent.parent / "docs" / name
-    page = path.read_text() if path.exists() else head
-    title = section.partition("\n")[0]
-    before, found, after = f"{page.rstrip()}\n".partition(f"\n{title}\n")
-    rest = after.partition("\n## ") if found else ("", "", "")
-    return (
-        "\n\n".join(each.strip() for each in (before, section, f"## {rest[2]}" if rest[1] else "") if each.strip())
-        + "\n"
-    )
 
 
 def _lines(path: str) -> list[str]:

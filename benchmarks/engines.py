@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psutil
 
-from benchmarks.base import machine, rows_of, table, write
+from benchmarks.base import apart, machine, rows_of, table, write
 from benchmarks.data import tfidf
+from benchmarks.running import status_bytes
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
 from core.memory_estimate import RowsSize
@@ -82,7 +82,7 @@ def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
     from workers.cluster.engine import ClusterEngine, ClusterStore, connected
 
     url = f"file://{folder}/store"
-    with Cluster(workers) as cluster, connected(cluster.address, NO_TLS) as client:
+    with Cluster(workers) as cluster, connected(cluster.url, NO_TLS) as client:
         yield ClusterEngine(client, ScratchFiles(folder), ClusterStore(open_store(url), url, "benchmark"))
 
 
@@ -109,7 +109,7 @@ def passes(name: str, folder: Path) -> dict[str, float]:
             found |= {kind: min(seconds), f"{kind}_sent": getattr(answers, "bytes_sent", 0) - sent}
             found[f"{kind}_used"] = (_processor_seconds() - used) / _PASSES
         answers.close()
-    return found | {"allocated": held("RssAnon"), "load": load}
+    return found | {"allocated": status_bytes("RssAnon"), "load": load}
 
 
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> d
         "passes": done.passes,
         "status": done.status.value,
         "objective": done.objective,
-        "allocated": held("RssAnon"),
+        "allocated": status_bytes("RssAnon"),
     }
 
 
@@ -191,21 +191,6 @@ def _processor_seconds() -> float:
     )
 
 
-def held(name: str) -> int:
-    """Bytes of memory of this process, as the system names them."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
-    return int(line.split()[1]) * 1024
-
-
-def _apart(*arguments: object) -> dict[str, Any]:
-    """A measurement in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.engines", "--run", *map(str, arguments)]
-    found: dict[str, Any] = json.loads(
-        subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]
-    )
-    return found
-
-
 def page(sizes: list[int]) -> str:
     """The page, with what was measured."""
     lines, trained = [], []
@@ -213,12 +198,12 @@ def page(sizes: list[int]) -> str:
         with tempfile.TemporaryDirectory() as name:
             spread(Path(name), size)
             for engine in _ENGINES:
-                own = _apart("passes", engine, name)
+                own = apart("benchmarks.engines", "--run", "passes", engine, name)
                 row = [f"{size:,}", engine, f"{own['load']:.1f}"]
                 row += [f"{own[each]:.2f}" for each in ("copy", "one", "one_used", "eight", "eight_used")]
                 lines.append([*row, *(f"{own[each] / 1e6:,.1f}" for each in ("one_sent", "eight_sent", "allocated"))])
                 if size <= _SIZES[0]:
-                    done = _apart("training", engine, name)
+                    done = apart("benchmarks.engines", "--run", "training", engine, name)
                     trained.append(
                         [
                             f"{size:,}",
@@ -263,7 +248,7 @@ def main(arguments: list[str]) -> None:
         case ["--news"]:
             with tempfile.TemporaryDirectory() as name:
                 for each in _ENGINES:
-                    print(each, _apart("news", each, name), flush=True)
+                    print(each, apart("benchmarks.engines", "--run", "news", each, name), flush=True)
         case ["--run", "limited", engine, folder, seconds]:
             print(json.dumps(training(engine, Path(folder), _LIMIT, float(seconds))))
         case ["--limited", count, *engines]:
@@ -271,7 +256,11 @@ def main(arguments: list[str]) -> None:
                 spread(Path(name), int(count))
                 print(refused(int(count)))
                 for engine in engines or ("memory", "mapped"):
-                    print(engine, _apart("limited", engine, name, _LIMITED_SECONDS), flush=True)
+                    print(
+                        engine,
+                        apart("benchmarks.engines", "--run", "limited", engine, name, _LIMITED_SECONDS),
+                        flush=True,
+                    )
         case _:
             write("engines.md", page([int(each) for each in arguments] or list(_SIZES)))
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import psutil
 
-from benchmarks.base import machine, renewed_section, table, write
+from benchmarks.base import machine, put_section, table
 from benchmarks.cluster import Cluster
 from benchmarks.engines import rows_in, spread
 from core.documents.rows import SparseRows
@@ -114,7 +114,7 @@ def run(task: TrainingTask, folder: Path, harm: Harm) -> Run:
         began = time.perf_counter()
         while True:
             attempts += 1
-            with suppress(ClusterUnavailable), connected(cluster.address, NO_TLS) as client:
+            with suppress(ClusterUnavailable), connected(cluster.url, NO_TLS) as client:
                 stored = ClusterStore(open_store(url), url, f"harm/{secrets.token_hex(4)}")
                 own = harm if attempts == 1 else harm._replace(at=0)
                 engine = HarmedEngine(client, ScratchFiles(folder), stored, harm=own, act=act)
@@ -182,12 +182,9 @@ def main() -> int:
             runs.append(run(task, folder, Harm(kind, at, rng.random() / 5)))
             print(runs[-1], flush=True)
     runs.sort(key=lambda run: _HARMS.index(run.harm.kind))
-    write(
-        "scale.md",
-        renewed_section(
-            "scale.md", "# Scale\n", section(options.documents, options.rounds, options.seed, memory, runs)
-        ),
-    )
+    text = section(options.documents, options.rounds, options.seed, memory, runs)
+    print(text)
+    put_section("scale.md", text)
     return int(any(run.digest != memory for run in runs))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks.base import machine, number, table, write
+from benchmarks.base import DOCS, machine, number, table, write
 from benchmarks.data import texts
 from benchmarks.running import Service, forget_peak, peak_memory, service
 
@@ -258,7 +258,7 @@ def page_of(lines: Iterable[list[str]]) -> str:
 
 def main(names: Iterable[str], algorithms: Iterable[str]) -> None:
     """Measure, print, write."""
-    path = Path(__file__).parent.parent / "docs" / _PAGE
+    path = DOCS / _PAGE
     for name, algorithm in product(names, algorithms):
         fresh = measured(name, algorithm)
         lines = lines_of(path.read_text() if path.exists() else "", [fresh])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.predictions.suggestion import Strategy
-from benchmarks.base import machine, rows_of, table, write
+from benchmarks.base import DOCS, machine, rows_of, table, write
 from benchmarks.data import BUILD
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.measures import class_fractions, error, total_variation
@@ -35,7 +35,6 @@ FIRST, EACH, ROUNDS = 5, 20, 9
 """labels of each class at the start, labels of a round, rounds"""
 MOST_POOL, MOST_TEST = 1500, 2000
 MEASURES = {"error": "error", "variation": "class fractions, total variation", "calibration": "calibration error"}
-_DOCS = Path(__file__).parent.parent / "docs"
 _NOTES = Path(__file__).parent / "learning-notes.md"
 _SHOWN = 3
 """every third round is in the tables; the plot has all"""
@@ -255,7 +254,7 @@ def main(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     names = given.sets.split(",")
     found = curves(names, given.seeds, given.jobs, Results(folder=BUILD / "learning"))
-    plot(found, names, _DOCS / "learning-curves.png")
+    plot(found, names, DOCS / "learning-curves.png")
     write("learning-curves.md", page(found, names))
 
 

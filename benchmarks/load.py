@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
+
 T = TypeVar("T")
 
 
@@ -158,6 +160,16 @@ def status_of(url: str, path: str) -> int:
         return 0
     finally:
         connection.close()
+
+
+def is_ready(url: str) -> bool:
+    """Whether a gateway says that it can serve."""
+    return status_of(url, "/v1/health/ready") == 200
+
+
+def n_taking(url: str) -> int:
+    """Number of workers that take jobs, as a gateway says."""
+    return int(httpx.get(f"{url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0))
 
 
 def _in_threads(work: Callable[[int], T], count: int) -> list[T]:

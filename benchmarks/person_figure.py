@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from pathlib import Path
 from typing import NamedTuple
 
-_DOCS = Path(__file__).parent.parent / "docs"
+from benchmarks.base import DOCS
+
 _WIDTH, _HEIGHT = 360, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 16, 34, 36
 _COLUMNS = 2
@@ -42,7 +42,7 @@ def draw(errors: Mapping[str, tuple[Sequence[float], ...]], steps: Sequence[int]
         )
         title = "<title>Error by number of answers, at the page and with random documents</title>"
         body = "\n".join([title, *panels, _legend(rows * _HEIGHT + 18, colours)])
-        (_DOCS / f"person-{theme}.svg").write_text(f"{head}\n{body}\n</svg>\n")
+        (DOCS / f"person-{theme}.svg").write_text(f"{head}\n{body}\n</svg>\n")
 
 
 def _panel(name: str, found: tuple[Sequence[float], ...], steps: Sequence[int], colours: _Colours, place: int) -> str:

@@ -1,13 +1,11 @@
 """Processes to be measured: the whole service as ``halfmoon up`` runs it, a gateway alone, the plain app."""
 
 import json
-import os
 import re
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +14,9 @@ from typing import Any
 import httpx
 import psutil
 
-from benchmarks.load import connected, request, status_of
+from benchmarks.load import connected, n_taking, request, status_of
+from tests.processes import Program, free_port
+from tests.waiting import until
 
 _READY = "Halfmoon is ready: "
 _PATIENCE = 120.0
@@ -74,18 +74,13 @@ class Service:
 def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Service]:
     """Ready with its worker when the block is entered."""
     command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(data), "--workers", "1"]
-    with _running(command, settings, stdout=subprocess.PIPE) as process:
-        line = next((line for line in map(bytes.decode, process.stdout) if _READY in line), None)
+    with _program(command, settings, output=subprocess.PIPE) as program:
+        line = next((line for line in map(bytes.decode, program.process.stdout) if _READY in line), None)
         if line is None:
             raise RuntimeError("the service did not start; it says why above")
         url = line.split(_READY)[1].strip()
-        deadline = time.monotonic() + _PATIENCE
-        with connected(url) as connection:
-            while not json.loads(connection.send(_get("/v1/health/ready")))["workers"]:
-                if time.monotonic() > deadline:
-                    raise RuntimeError("the worker did not start")
-                time.sleep(0.1)
-        yield Service(process, url, data)
+        until(lambda: n_taking(url), _PATIENCE)
+        yield Service(program.process, url, data)
 
 
 @contextmanager
@@ -94,19 +89,21 @@ def bucket(name: str) -> Iterator[dict[str, str]]:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _running(command, {}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):  # it logs every request
-        while status_of(url, "/") == 0:
-            time.sleep(0.05)
+    with _program(command, output=subprocess.DEVNULL, errors=subprocess.DEVNULL):  # it logs every request
+        until(lambda: status_of(url, "/"), _PATIENCE)
         httpx.put(f"{url}/{name}", trust_env=False).raise_for_status()
-        yield {
-            "HALFMOON_STORE_URL": f"s3://{name}/store",
-            **{
-                "AWS_ENDPOINT_URL": url,
-                "AWS_REGION": "us-east-1",
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
-            },
-        }
+        yield {"HALFMOON_STORE_URL": f"s3://{name}/store", **credentials(url)}
+
+
+def credentials(endpoint: str) -> dict[str, str]:
+    """Environment of a process that uses an S3 server of this machine."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ALLOW_HTTP": "true",
+    }
 
 
 @contextmanager
@@ -119,24 +116,21 @@ def gateway(beside: Service) -> Iterator[tuple[str, psutil.Process]]:
         "HALFMOON_CACHE_DIR": str(beside.data / "cache"),
     }
     port = free_port()
-    with _running([sys.executable, "-m", "app.cli", "api", "--port", str(port)], settings) as process:
-        yield f"http://127.0.0.1:{port}", process
+    with _program([sys.executable, "-m", "app.cli", "api", "--port", str(port)], settings) as program:
+        yield f"http://127.0.0.1:{port}", program.process
 
 
 @contextmanager
 def plain_app(model: Path) -> Iterator[tuple[str, psutil.Process]]:
     """Just started and not ready yet."""
     port = free_port()
-    with _running([sys.executable, "-m", "benchmarks.plain_app", str(model), str(port)], {}) as process:
-        yield f"http://127.0.0.1:{port}", process
+    with _program([sys.executable, "-m", "benchmarks.plain_app", str(model), str(port)]) as program:
+        yield f"http://127.0.0.1:{port}", program.process
 
 
 def until_ready(url: str, path: str) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while status_of(url, path) != 200:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{url}{path} was not ready in time")
-        time.sleep(0.005)
+    """Wait for an answer of 200, which is looked for every 10 ms."""
+    until(lambda: status_of(url, path) == 200, _PATIENCE)
 
 
 def memory(process: psutil.Process) -> int:
@@ -144,40 +138,36 @@ def memory(process: psutil.Process) -> int:
     return int(process.memory_info().rss)
 
 
-def anonymous(process: psutil.Process) -> int:
-    """Bytes that it holds beside the pages of files, which the system may take back at any time (Linux)."""
-    found = re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-    assert found is not None
+def status_bytes(name: str, pid: int | str = "self") -> int:
+    """A figure of a process as the system names it, in bytes (Linux)."""
+    found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    if found is None:  # it has ended, and nobody has asked yet how
+        raise psutil.NoSuchProcess(int(pid))
     return int(found[1]) * 1024
+
+
+def anonymous(process: psutil.Process) -> int:
+    """Bytes that it holds beside the pages of files, which the system may take back at any time."""
+    return status_bytes("RssAnon", process.pid)
 
 
 def peak_memory(process: psutil.Process) -> int:
-    """The most that it held since ``forget_peak`` (Linux)."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-    if found is None:  # it has ended, and nobody has asked yet how
-        raise psutil.NoSuchProcess(process.pid)
-    return int(found[1]) * 1024
+    """The most bytes that it held since ``forget_peak``."""
+    return status_bytes("VmHWM", process.pid)
 
 
 def forget_peak(process: psutil.Process) -> None:
     Path(f"/proc/{process.pid}/clear_refs").write_text("5")
 
 
-@contextmanager
-def _running(command: Sequence[str], settings: Mapping[str, str], **options: Any) -> Iterator[psutil.Popen]:
-    process = psutil.Popen(command, env={**os.environ, **_BYTECODE, **settings}, **options)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(60)
+def _program(
+    command: list[str],
+    settings: Mapping[str, str] = MappingProxyType({}),
+    output: int | None = None,
+    errors: int | None = None,
+) -> Program:
+    return Program(command, {**_BYTECODE, **settings}, output, errors=errors)
 
 
 def _get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

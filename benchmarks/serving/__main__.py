@@ -6,7 +6,7 @@
 import argparse
 import statistics
 
-from benchmarks.base import Log, machine, number, renewed_section, table, write
+from benchmarks.base import Log, machine, number, put_section, table
 from benchmarks.serving.storm import Plan, Result, median_milliseconds, run
 
 _LEAST = 20
@@ -69,7 +69,9 @@ def main() -> int:
     plan = Plan(**vars(parser.parse_args()))
     log = Log()
     result = run(plan, log)
-    write("scale.md", renewed_section("scale.md", "# Scale\n", section(plan, result, log)))
+    text = section(plan, result, log)
+    print(text)
+    put_section("scale.md", text)
     failed = sum(
         each.status != 200
         for phase in ("nothing else", "rolling restart", "alias moved", "the other jobs")

@@ -1,8 +1,5 @@
 """Gateways and workers as processes of their own, a Valkey, and an S3 server, on one machine."""
 
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,33 +7,32 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-import httpx
-
-from app.local.valkey import find_binary, is_ready
-from benchmarks.load import status_of
-from benchmarks.running import bucket, free_port
+from benchmarks.load import is_ready, n_taking
+from benchmarks.running import bucket
 from benchmarks.serving.balancer import Balancer
+from tests.processes import Program, free_port
+from tests.stores import Valkey
+from tests.waiting import until
 
 _START_SECONDS = 120.0
-_STOP_SECONDS = 60.0
 
 
 class Fleet:
     """Gateways behind a balancer, and workers; all share a bucket and a Valkey."""
 
     def __init__(self, settings: Mapping[str, str], balancer: Balancer, log: IO[bytes]) -> None:
-        self._environment = {**os.environ, **settings, "PYTHONDONTWRITEBYTECODE": ""}
+        self._environment = {**settings, "PYTHONDONTWRITEBYTECODE": ""}
         self._balancer, self._log = balancer, log
-        self.gateways: dict[int, subprocess.Popen[bytes]] = {}
+        self.gateways: dict[int, Program] = {}
         """gateways by port"""
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Program] = []
         self.url = f"http://127.0.0.1:{balancer.port}"
 
     def add_gateway(self) -> int:
         """Start a gateway, and send it connections when it is ready; returns its port."""
         port = free_port()
         self.gateways[port] = self._start("api", "--port", str(port))
-        self._until(lambda: status_of(f"http://127.0.0.1:{port}", "/v1/health/ready") == 200, self.gateways[port])
+        self._until(lambda: is_ready(f"http://127.0.0.1:{port}"), self.gateways[port])
         self._balancer.add(port)
         return port
 
@@ -48,15 +44,13 @@ class Fleet:
 
     def kill_gateway(self, port: int) -> None:
         """Kill a gateway, of which the balancer hears nothing but refused connections."""
-        gateway = self.gateways.pop(port)
-        gateway.kill()
-        gateway.wait()
+        self.gateways.pop(port).kill()
 
     def add_worker(self) -> None:
         """Start a worker, and wait until it takes jobs."""
-        before = self._taking()
+        before = n_taking(self.url)
         self.workers.append(self._start("worker"))
-        self._until(lambda: self._taking() > before, self.workers[-1])
+        self._until(lambda: n_taking(self.url) > before, self.workers[-1])
 
     def replace_worker(self) -> float:
         """Start another worker, then stop the oldest; returns the seconds that it took to stop."""
@@ -65,33 +59,24 @@ class Fleet:
 
     def stop(self) -> None:
         """Stop all of it."""
-        processes = [*self.gateways.values(), *self.workers]
-        for process in processes:
-            process.send_signal(signal.SIGTERM)
-        for process in processes:
-            process.wait(_STOP_SECONDS)
+        for program in (*self.gateways.values(), *self.workers):
+            program.stop()
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "app.cli", *arguments], env=self._environment, stdout=self._log, stderr=self._log
-        )
+    def _start(self, *arguments: str) -> Program:
+        program = Program([sys.executable, "-m", "app.cli", *arguments], self._environment, self._log)
+        program.start()
+        return program
 
-    def _stopped(self, process: subprocess.Popen[bytes]) -> float:
+    def _stopped(self, program: Program) -> float:
         began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        if process.wait(_STOP_SECONDS) != 0:
-            raise RuntimeError(f"a process ended with {process.returncode}")
+        if (code := program.stop()) != 0:
+            raise RuntimeError(f"a process ended with {code}")
         return time.monotonic() - began
 
-    def _taking(self) -> int:
-        return int(httpx.get(f"{self.url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0))
-
-    def _until(self, condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while not condition():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("a process did not start; the log says why")
-            time.sleep(0.1)
+    def _until(self, condition: Callable[[], bool], program: Program) -> None:
+        """Wait until a program is there; fails when it ends before."""
+        until(lambda: condition() or not program.runs(), _START_SECONDS)
+        assert program.runs(), "a process did not start; the log says why"
 
 
 @contextmanager
@@ -99,10 +84,10 @@ def fleet(folder: Path, gateways: int, workers: int, **settings: str) -> Iterato
     """A running fleet; all of it ends with the block."""
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("wb"))
-        redis_url = stack.enter_context(_valkey(folder, log))
+        valkey = stack.enter_context(Valkey(folder, lasting=True))
         environment = {
             **stack.enter_context(bucket("fleet")),
-            "HALFMOON_REDIS_URL": redis_url,
+            "HALFMOON_REDIS_URL": valkey.url,
             "HALFMOON_ALLOWED_HOSTS": '["*"]',
             **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()},
         }
@@ -113,35 +98,3 @@ def fleet(folder: Path, gateways: int, workers: int, **settings: str) -> Iterato
         for _ in range(workers):
             made.add_worker()
         yield made
-
-
-@contextmanager
-def _valkey(folder: Path, log: IO[bytes]) -> Iterator[str]:
-    path = folder / "valkey.sock"
-    command = [
-        find_binary(),
-        "--port",
-        "0",
-        "--unixsocket",
-        str(path),
-        "--save",
-        "",
-        "--appendonly",
-        "yes",
-        "--dir",
-        str(folder),
-    ]
-    with _running(command, log):
-        while not is_ready(path):
-            time.sleep(0.02)
-        yield f"unix://{path}"
-
-
-@contextmanager
-def _running(command: list[str], output: "IO[bytes] | int") -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=output, stderr=output)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(_STOP_SECONDS)

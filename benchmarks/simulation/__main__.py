@@ -10,15 +10,13 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import structlog
 
-from benchmarks.base import commit, machine, put_section, table
+from benchmarks.base import DOCS, commit, machine, put_section, table
 from benchmarks.simulation.protocol import simulate, violations
 
 _EVERY = 1000
-_DOCS = Path(__file__).parents[2] / "docs"
 _TITLE = "## Schedules of the simulation"
 _HEADS = ["commit", "first", "schedules", "calls", "violations", "schedules a second of a processor"]
 
@@ -59,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     if count >= _EVERY:
         rate = count / (time.process_time() - began)
         row = [commit(), str(given.first), f"{count:,}", f"{calls:,}", str(failed), f"{rate:.1f}"]
-        put_section("storm.md", section((_DOCS / "storm.md").read_text(), row))
+        put_section("storm.md", section((DOCS / "storm.md").read_text(), row))
     return int(failed > 0)
 
 

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks.load import status_of
-from benchmarks.store_storm.parties import FAKETIME, START_SECONDS, Parties, Party, off
+from benchmarks.store_storm.parties import FAKETIME, START_SECONDS, Parties, off
 from storage.store import KeyMissing
 from tests.e2e.service import role_of
+from tests.processes import Program
 from tests.storm.store_proxy import Ill, Illness
+from tests.waiting import until
 
 _HOUR = 3600
 _DEATH_SECONDS = 30.0
@@ -118,7 +120,7 @@ class Injector:
         with self._parties.proxy.ill(illness):
             yield
 
-    def _again(self, party: Party, **more: str) -> int:
+    def _again(self, party: Program, **more: str) -> int:
         """Kill a party, and start it again; returns the process id that it had."""
         pid, family = party.pid, party.children() if party is self._parties.supervisor else []
         party.kill()
@@ -150,11 +152,10 @@ class Injector:
         """Kill the supervisor when it has a worker, which dies with it, and start it again; returns the process id of
         this worker.
         """
-        supervisor, deadline = self._parties.supervisor, time.monotonic() + START_SECONDS
-        while not (found := [child.pid for child in supervisor.children() if role_of(child) == "worker"]):
-            if time.monotonic() > deadline:
-                raise RuntimeError("the supervisor has started no worker; the log says why")
-            time.sleep(0.1)
+        supervisor = self._parties.supervisor
+        found = until(
+            lambda: [child.pid for child in supervisor.children() if role_of(child) == "worker"], START_SECONDS
+        )
         self._again(supervisor)
         return found[0]
 

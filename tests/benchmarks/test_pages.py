@@ -4,25 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.base import renewed, wrapped
-
-ORDER = ("One", "Two", "Three")
-PAGE = "# Old\n\nhead\n\n## Two\n\n### within\n\n| 2 |\n\n## Three\n\nthree\n"
+from benchmarks import base
+from benchmarks.base import wrapped
 
 
-def test_what_is_not_made_anew_is_kept_and_all_is_in_order() -> None:
-    page = renewed(PAGE, "# New\n", ["## Three\n\n3\n", "## One\n\n1"], ORDER)
-    assert page == "# New\n\n## One\n\n1\n\n## Two\n\n### within\n\n| 2 |\n\n## Three\n\n3\n"
-    assert renewed(page, "# New", [], ORDER) == page
-
-
-def test_a_page_begins_with_its_first_part() -> None:
-    assert renewed("", "# New", ["## Two\n\n2"], ORDER) == "# New\n\n## Two\n\n2\n"
-
-
-def test_a_part_without_a_place_is_not_lost_in_silence() -> None:
-    with pytest.raises(ValueError, match="Four"):
-        renewed(PAGE, "# New", ["## Four\n\n4"], ORDER)
+def test_a_section_takes_the_place_of_the_former_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "DOCS", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\nBefore.\n\n## A\n\n### within\n\nold\n\n## B\n\nb\n")
+    for text in ("## A\n\nnew\n", "## C\n\nc\n"):
+        base.put_section("page.md", text)
+    assert page.read_text() == "# A page\n\nBefore.\n\n## A\n\nnew\n\n## B\n\nb\n\n## C\n\nc\n"
 
 
 def test_prose_is_wrapped_at_sentences_and_nothing_else_is() -> None:

@@ -13,7 +13,7 @@ from benchmarks import person, person_figure
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two persons of sms-spam with both kinds of documents, one more with random documents alone."""
-    monkeypatch.setattr(person_figure, "_DOCS", tmp_path)
+    monkeypatch.setattr(person_figure, "DOCS", tmp_path)
     errors = {
         ("page", 0): [0.2, 0.1, 0.1, 0.05],
         ("random", 0): [0.2, 0.2, 0.08, 0.05],

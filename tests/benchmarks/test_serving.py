@@ -5,7 +5,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -86,14 +85,3 @@ def test_what_fails_counts_in_the_phase_in_which_it_ended() -> None:
     assert "| rolling restart | 10 | 100 | 0 |" in page
     assert "| one gateway killed | 10 | 81 | 1 |" in page
     assert "| 3 | 3 succeeded | 0 | 0 |" in page
-
-
-def test_one_section_of_a_page_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "docs").mkdir()
-    monkeypatch.setattr(base, "__file__", str(tmp_path / "benchmarks" / "base.py"))
-    assert base.renewed_section("p.md", "# P\n", "## S\n\nnew\n") == "# P\n\n## S\n\nnew\n"
-    (tmp_path / "docs" / "p.md").write_text("# P\n\nIntro.\n\n## A\n\na\n\n## S\n\nold\n\n## B\n\nb\n")
-    assert (
-        base.renewed_section("p.md", "", "## S\n\nnew\n") == "# P\n\nIntro.\n\n## A\n\na\n\n## S\n\nnew\n\n## B\n\nb\n"
-    )
-    assert base.renewed_section("p.md", "", "## T\n\nt\n").endswith("## B\n\nb\n\n## T\n\nt\n")

@@ -6,8 +6,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from benchmarks import base
 from benchmarks.store_storm import __main__ as page
 from benchmarks.store_storm.faults import BUCKET_ALONE, FOLDER_ALONE, Fault, Hit, faults_of
@@ -57,14 +55,3 @@ def test_the_page_says_what_was_found() -> None:
     assert "- job a is still queued" in text
     assert "| store slow: 10 ms to 5 s a call | 1 | 2 |" in text
     assert "| liveness | before the first fault | 5 | 0 | 1 | 1 | 1 |" in text
-
-
-def test_a_section_takes_the_place_of_the_former_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "__file__", str(tmp_path / "benchmarks" / "base.py"))
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "page.md").write_text("# A storm\n\nBefore.\n\n## A\n\nold\n\n## B\n\nb\n")
-    for text in ("## A\n\nnew\n", "## C\n\nc\n"):
-        base.put_section("page.md", text)
-    assert (
-        tmp_path / "docs" / "page.md"
-    ).read_text() == "# A storm\n\nBefore.\n\n## A\n\nnew\n\n## B\n\nb\n\n## C\n\nc\n"

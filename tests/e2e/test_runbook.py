@@ -5,8 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from storage.store import open_store
 from storage.store.json_records import read
 from tests.app.conftest import serving
 from tests.e2e.service import Service, large
+from tests.processes import Program
 from tests.stores import Valkey, s3_options
 from tests.waiting import HANG, SLOW, until
 
@@ -132,19 +132,10 @@ def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: 
         assert service.wait_for(job)["state"] == "succeeded"
 
 
-@contextmanager
-def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def worker(name: str, folder: Path, environment: dict[str, str]) -> Program:
     """A worker as on a machine of its own: with other files."""
-    cache = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_TRAINING_THREADS": "1"}
-    with (folder / f"{name}.log").open("wb") as log:
-        running = subprocess.Popen(
-            [BIN / "halfmoon", "worker"], env={**os.environ, **environment, **cache}, stdout=log, stderr=log
-        )
-        try:
-            yield running
-        finally:
-            running.terminate()
-            running.wait(SLOW)
+    own = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_TRAINING_THREADS": "1"}
+    return Program([str(BIN / "halfmoon"), "worker"], environment | own)
 
 
 def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_endpoint: str, valkey: Valkey) -> None:
@@ -161,7 +152,7 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
     )
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         for name in ("one", "two"):
-            stack.enter_context(process(name, tmp_path, given))
+            stack.enter_context(worker(name, tmp_path, given))
         for name, value in given.items():
             patch.setenv(name, value)
         settings = [GatewaySettings(cache_dir=tmp_path / f"gateway{n}") for n in range(2)]

@@ -15,6 +15,7 @@ from storage.records import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import KeyMissing, Store, json_records
 from tests.e2e.service import Service
+from tests.processes import children
 from tests.storm.ledger import Kind, Ledger, Running
 from tests.storm.proxy import Cut, Proxy
 from tests.waiting import HANG
@@ -86,11 +87,11 @@ class Injector:
     def _victim(self, kind: Kind) -> psutil.Process | None:
         match kind:
             case Kind.CHILD_KILLED | Kind.CHILD_STOPPED:
-                found = [child for worker in self._service.parts("worker") for child in _children(worker)]
+                found = [child for worker in self._service.parts("worker") for child in children(worker)]
             case Kind.WORKER_KILLED | Kind.WORKER_STOPPED | Kind.WORKER_TOLD:
                 # rather one that works
                 found = self._service.parts("worker")
-                found = [worker for worker in found if _children(worker)] or found
+                found = [worker for worker in found if children(worker)] or found
             case Kind.VALKEY_KILLED:
                 found = self._service.parts("valkey-server")
             case _:
@@ -136,7 +137,7 @@ class Injector:
     def _writers(self) -> Sequence[psutil.Process]:
         """Parents before their children, so that no child is forked with a limit that was just lifted."""
         parents = [*self._service.parts("api"), *self._service.parts("worker")]
-        return [*parents, *(child for parent in parents for child in _children(parent))]
+        return [*parents, *(child for parent in parents for child in children(parent))]
 
 
 def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[tuple[datetime, Running]]:
@@ -146,12 +147,6 @@ def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[tup
             attempt = json_records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
             if attempt.worker.split(".")[-2] in pids:
                 yield attempt.started_at, Running(id, number)
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    with suppress(psutil.NoSuchProcess):
-        return process.children()
-    return []
 
 
 def _limit(processes: Sequence[psutil.Process], size: int) -> None:

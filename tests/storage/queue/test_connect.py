@@ -13,9 +13,7 @@ from tests.waiting import HANG
 
 @pytest.mark.parametrize("url", ["unix://{}", "unix://:wrong@{}"], ids=["none", "wrong"])
 def test_a_password_that_is_missing_or_wrong_is_told(url: str, tmp_path: Path) -> None:
-    server = Valkey(tmp_path)
-    server.start()
-    try:
+    with Valkey(tmp_path) as server:
         with connect(server.url, HANG) as client:
             client.config_set("requirepass", "right")
         with (
@@ -23,5 +21,3 @@ def test_a_password_that_is_missing_or_wrong_is_told(url: str, tmp_path: Path) -
             pytest.raises(RedisStateUnavailable, match="wants another user or password"),
         ):
             RedisState(client, "q").workers()
-    finally:
-        server.kill()
