@@ -10,6 +10,7 @@ from core.options.cutting_planes import Cuts3vmOptions
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
+from core.options.subspace import GradientTsvmOptions, KernelAnnealingOptions, LaplacianRlsOptions, LaplacianSvmOptions
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,34 @@ ALGORITHMS = {
             "transductive SVM, convex relaxation, kernels",
             CtsvmOptions,
             "core.algorithms.ctsvm:ctsvm",
+            start=None,
+        ),
+        Algorithm(
+            "gradient_tsvm",
+            "transductive SVM with a smooth loss, linear or kernels",
+            GradientTsvmOptions,
+            "core.algorithms.gradient_tsvm:gradient_tsvm",
+            start=None,
+        ),
+        Algorithm(
+            "kernel_da",
+            "deterministic annealing, kernels",
+            KernelAnnealingOptions,
+            "core.algorithms.kernel_annealing:kernel_da",
+            start=None,
+        ),
+        Algorithm(
+            "laplacian_svm",
+            "L2-SVM smooth over nearest neighbours, linear or kernels",
+            LaplacianSvmOptions,
+            "core.algorithms.laplacian:laplacian_svm",
+            start=None,
+        ),
+        Algorithm(
+            "laplacian_rls",
+            "least squares smooth over nearest neighbours, linear or kernels",
+            LaplacianRlsOptions,
+            "core.algorithms.laplacian:laplacian_rls",
             start=None,
         ),
     )

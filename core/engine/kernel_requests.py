@@ -1,11 +1,13 @@
 """Requests of kernel solvers: row caches, kernel rows, weighted sums of them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.engine.requests import Adjoint, Product, Scores
 from core.kernels.cache import RowCache
+from core.kernels.coordinates import Coordinates
 from core.kernels.function import Kernel, Name
 from core.kernels.gram import Positions, Vector
 
@@ -81,4 +83,41 @@ class CheckModelSize(NamedTuple):
     rows: Positions
 
 
-KernelRequest = KernelRange | KernelSubset | KernelRows | KernelSums | KernelScores | CheckModelSize
+class KernelSpace(NamedTuple):
+    """Requests the Subspace of all rows, which all solvers that request it share."""
+
+    kernel: KernelSpec
+    most_columns: int
+
+
+class Subspace(NamedTuple):
+    """Coordinates of all rows in the space of a kernel, and the passes over them."""
+
+    coordinates: Coordinates
+    passes: Any
+
+
+class Within(NamedTuple):
+    """Requests the same over the coordinates of a subspace."""
+
+    subspace: Subspace
+    request: Product | Scores | Adjoint
+
+
+class Neighbourhood(NamedTuple):
+    """Requests the core.kernels.graph.Laplacian of all rows, each joined to its nearest, which all solvers share."""
+
+    n_nearest: int
+
+
+KernelRequest = (
+    KernelRange
+    | KernelSubset
+    | KernelRows
+    | KernelSums
+    | KernelScores
+    | CheckModelSize
+    | KernelSpace
+    | Within
+    | Neighbourhood
+)

@@ -12,18 +12,29 @@ from core.engine.kernel_requests import (
     KernelRequest,
     KernelRows,
     KernelScores,
+    KernelSpace,
     KernelSpec,
     KernelSubset,
     KernelSums,
+    Neighbourhood,
+    Subspace,
+    Within,
 )
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Product, Scores
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
+from core.kernels.coordinates import Coordinates
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
 from core.kernels.gram import Gram, Positions, Vector
+from core.kernels.graph import Laplacian
 from core.kernels.wide import wide_scores
 from core.problem.result import stored_bytes
 from core.progress import Checkpoint, Phase
+
+_DISTANCES = KernelSpec("rbf", "median", 3, 0.0)
+"""a kernel whose largest values are those of the nearest rows"""
 
 
 class KernelService:
@@ -38,9 +49,11 @@ class KernelService:
         self._max_model_bytes = max_model_bytes
         self._kernels: dict[tuple[KernelSpec, int, int], Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
+        self._subspaces: dict[KernelSpace, Subspace | None] = {}
+        self._graphs: dict[Neighbourhood, Laplacian] = {}
         self._support: dict[Phase, Positions] = {}
 
-    def answer(self, request: KernelRequest, solver: Phase) -> RowCache | Vector | None:
+    def answer(self, request: KernelRequest, solver: Phase) -> RowCache | Vector | Subspace | Laplacian | None:
         """The answer to a request of the solver that is run for this; raises ModelTooLarge."""
         match request:
             case KernelRange():
@@ -55,7 +68,31 @@ class KernelService:
                 return self._scores(request)
             case CheckModelSize(rows):
                 self._check_model_size(rows, solver)
+            case KernelSpace():
+                return self._subspace(request)
+            case Neighbourhood():
+                return self._graph(request)
+            case Within(subspace, inner):
+                return _within(subspace.passes, inner)
         return None
+
+    def _subspace(self, request: KernelSpace) -> Subspace | None:
+        """None where kernel values leave the range of float32."""
+        if request not in self._subspaces:
+            kernel = self._kernel_of(request.kernel, 0, self._rows.n_rows)
+            gram, found = Gram(self._rows, kernel, None, self._checkpoint), None
+            if gram.fits_float32:
+                coordinates = Coordinates(gram, request.most_columns, self._checkpoint)
+                found = Subspace(coordinates, Passes(coordinates.rows, 1, self._checkpoint))
+            self._subspaces[request] = found
+        return self._subspaces[request]
+
+    def _graph(self, request: Neighbourhood) -> Laplacian:
+        if request not in self._graphs:
+            kernel = self._kernel_of(_DISTANCES, 0, self._rows.n_rows)
+            gram = Gram(self._rows, kernel, None, self._checkpoint)
+            self._graphs[request] = Laplacian.of(gram, request.n_nearest, self._team, self._checkpoint)
+        return self._graphs[request]
 
     def _shared_cache(self, request: KernelRange) -> RowCache:
         kernel = self._kernel_of(request.kernel, request.start, request.stop)
@@ -116,3 +153,15 @@ class KernelService:
         )
         if size > self._max_model_bytes:
             raise ModelTooLarge(len(together), size, self._max_model_bytes)
+
+
+def _within(passes: Passes, request: Product | Scores | Adjoint) -> Vector | None:
+    """The answer by the calling thread, while others answer those of other solvers."""
+    match request:
+        case Product():
+            return passes.product(request, alone=True)
+        case Scores():
+            passes.scores(request, alone=True)
+        case Adjoint():
+            passes.adjoint(request, alone=True)
+    return None

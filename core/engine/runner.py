@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
 from core.engine.answering import Answering, cost
 from core.engine.engine import Engine, MemoryEngine
-from core.engine.kernel_requests import KernelRequest
+from core.engine.kernel_requests import KernelRequest, Within
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH, most_at_a_time
 from core.problem.result import Result
@@ -44,6 +44,7 @@ __all__ = [
     "Vector",
     "Yield",
     "as_part",
+    "translated",
 ]
 
 
@@ -79,24 +80,36 @@ class Barrier(NamedTuple):
 
 Request = Product | Scores | Adjoint | Adjoints | Cut | KernelRequest | Report | Yield | Barrier
 Steps = Generator[Request, Any, Result]
+T = TypeVar("T")
 
 
 def as_part(steps: Steps, part: Span) -> Steps:
     """A solver that does one part of the work of another: its reports get fractions of the whole."""
+
+    def translate(request: Request) -> Generator[Request, Any, Any]:
+        if isinstance(request, Report):
+            request = request._replace(fraction=part.position(request.fraction))
+        return (yield request)
+
+    return translated(steps, translate)
+
+
+def translated(
+    steps: Generator[Request, Any, T], translate: Callable[[Request], Generator[Request, Any, Any]]
+) -> Generator[Request, Any, T]:
+    """Steps whose requests others answer: ``translate`` of a request yields what it takes, and returns the answer."""
     try:
         request = steps.send(None)
         while True:
-            if isinstance(request, Report):
-                request = request._replace(fraction=part.position(request.fraction))
             try:
-                answer = yield request
+                answer = yield from translate(request)
             except Stopped as stop:
                 request = steps.throw(stop)
             else:
                 request = steps.send(answer)
     except StopIteration as end:
-        result: Result = end.value
-        return result
+        found: T = end.value
+        return found
 
 
 @dataclass(eq=False)
@@ -282,7 +295,7 @@ class Scheduler:
         """Whether one thread is to answer a request, while others answer those of other solvers."""
         if isinstance(request, Product):
             return self._passes.is_light(request)
-        return isinstance(request, Adjoint | Adjoints | Scores | Report | Yield)
+        return isinstance(request, Adjoint | Adjoints | Scores | Within | Report | Yield)
 
     def _answer(self, run: _Run, alone: bool = False) -> Any:
         """The answer to a solver; ``alone``: by the calling thread, while others are at something else."""

@@ -14,7 +14,7 @@ from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
 from core.optimizers.smo import DualTerms, Multipliers
-from core.options.kernel import KernelChoice
+from core.options.kernel import KernelChoice, KernelFunction
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
 
@@ -43,7 +43,7 @@ class DualSolution(NamedTuple):
         return dot(self.multipliers.alpha, self.multipliers.kernel_sums)
 
 
-def kernel_spec(options: KernelChoice) -> KernelSpec:
+def kernel_spec(options: KernelFunction) -> KernelSpec:
     """The kernel that the options name."""
     return KernelSpec(options.kernel, options.gamma, options.degree, options.coef0)
 
@@ -101,7 +101,7 @@ def check_model_size(kernel: Kernel, support: Positions) -> Generator[Request, A
         yield CheckModelSize(support)
 
 
-def empty_result(options: KernelChoice, problem: Problem, status: Status) -> Result:
+def empty_result(options: KernelFunction, problem: Problem, status: Status) -> Result:
     """The result of a solver that ends before it has a solution: an expansion of no row, with scores of NaN."""
     expansion = Expansion(np.zeros(0, np.int64), np.zeros(0), 0.0, Kernel(options.kernel))
     return Result(expansion, np.full(problem.n_unlabeled, np.nan), np.nan, status)

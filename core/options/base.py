@@ -74,8 +74,6 @@ class Options(BaseModel):
     """share of the work that an estimate of the class fractions takes, where there is one, of two classes"""
     rescales_features: ClassVar[bool] = False
     """whether features are brought to one scale where one outweighs the others"""
-    holds_rows: ClassVar[bool] = False
-    """whether all rows must be in the memory of one process, since other things than passes read them"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """options that together run all compiled loops of the algorithm"""
     limit_remedy: ClassVar[str] = "raise max_iterations"
@@ -94,6 +92,11 @@ class Options(BaseModel):
             return cls.model_validate(dict(given), by_alias=True, by_name=False)
         except ValidationError as error:
             raise _invalid(cls, given, error) from None
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether all rows must be in the memory of one process, since other things than passes read them."""
+        return False
 
     @property
     def estimated(self) -> bool:

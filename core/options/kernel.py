@@ -24,7 +24,39 @@ _HELD_OUT = 80
 Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
 
-class KernelChoice(SolverOptions):
+class KernelFunction(SolverOptions):
+    """Which kernel function to learn with."""
+
+    kernel: Literal["linear", "rbf", "poly"] = Field(
+        default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree."
+    )
+    gamma: Weight | Literal["auto", "scale", "median"] = Field(
+        default="auto",
+        description="Factor in the kernel; auto: of rbf chosen by cross-validation of the labels, else scale; scale: "
+        "1 / (features · variance of the "
+        "values that are trained on), median: 1 / (2 · median distance of two documents ²).",
+    )
+    degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
+    coef0: float = Field(
+        default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel."
+    )
+
+    @property
+    def holds_rows(self) -> bool:
+        """See Options: kernel values are of pairs of rows."""
+        return True
+
+    @property
+    def depends_on_scale(self) -> bool:
+        """See Options; a rule for gamma makes up for the scale of the values."""
+        return self.kernel == "linear" or not isinstance(self.gamma, str)
+
+    def is_sharp(self, length: float) -> bool:
+        """Whether no two documents of this length |x| are alike by an RBF kernel."""
+        return self.kernel == "rbf" and not isinstance(self.gamma, str) and self.gamma * length**2 > _SHARPEST
+
+
+class KernelChoice(KernelFunction):
     """Which kernel function to learn with, and how much losses weigh."""
 
     uses_unlabeled: ClassVar[bool] = False
@@ -39,26 +71,12 @@ class KernelChoice(SolverOptions):
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"kernel": "poly"})
     one_class_remedy: ClassVar[str] = "try a larger C or the algorithm auto"
     range_remedy: ClassVar[str] = "use another kernel, or lower degree, coef0 or C"
-    holds_rows: ClassVar[bool] = True
 
-    kernel: Literal["linear", "rbf", "poly"] = Field(
-        default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree."
-    )
     C: Weight | Literal["auto"] = Field(
         default="auto",
         description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth. "
         "auto: chosen by cross-validation "
         "of the labels.",
-    )
-    gamma: Weight | Literal["auto", "scale", "median"] = Field(
-        default="auto",
-        description="Factor in the kernel; auto: of rbf chosen by cross-validation of the labels, else scale; scale: "
-        "1 / (features · variance of the "
-        "values that are trained on), median: 1 / (2 · median distance of two documents ²).",
-    )
-    degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
-    coef0: float = Field(
-        default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel."
     )
 
     @property
@@ -76,11 +94,6 @@ class KernelChoice(SolverOptions):
         """C, or the largest that may be chosen."""
         return LARGEST_WEIGHT if self.C == "auto" else self.C
 
-    @property
-    def depends_on_scale(self) -> bool:
-        """See Options; a rule for gamma makes up for the scale of the values."""
-        return self.kernel == "linear" or not isinstance(self.gamma, str)
-
     def is_flat(self, length: float, weight: float) -> bool:
         """Whether kernel values of documents of this length |x| are so alike that losses of this ``weight`` in all
         hardly move a model.
@@ -91,10 +104,6 @@ class KernelChoice(SolverOptions):
         if self.kernel == "poly" and self.coef0 == 0:
             square **= self.degree
         return MOST_SMOOTHING * weight * square < 0.5
-
-    def is_sharp(self, length: float) -> bool:
-        """Whether no two documents of this length |x| are alike by an RBF kernel."""
-        return self.kernel == "rbf" and not isinstance(self.gamma, str) and self.gamma * length**2 > _SHARPEST
 
 
 class KernelOptions(KernelChoice):

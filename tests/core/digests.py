@@ -25,6 +25,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "kernel_svm": {"kernel": "poly", "coef0": 1.0},
     "ramp_svm": {"s": 0.5},
     "cccp_tsvm": {"gamma": "median"},
+    "gradient_tsvm": {},
+    "kernel_da": {},
+    "laplacian_svm": {"kernel": "rbf"},
+    "laplacian_rls": {},
     "auto": {},
 }
 DENSE = ("svm", "tsvm", "da", "cuts3vm")

@@ -14,6 +14,7 @@ from core.options.auto import AutoOptions
 from core.options.cutting_planes import Cuts3vmOptions
 from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
+from core.options.subspace import GradientTsvmOptions, LaplacianSvmOptions
 from core.problem.result import Status
 from core.registry import ALGORITHMS
 from core.train import TrainingTask, train
@@ -69,11 +70,29 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
             "kernel": st.sampled_from(["linear", "rbf", "poly"]),
         },
     ),
+    "gradient_tsvm": st.fixed_dictionaries(
+        {"kernel": st.sampled_from(["linear", "rbf", "poly"])},
+        optional={
+            "lambda": POSITIVE,
+            "lambda_u": POSITIVE,
+            "positive_fraction": st.floats(0, 1),
+            "most_columns": st.integers(1, 3),
+        },
+    ),
+    "laplacian_svm": st.fixed_dictionaries(
+        {"kernel": st.sampled_from(["linear", "rbf", "poly"])},
+        optional={
+            "lambda": POSITIVE,
+            "lambda_graph": POSITIVE,
+            "neighbours": st.integers(1, 10),
+            "power": st.integers(1, 10),
+        },
+    ),
     "auto": st.fixed_dictionaries({}, optional={"positive_fraction": st.floats(0, 1), "tolerance": st.floats(1e-9, 1)}),
 }
 
 
-WEIGHTS = ("lambda", "lambda_u", "temperature", "fixed_temperature", "C", "C_u", "epsilon")
+WEIGHTS = ("lambda", "lambda_u", "lambda_graph", "temperature", "fixed_temperature", "C", "C_u", "epsilon")
 
 
 class Tiny(NamedTuple):
@@ -136,7 +155,16 @@ JSON = (
     | st.text(max_size=3)
     | st.lists(st.floats() | st.none(), max_size=2)
 )
-TAKEN = (SvmOptions, TsvmOptions, AnnealingOptions, Cuts3vmOptions, CtsvmOptions, AutoOptions)
+TAKEN = (
+    SvmOptions,
+    TsvmOptions,
+    AnnealingOptions,
+    Cuts3vmOptions,
+    CtsvmOptions,
+    GradientTsvmOptions,
+    LaplacianSvmOptions,
+    AutoOptions,
+)
 NAMES = sorted({info.alias or name for options in TAKEN for name, info in options.model_fields.items()})
 
 

@@ -1,0 +1,95 @@
+"""Losses of a whole graph: squared errors, and a loss with the roughness of the scores beside it."""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.engine.runner import Adjoint, Product, Request, Scores
+from core.kernels.graph import Laplacian
+from core.losses.loss import Loss
+from core.numerics.vectors import Vector, dot
+
+
+class SquaredError(NamedTuple):
+    """``½ costs · (o − targets)²``; both of shape (n_rows,). A core.losses.loss.Loss."""
+
+    costs: Vector
+    targets: Vector
+
+    @property
+    def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """See Loss."""
+        return np.asarray(self.costs > 0)
+
+    def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
+        """See Loss."""
+        slopes[:], curvatures[:] = self.costs * (scores - self.targets), self.costs
+        return 0.5 * float(dot(slopes, scores - self.targets))
+
+    def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
+        """See Loss."""
+        first = dot(self.costs * (scores + step * direction - self.targets), direction)
+        return float(first), float(dot(self.costs * direction, direction))
+
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
+        """See Loss: no row changes pieces."""
+        slopes[:] = self.costs * (scores - self.targets)
+        return 0
+
+
+class Smoothed:
+    """``loss(o) + ½ weight · oᵀ L^power o`` for the Laplacian L of a graph.
+
+    Rows are coupled: Newton's products must go through ``translate``, which scores all rows.
+    """
+
+    def __init__(self, loss: Loss, laplacian: Laplacian, power: int, weight: float) -> None:
+        self._loss, self._laplacian, self._power, self._weight = loss, laplacian, power, weight
+        self._line = np.zeros(0), 0.0, 0.0
+        """the last direction, and the roughness along it: its slope and its curvature"""
+
+    @property
+    def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """See Loss: none, since every product scores all rows anyway."""
+        return np.zeros_like(self._loss.charged)
+
+    def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
+        """See Loss; the curvatures are those of each row alone."""
+        value, pulls = self._loss.evaluate(scores, slopes, curvatures), self._pulls(scores)
+        slopes += pulls
+        return value + 0.5 * float(dot(scores, pulls))
+
+    def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
+        """See Loss."""
+        first, second = self._loss.along(scores, direction, step)
+        if self._line[0] is not direction:
+            pulls = self._pulls(direction)
+            self._line = direction, float(dot(scores, pulls)), float(dot(direction, pulls))
+        _, slope, curvature = self._line
+        return first + slope + step * curvature, second + curvature
+
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
+        """See Loss."""
+        slopes -= self._pulls(scores - step * direction)
+        count = self._loss.update(scores, curvatures, direction, step, slopes, jumps)
+        slopes += self._pulls(scores)
+        return count
+
+    def translate(self, request: Request) -> Generator[Request, Any, Any]:
+        """Answer ``Xᵀ(C + weight L^power) X p`` to a product, C being the curvatures of the rows (Sindhwani & Keerthi
+        2006: what a linear Laplacian SVM takes beside the SVM).
+        """
+        if not isinstance(request, Product):
+            return (yield request)
+        yield Scores(request.vector, np.zeros_like(request.weights), request.scores)
+        image = np.zeros_like(request.vector)
+        yield Adjoint(request.weights * request.scores + self._pulls(request.scores), image)
+        return image
+
+    def _pulls(self, scores: Vector) -> Vector:
+        return self._weight * self._laplacian.image(scores, self._power)

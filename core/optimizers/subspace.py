@@ -1,0 +1,53 @@
+"""Linear solvers in the space of a kernel, by coordinates of the documents."""
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from core.engine.kernel_requests import CheckModelSize, KernelSpace, Subspace, Within
+from core.engine.runner import Adjoint, Product, Request, Scores, Steps, Stopped, translated
+from core.optimizers.expansion import empty_result, kernel_spec
+from core.options.subspace import SubspaceOptions
+from core.problem.problem import Problem
+from core.problem.result import Expansion, Linear, Result, Status
+
+AnyOptions = TypeVar("AnyOptions", bound=SubspaceOptions)
+
+
+def in_kernel_space(solver: Callable[[Problem, AnyOptions], Steps], problem: Problem, options: AnyOptions) -> Steps:
+    """The steps of a linear solver over the rows, or over their coordinates in the space of the kernel, if it is not
+    linear.
+
+    Coordinates z have ``z · z' = k(x, x')``: so w and |w|² are those of the kernel's space (core.kernels.coordinates).
+    The solver's passes read the coordinates; graphs that it requests are those of the rows. The result is an expansion
+    over the pivots; the bias stays regularised, as a coordinate of value 1.
+    """
+    if options.kernel == "linear":
+        return (yield from solver(problem, options))
+    try:
+        subspace: Subspace | None = yield KernelSpace(kernel_spec(options), options.most_columns)
+        if subspace is None:
+            return empty_result(options, problem, Status.NUMERICAL_ERROR)
+        yield CheckModelSize(np.sort(subspace.coordinates.pivots))
+    except Stopped:
+        return empty_result(options, problem, Status.CANCELLED)
+    return (yield from _within(solver(replace(problem, rows=subspace.coordinates.rows), options), subspace))
+
+
+def _within(steps: Steps, subspace: Subspace) -> Steps:
+    """Steps over the rows of a subspace."""
+
+    def translate(request: Request) -> Generator[Request, Any, Any]:
+        return (yield Within(subspace, request) if isinstance(request, Product | Scores | Adjoint) else request)
+
+    coordinates = subspace.coordinates
+    result: Result = yield from translated(steps, translate)
+    assert isinstance(result.decision, Linear)
+    weights, order = (
+        coordinates.expansion_weights(result.decision.coefficients),
+        np.argsort(coordinates.pivots, kind="stable"),
+    )
+    decision = Expansion(coordinates.pivots[order], weights[order], result.decision.intercept, coordinates.kernel)
+    return replace(result, decision=decision)
