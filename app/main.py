@@ -36,6 +36,7 @@ from app.http.request_tracing import RequestTracing
 from app.http.sockets.process_socket import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
+from app.keys import routes as keys
 from app.label_studio import routes as label_studio
 from app.models import routes as models
 from app.operations import routes as operations
@@ -74,6 +75,8 @@ _ROUTERS = (
         label_studio.training_router,
         webhooks.router,
         webhooks.raw_router,
+        keys.router,
+        keys.raw_router,
         inference.health_router,
         inference.router,
     ),

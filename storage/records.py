@@ -1,7 +1,8 @@
 """The records that gateway and workers share, each noun once, and the keys under which they are stored.
 
-Every record but an alias is written once and never changed. What changes is which records exist. The state of a job
-follows from its records (see ``docs/architecture.md``), so neither a lost message nor a late writer can falsify it.
+Every record but an alias and a profile is written once and never changed. What changes is which records exist. The
+state of a job follows from its records (see ``docs/architecture.md``), so neither a lost message nor a late writer can
+falsify it.
 """
 
 from enum import StrEnum
@@ -101,6 +102,28 @@ class Dataset(Record):
     with its name and a dot before them; for extra fields ``fields`` and ``fields.indptr`` (.npy, lines of JSON)"""
 
 
+class ClassProfile(Record):
+    """How people see a class: its place among the others is that in the list."""
+
+    name: Label
+    key: str | None = None
+    """key of the keyboard that gives it; null: the service assigns one where there are few classes"""
+    description: str = ""
+    color: str | None = None
+    """colour as #rrggbb; null: none"""
+
+
+class DatasetProfile(Record):
+    """What people call a dataset and its classes: ``datasets/{id}/profile.json``. It may change."""
+
+    name: str | None = None
+    """name in place of that of the manifest"""
+    archived: bool = False
+    guidelines: str = ""
+    """how to label, in the words of who knows"""
+    classes: list[ClassProfile] = []
+
+
 class Suggested(Record):
     """Documents that were suggested to be labeled, by position: ``datasets/{documents}/suggested/{sha256}.json``."""
 
@@ -112,8 +135,9 @@ class Suggested(Record):
     """those that a search has found, ascending"""
 
 
-Action = Literal["label", "skip", "undo"]
-"""What a person did with a document: gave it a label, left it out, took back what was done last."""
+Action = Literal["label", "skip", "undo", "flag", "note"]
+"""What a person did with a document: gave it a label, left it out, took back what was done last, marked it for others
+or took the mark away, wrote a note."""
 
 
 class Annotation(Record):
@@ -133,6 +157,12 @@ class Annotation(Record):
     """name of the person"""
     mode: Literal["blind", "assisted"] | None = None
     """whether the person saw what a model thinks before the answer"""
+    note: str | None = None
+    """text, of the action ``note`` alone"""
+    batch: str | None = None
+    """name of what was done at once: all of it can be taken back together"""
+    undo_of: str | None = None
+    """id of the entry that an undo takes back; null: the last of the same person"""
     at: AwareDatetime
 
 
@@ -341,6 +371,8 @@ class HeldOut(Record):
     """number of right predictions"""
     by_chance: float
     """share that would be right if predictions had nothing to do with labels, but each class were predicted as often"""
+    likeliest: float | None = None
+    """share of the labels that are of the likeliest class; null of versions of earlier releases"""
 
 
 class Outcome(Record):

@@ -27,7 +27,8 @@ class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
     """Id of the document."""
     action: Action = "label"
     """Action. label: gives the label. skip: gives none, and the document is not suggested again. undo: takes back what
-    the same person did with the document last."""
+    the same person did with the document last. flag: marks the document for others to look at; the next one of the same
+    person takes the mark away. note: writes a note; the last one of a person counts."""
     label: ShortText | Integer | None = None
     labels: _Labels | None = None
     """The same as a list of one: a document has one label."""
@@ -38,14 +39,20 @@ class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
     """Name of the person; the answers of several people about a document count one each."""
     mode: Mode | None = None
     """Whether the person saw what a model thinks before the answer (assisted) or not (blind)."""
+    note: Annotated[str, Meta(max_length=2000)] | None = None
+    """Text of the action note; empty: the note goes."""
+    batch: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    """Name that the client makes up for what was done at once, so that it can be taken back together."""
     at: datetime | None = None
     """When; by default now."""
 
 
 class AnnotationsBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Annotations to append to the log, in this order."""
+    """Annotations to append to the log, in this order; or a batch of them to take back."""
 
-    annotations: Annotated[list[AnnotationBody], Meta(min_length=1, max_length=MAX_ANNOTATIONS)]
+    annotations: Annotated[list[AnnotationBody], Meta(min_length=1, max_length=MAX_ANNOTATIONS)] | None = None
+    undo_of: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    """Batch whose entries are all taken back, whatever was done since; in place of annotations."""
 
 
 class Appended(Schema):
@@ -71,6 +78,12 @@ class AnnotationOut(Schema):
     """How the label was come by."""
     by: str | None
     mode: Mode | None
+    note: str | None
+    """Text of the action note."""
+    batch: str | None
+    """Name of what was done at once."""
+    undo_of: str | None
+    """Id of the entry that an undo takes back; null: the last of the same person."""
     at: AwareDatetime
 
     @classmethod
@@ -85,6 +98,19 @@ class AnnotationPage(Schema):
     annotations: list[AnnotationOut]
     next: int | None
     """Value of ``after`` for the next part; null if this is the end."""
+
+
+class PairAgreement(Schema):
+    """How far two people agree on the documents that both labeled."""
+
+    people: list[str]
+    """Their names; who gives no name is the person ''."""
+    compared: int
+    """Number of documents that both labeled."""
+    agreed: int
+    """Number of these to which both gave the same label."""
+    cohen: float | None
+    """Cohen's kappa; null where both gave all of them one and the same label."""
 
 
 class AnnotationSummary(Schema):
@@ -110,3 +136,10 @@ class AnnotationSummary(Schema):
     """Number of documents that several people labeled."""
     agreed: int
     """Number of these on which all of them agree."""
+    flagged: int
+    """Number of documents that somebody marked for others to look at."""
+    krippendorff: float | None
+    """Krippendorff's alpha of all people, for nominal labels: 1 where they agree, 0 where they agree as by chance; null
+    where nothing can be compared."""
+    pairs: list[PairAgreement]
+    """How far each two people agree, those first that share the most documents; at most 50."""

@@ -1,17 +1,22 @@
 """What calls about annotations do: append to the log of a dataset, and summarise it."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from app.annotations.schemas import AnnotationBody, AnnotationsBody, AnnotationSummary, Appended
+from app.annotations.schemas import AnnotationBody, AnnotationsBody, AnnotationSummary, Appended, PairAgreement
 from app.errors import InvalidRequest
 from app.services import Services
 from core.documents.drawn import Draw
+from core.evaluation.agreement import cohen, krippendorff
+from storage.records import Label
 from storage.repositories.datasets import NewAnnotation
 
+_MOST_PAIRS = 50
 _SEVERAL = (
     "a document has one label: give the one that fits best; where documents belong to several classes, "
     "label a dataset for each class, yes or no; "
@@ -25,6 +30,11 @@ def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
     After an error nothing was appended.
     """
     now = datetime.now(UTC)
+    if (body.annotations is None) == (body.undo_of is None):
+        raise InvalidRequest("annotations", "are needed, or undo_of: a batch of annotations to take back; not both")
+    if body.annotations is None:
+        sequence, accepted = services.datasets.take_back(dataset, str(body.undo_of), now)
+        return Appended(sequence=sequence, accepted=accepted)
     given = [_checked(place, each, now) for place, each in enumerate(body.annotations)]
     sequence, accepted = services.datasets.annotate(dataset, given)
     return Appended(sequence=sequence, accepted=accepted)
@@ -42,18 +52,21 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         if documents.drawn is None
         else np.bincount(documents.drawn[labeled], minlength=len(Draw))
     )
-    compared = [answer for answer in answers.values() if answer.people > 1]
+    compared = [answer for answer in answers.values() if len(answer.votes) > 1]
     return AnnotationSummary(
         sequence=count,
         classes={str(label): count for label, count in zip(documents.classes, counts, strict=True)},
         labels=list(documents.classes),
         documents=len(documents.class_indices),
         labeled=int(np.count_nonzero(labeled)),
-        skipped=sum(answer.label is None and not labeled[position] for position, answer in answers.items()),
+        skipped=sum(answer.skipped and not labeled[position] for position, answer in answers.items()),
         drawn={draw.word: int(draws[draw]) for draw in Draw if draw is not Draw.UNKNOWN and draws[draw]},
         people=dict(Counter(entry.by or "" for _, entry in log.between(0, count))),
         compared=len(compared),
         agreed=sum(answer.agreed for answer in compared),
+        flagged=sum(answer.flagged for answer in answers.values()),
+        krippendorff=krippendorff([[*answer.votes.values()] for answer in compared]),
+        pairs=_pairs([answer.votes for answer in compared]),
     )
 
 
@@ -71,6 +84,24 @@ def resolved(services: Services, dataset: str, wanted: Literal["latest"] | int |
     return wanted
 
 
+def _pairs(votes: Sequence[Mapping[str, Label]]) -> list[PairAgreement]:
+    """How far each two people agree, by the labels by person of documents that several labeled."""
+    shared: dict[tuple[str, str], list[tuple[Label, Label]]] = {}
+    for each in votes:
+        for one, other in combinations(sorted(each), 2):
+            shared.setdefault((one, other), []).append((each[one], each[other]))
+    most = sorted(shared.items(), key=lambda item: (-len(item[1]), item[0]))[:_MOST_PAIRS]
+    return [
+        PairAgreement(
+            people=[*people],
+            compared=len(labels),
+            agreed=sum(one == other for one, other in labels),
+            cohen=cohen(labels),
+        )
+        for people, labels in most
+    ]
+
+
 def _checked(place: int, given: AnnotationBody, now: datetime) -> NewAnnotation:
     if given.at is not None and given.at.tzinfo is None:
         raise InvalidRequest(f"annotations[{place}].at", "needs its time zone, as in 2026-01-31T12:00:00Z")
@@ -80,4 +111,5 @@ def _checked(place: int, given: AnnotationBody, now: datetime) -> NewAnnotation:
         raise InvalidRequest(f"annotations[{place}].labels", _SEVERAL)
     label = given.label if given.labels is None else given.labels[0]
     draw = None if given.drawn is None else Draw.of(given.drawn)
-    return NewAnnotation(given.id, given.document, given.action, label, draw, given.by, given.mode, given.at or now)
+    known = given.id, given.document, given.action, label, draw, given.by, given.mode, given.at or now
+    return NewAnnotation(*known, given.note, given.batch)

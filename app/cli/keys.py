@@ -12,7 +12,7 @@ from app.cli.store_address import add_data, store_address
 if TYPE_CHECKING:
     from storage.repositories.api_keys import ApiKeys
 
-SCOPES = ("predict", "train", "admin")
+SCOPES = ("predict", "label", "train", "admin")
 """Scopes of keys, repeated here so that the command line loads no repositories; see
 ``storage.repositories.api_keys.Scope``."""
 

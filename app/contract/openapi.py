@@ -46,6 +46,7 @@ _TAGS = {
     "Basic authentication, too.",
     "label-studio-training": "The same: training on its projects.",
     "webhooks": "Addresses that are told when a job ends or a version is published.",
+    "keys": "Keys of colleagues, who may label and remove nothing.",
     "health": "Liveness of the process and readiness of the service.",
     "metrics": "Metrics for Prometheus.",
 }

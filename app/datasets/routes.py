@@ -5,8 +5,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.datasets import profile
 from app.datasets.label_changes import LabelChanges
-from app.datasets.schemas import DatasetOut, DatasetPage, LabelsBody
+from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
 from app.datasets.upload import read_dataset
 from app.http.bodies import in_steps, in_thread, read_json
 from app.http.openapi_fragments import (
@@ -23,7 +24,7 @@ from app.http.paging import Cursor, PageSize
 from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
 from app.services import Services, ServicesDep, services_of
 from app.services.left_out import left_out
-from storage.records import Dataset
+from storage.records import Dataset, DatasetProfile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
@@ -42,6 +43,14 @@ _LABELS: dict[str, Any] = {
         LabelsBody, {"labels": {"d1": "sport", "d2": None}, "drawn": {"d1": "random"}}, labels=LABELS, drawn=DRAWS
     ),
     "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
+}
+_CHANGE: dict[str, Any] = {
+    **json_body(DatasetChanges, {"name": "mails", "guidelines": "Newsletters are ham."}),
+    "parameters": [path_parameter("id", "Id of the dataset."), ENCODING],
+}
+_CLASSES: dict[str, Any] = {
+    **json_body(ClassesBody, {"classes": [{"name": "spam", "key": "s", "description": "Nobody asked for it."}]}),
+    "parameters": [path_parameter("id", "Id of the dataset."), ENCODING],
 }
 _LOCATION = {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}}
 _CREATED: dict[int | str, dict[str, Any]] = {
@@ -66,13 +75,50 @@ def list_datasets(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = 
     """List datasets, newest first."""
     found, following = services.datasets.list(limit, cursor)
     warnings = left_out(services.store.damage, r"datasets/[^/]+/manifest\.json")
-    return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following, warnings=warnings)
+    return DatasetPage(
+        datasets=[_shown(services, dataset) for dataset in found], next_cursor=following, warnings=warnings
+    )
 
 
 @router.get("/{id}", responses=error_responses(404, 422, 503))
 def show_dataset(services: ServicesDep, id: str) -> DatasetOut:
     """Show a dataset."""
-    return DatasetOut.of(services.datasets.get(id))
+    return _shown(services, services.datasets.get(id))
+
+
+@raw_router.patch(
+    "/{id}",
+    responses={200: {"model": DatasetOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
+    openapi_extra=_CHANGE,
+)
+async def change_dataset(request: Request) -> Response:
+    """Change the name or the guidelines of a dataset, or put it away. Documents and labels stay as they are."""
+    services = services_of(request)
+    body = await read_json(request, services, DatasetChanges)
+    changed = await in_thread(services.store_pool, profile.change, services, request.path_params["id"], body)
+    return Response(changed.model_dump_json(), media_type="application/json")
+
+
+@router.get("/{id}/classes", responses=error_responses(404, 422, 503))
+def list_classes(services: ServicesDep, id: str) -> ClassList:
+    """List the classes of a dataset: those that were set, with their keys, then others that documents have."""
+    return profile.classes(services, id)
+
+
+@raw_router.put(
+    "/{id}/classes",
+    responses={200: {"model": ClassList}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
+    openapi_extra=_CLASSES,
+)
+async def put_classes(request: Request) -> Response:
+    """Set the classes of a dataset, their order, keys and descriptions, for all people who label it.
+
+    Labels stay as they are: a class that documents have is listed in any case.
+    """
+    services = services_of(request)
+    body = await read_json(request, services, ClassesBody)
+    found = await in_thread(services.store_pool, profile.put_classes, services, request.path_params["id"], body)
+    return Response(found.model_dump_json(), media_type="application/json")
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
@@ -103,6 +149,10 @@ async def change_labels(request: Request) -> Response:
     return _created(await in_thread(services.store_pool, _relabel, services, id, changes, name))
 
 
+def _shown(services: Services, dataset: Dataset) -> DatasetOut:
+    return DatasetOut.of(dataset, services.datasets.profile(dataset.id))
+
+
 def _relabel(services: Services, id: str, changes: LabelChanges, name: str | None) -> Dataset:
     try:
         return services.datasets.relabel(id, changes.labels, changes.drawn, name)
@@ -112,5 +162,8 @@ def _relabel(services: Services, id: str, changes: LabelChanges, name: str | Non
 
 def _created(dataset: Dataset) -> Response:
     return Response(
-        DatasetOut.of(dataset).model_dump_json(), 201, {"Location": f"/v1/datasets/{dataset.id}"}, "application/json"
+        DatasetOut.of(dataset, DatasetProfile()).model_dump_json(),
+        201,
+        {"Location": f"/v1/datasets/{dataset.id}"},
+        "application/json",
     )

@@ -1,17 +1,18 @@
 """Schemas of datasets, and of the bodies of their calls."""
 
-from typing import Self
+from typing import Annotated, Self
 
 import msgspec
+from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Page, Schema
 from core.documents.kinds import Kind
-from storage.records import Dataset, DatasetPart
+from storage.records import Dataset, DatasetPart, DatasetProfile, Label
 
 
 class DatasetOut(Schema):
-    """A set of documents, some of them labeled. It never changes."""
+    """A set of documents, some of them labeled: these never change. What people call it may."""
 
     id: str
     name: str | None
@@ -35,11 +36,16 @@ class DatasetOut(Schema):
     """Digest of the documents; equal documents have equal digests in every format."""
     created_at: AwareDatetime
     warnings: list[str]
+    archived: bool
+    """Whether people put it away; nothing else follows from that."""
+    guidelines: str
+    """How to label its documents, in the words of who knows."""
 
     @classmethod
-    def of(cls, dataset: Dataset) -> Self:
-        """The record in the form of the contract."""
+    def of(cls, dataset: Dataset, profile: DatasetProfile) -> Self:
+        """The records in the form of the contract."""
         fields = dataset.model_dump(include=set(cls.model_fields) - {"classes"})
+        fields |= {"archived": profile.archived, "guidelines": profile.guidelines, "name": profile.name or dataset.name}
         return cls(**fields, classes={str(label): count for label, count in dataset.classes})
 
 
@@ -47,6 +53,54 @@ class DatasetPage(Page):
     """A page of datasets, newest first."""
 
     datasets: list[DatasetOut]
+
+
+class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What to change of a dataset; what is left out stays."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] | msgspec.UnsetType = msgspec.UNSET
+    """Name: 1 to 128 letters, digits, '.', '_' or '-'; need not be unique."""
+    archived: bool | msgspec.UnsetType = msgspec.UNSET
+    guidelines: Annotated[str, Meta(max_length=20_000)] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ClassBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A class as people see it."""
+
+    name: Label
+    """Name of the class, which is the label of its documents."""
+    key: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]$")] | None = None
+    """Key of the keyboard that gives it, each once."""
+    description: Annotated[str, Meta(max_length=500)] = ""
+    """A sentence that says which documents belong to it."""
+    color: Annotated[str, Meta(pattern="^#[0-9a-fA-F]{6}$")] | None = None
+    """Colour as #rrggbb."""
+
+
+class ClassesBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The classes of a dataset, in the order in which people see them."""
+
+    classes: Annotated[list[ClassBody], Meta(max_length=1_000)]
+
+
+class ClassOut(Schema):
+    """A class as people see it."""
+
+    name: Label
+    """Name of the class, which is the label of its documents."""
+    key: str | None
+    """Key of the keyboard that gives it: the one that was set; of at most nine classes else a digit; null: none."""
+    description: str
+    color: str | None
+    """Colour as #rrggbb; null: none."""
+
+
+class ClassList(Schema):
+    """The classes of a dataset in the order in which people see them: those that were set, then those that labels have
+    beside them.
+    """
+
+    classes: list[ClassOut]
 
 
 class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
 from app.predictions.prediction import load_model
 from app.predictions.scoring import run_scoring
-from app.services import ServicesDep
+from app.services import Services, ServicesDep
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 
@@ -59,18 +59,28 @@ Seed = Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random 
 By = Annotated[
     str | None,
     Query(
-        min_length=1, max_length=256, description="Name of a person. Documents that others have claimed are left out."
+        min_length=1,
+        max_length=256,
+        description="Name of a person: only documents to which the person gave a label. With `claim` those that others "
+        "have claimed are left out instead.",
     ),
 ]
 Claim = Annotated[
-    int,
+    int | None,
     Query(
         ge=0,
         le=86_400,
-        description="Seconds for which the documents of the page are claimed for the person; 0: not at all.",
+        description="Seconds for which the documents of the page are claimed for the person; 0: those that others have "
+        "claimed are left out, and none is claimed.",
     ),
 ]
 Mistaken = Annotated[bool, Query(description="Only documents with a label, to which the model gives another one.")]
+Disagreement = Annotated[bool, Query(description="Only documents to which people gave different labels.")]
+Flagged = Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")]
+Skipped = Annotated[bool, Query(description="Only documents that people left out: the same as `state=skipped`.")]
+Below = Annotated[
+    float, Query(ge=0, le=1, description="Only documents to whose label the model gives a probability below this.")
+]
 WhichState = Annotated[State | None, Query(description="State: open documents have no label and were not left out.")]
 WhichOrder = Annotated[
     Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")
@@ -109,7 +119,11 @@ async def list_documents(
     model: ModelName = None,
     mistaken: Mistaken = False,
     by: By = None,
-    claim: Claim = 0,
+    claim: Claim = None,
+    disagreement: Disagreement = False,
+    flagged: Flagged = False,
+    skipped: Skipped = False,
+    probability_below: Below = 1.0,
     exact: Exact = False,
 ) -> Response:
     """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it
@@ -123,12 +137,44 @@ async def list_documents(
     media_type = negotiate(request, (_JSON, _NDJSON, CSV, PARQUET))
     if media_type != _JSON and "limit" not in request.query_params:
         limit = service.MAX_PAGE
+    if skipped and state is not None:
+        raise InvalidRequest("skipped", "and state say both which documents are meant: give one of them")
     query = service.Query(
-        limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken, by, claim
+        limit=limit,
+        cursor=cursor,
+        ids=ids,
+        contains=contains,
+        label=label,
+        predicted=predicted,
+        state=State.SKIPPED if skipped else state,
+        at_least=at_least,
+        at_most=at_most,
+        below=probability_below,
+        order=order,
+        seed=seed,
+        mistaken=mistaken,
+        by=by,
+        claim=claim,
+        disagreement=disagreement,
+        flagged=flagged,
     )
-    service.check(query, model=model is not None)
     if claim and media_type != _JSON:
         raise InvalidRequest("claim", f"is for a page: ask for {_JSON}")
+    return await _answer(request, services, id, query, model, media_type, exact=exact)
+
+
+async def _answer(
+    request: Request,
+    services: Services,
+    id: str,
+    query: service.Query,
+    model: str | None,
+    media_type: str,
+    *,
+    exact: bool,
+) -> Response:
+    """A page of the documents of a query as JSON; in other forms all of them."""
+    service.check(query, model=model is not None)
     loaded = None if model is None else await load_model(services, model)
     predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)
     pages = service.pages(services, id, query, predictor)

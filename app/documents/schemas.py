@@ -55,6 +55,14 @@ class StoredDocument(Schema):
     """How the label was come by; null if it has none."""
     skipped: bool
     """Whether it has no label since a person left it out."""
+    by: str | None
+    """Names of the people who gave the label, separated by commas; null if it is that of the dataset, or none."""
+    people: dict[str, Label]
+    """Label by person, also where they disagree; who gives no name is the person ''."""
+    notes: dict[str, str]
+    """Note by person."""
+    flagged: bool
+    """Whether somebody marked it for others to look at."""
     predicted: Label | None = None
     """Label by the model; only if a model is named, as the next two."""
     probability: float | None = None

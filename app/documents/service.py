@@ -1,6 +1,6 @@
 """Pages of documents: which documents a query means, in its order, from its cursor on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,8 +17,8 @@ from app.predictions.dataset_scores import DatasetScores, scores_at, scores_of_d
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
-from storage.records import Version
-from storage.repositories.datasets import Documents, StoredFields
+from storage.records import Label, Version
+from storage.repositories.datasets import Answer, Documents, StoredFields
 
 MAX_PAGE = 500
 _MOST_BYTES = 8 << 20
@@ -40,17 +40,25 @@ class Query(NamedTuple):
     state: State | None
     at_least: float
     at_most: float
+    below: float
     order: Order
     seed: int
     mistaken: bool
     by: str | None
-    claim: int
+    claim: int | None
+    disagreement: bool
+    flagged: bool
 
     @property
     def needs_scores(self) -> bool:
         """Whether it takes predictions of all documents to answer."""
         by_model = self.order in (Order.LIKELIEST, Order.LEAST_CERTAIN)
-        return by_model or self.mistaken or self.predicted is not None or self.at_least > 0 or self.at_most < 1
+        return by_model or self.mistaken or self.predicted is not None or self.bounded
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it bounds the probability that a model gives to its label."""
+        return self.at_least > 0 or self.at_most < 1 or self.below < 1
 
 
 class Predictor(NamedTuple):
@@ -66,8 +74,8 @@ class _Opened(NamedTuple):
     id: str
     documents: Documents
     extra: StoredFields
-    skipped: frozenset[int]
-    """Positions of the documents that people left out."""
+    answers: Mapping[int, Answer]
+    """What people say of documents, by position."""
     predictor: Predictor | None
     scores: DatasetScores | None
     """Predictions of all documents, if the query needs them."""
@@ -78,13 +86,14 @@ def check(query: Query, *, model: bool) -> None:
     if query.needs_scores and not model:
         raise InvalidRequest(
             "model",
-            "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts",
+            "is needed: predicted, mistaken, at_least, at_most, probability_below and these orders are about what a "
+            "model predicts",
         )
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
     if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION or query.claim):
         raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains, order nor claim")
-    if query.claim and query.by is None:
+    if query.claim is not None and query.by is None:
         raise InvalidRequest("by", "is needed: a claim is that of a person")
 
 
@@ -99,12 +108,12 @@ def pages(services: Services, dataset: str, query: Query, predictor: Predictor |
         return
     keys = _sort_keys(opened, query)
     candidates = _candidates(opened, query)
-    if taken := claimed_by_others(services, dataset, query.by):
+    if query.claim is not None and (taken := claimed_by_others(services, dataset, query.by)):
         candidates = candidates[~np.isin(candidates, [*taken])]
     cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
     while True:
         found, cursor = _next(opened, query, candidates, keys, cursor)
-        found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim)])]
+        found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim or 0)])]
         _remember(services, opened, query, found)
         yield _page(opened, found, cursor)
         if cursor is None:
@@ -114,17 +123,19 @@ def pages(services: Services, dataset: str, query: Query, predictor: Predictor |
 def _open(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> _Opened:
     answers = services.datasets.log(dataset).answers()
     documents = services.datasets.open_annotated(dataset, answers)
-    skipped = frozenset(
-        position
-        for position, answer in answers.items()
-        if answer.label is None and documents.class_indices[position] < 0
-    )
     scores = None
     if predictor is not None and query.needs_scores:
         scores = scores_of_dataset(services, *predictor, dataset, documents)
-        if scores.probabilities is None and (query.at_least > 0 or query.at_most < 1):
+        if scores.probabilities is None and query.bounded:
             raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
-    return _Opened(dataset, documents, services.datasets.fields(dataset), skipped, predictor, scores)
+    return _Opened(dataset, documents, services.datasets.fields(dataset), answers, predictor, scores)
+
+
+def _where(opened: _Opened, wanted: Callable[[Answer], bool]) -> NDArray[np.bool_]:
+    """Which documents people say something of that is wanted, shape (n_documents,)."""
+    found = np.zeros(len(opened.documents.class_indices), bool)
+    found[[position for position, answer in opened.answers.items() if wanted(answer)]] = True
+    return found
 
 
 def _candidates(opened: _Opened, query: Query) -> Positions:
@@ -133,8 +144,7 @@ def _candidates(opened: _Opened, query: Query) -> Positions:
     labeled = documents.class_indices >= 0
     wanted = np.ones(len(labeled), bool)
     if query.state is not None:
-        left_out = np.zeros(len(labeled), bool)
-        left_out[list(opened.skipped)] = True
+        left_out = ~labeled & _where(opened, lambda answer: answer.skipped)
         match query.state:
             case State.LABELED:
                 wanted &= labeled
@@ -146,6 +156,13 @@ def _candidates(opened: _Opened, query: Query) -> Positions:
                 wanted &= ~labeled & ~left_out
     if query.label is not None:
         wanted &= documents.class_indices == _class_index("label", query.label, documents.classes)
+    if query.by is not None and query.claim is None:
+        by = query.by
+        wanted &= _where(opened, lambda answer: by in answer.votes)
+    if query.disagreement:
+        wanted &= _where(opened, lambda answer: not answer.agreed)
+    if query.flagged:
+        wanted &= _where(opened, lambda answer: answer.flagged)
     if scores is not None and opened.predictor is not None:
         if query.predicted is not None:
             wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.predictor.version.classes)
@@ -153,6 +170,8 @@ def _candidates(opened: _Opened, query: Query) -> Positions:
             wanted &= labeled & (scores.predicted != _in_classes(opened.predictor.version, documents))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
+            if query.below < 1:
+                wanted &= scores.probabilities < query.below
     return np.flatnonzero(wanted)
 
 
@@ -267,7 +286,7 @@ def _position(cursor: str, count: int) -> int:
 def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
     documents = stored_documents(opened.documents, found, opened.extra)
     for position, fields in documents.items():
-        fields["skipped"] = position in opened.skipped
+        fields |= _said(opened.answers.get(position), fields["label"])
     if opened.predictor is not None:
         _add_predictions(opened, opened.predictor, found, documents)
     version = None if opened.predictor is None else opened.predictor.version
@@ -276,6 +295,20 @@ def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
         "next": None if cursor is None else str(cursor),
         "model": version and version.name,
         "version": version and version.number,
+    }
+
+
+def _said(answer: Answer | None, label: Label | None) -> dict[str, Any]:
+    """What people say of a document that has this label."""
+    if answer is None:
+        return {"skipped": False, "by": None, "people": {}, "notes": {}, "flagged": False}
+    givers = [person for person, vote in answer.votes.items() if vote == label]
+    return {
+        "skipped": answer.skipped and label is None,
+        "by": ", ".join(givers) if givers else None,
+        "people": answer.votes,
+        "notes": answer.notes,
+        "flagged": answer.flagged,
     }
 
 

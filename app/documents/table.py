@@ -23,8 +23,12 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
         Column("id", "text"),
         *contents,
         _labels("label", [label for label, _ in dataset.classes]),
+        Column("by", "text", by_strangers=True),
         Column("drawn", "text"),
         Column("skipped", "truth"),
+        Column("people", "text"),
+        Column("notes", "text", by_strangers=True),
+        Column("flagged", "truth"),
     ]
     if version is not None:
         own += [_labels("predicted", version.classes), Column("probability", "number"), Column("score", "number")]

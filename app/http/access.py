@@ -46,6 +46,8 @@ ANY_HOST = "*"
 Scopes = frozenset[Scope]
 _ANY_SCOPE = frozenset(Scope)
 _READ_METHODS = frozenset({"GET", "HEAD"})
+_TAKING_METHODS = frozenset({"DELETE", "PATCH"})
+"""Methods by which something is removed or renamed, which a key to label must not do."""
 _WRITE_SCOPES: Mapping[str, Scopes] = {
     "datasets": frozenset({Scope.TRAIN}),
     "jobs": frozenset({Scope.TRAIN}),
@@ -82,7 +84,9 @@ def scopes_for(tag: str, method: str) -> Scopes | None:
     if tag in _NO_KEY:
         return None
     table = _READ_SCOPES if method in _READ_METHODS else _WRITE_SCOPES
-    return table.get(tag, frozenset()) | {Scope.ADMIN}
+    scopes = table.get(tag, frozenset())
+    labels = {Scope.LABEL} if scopes and method not in _TAKING_METHODS else frozenset[Scope]()
+    return scopes | labels | {Scope.ADMIN}
 
 
 class Access:

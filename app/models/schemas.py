@@ -11,8 +11,9 @@ from pydantic import AwareDatetime, Field
 from app.http.schemas import ComparisonOut, Page, Schema
 from app.services.left_out import left_out
 from core.documents.kinds import Kind
+from core.evaluation.proportions import clopper_pearson
 from storage.errors import NotFound, StoreDamaged
-from storage.records import Confidence, Label, Version
+from storage.records import Confidence, HeldOut, Label, Version
 from storage.repositories.models import Models
 from storage.store.keys import Damage
 
@@ -37,6 +38,18 @@ class HeldOutOut(Schema):
     by_chance: float
     """Share that would be right if predictions had nothing to do with labels, but each class were predicted as
     often."""
+    likeliest: float | None
+    """Share of the labels that are of the likeliest class: who always said it would be right so often; null of versions
+    of earlier releases."""
+    low: float
+    """Lower end of the interval of 95 % (Clopper and Pearson) of the share that is right."""
+    high: float
+    """Upper end."""
+
+    @classmethod
+    def of(cls, record: HeldOut) -> Self:
+        """The record in the form of the contract."""
+        return cls(**record.model_dump(), **clopper_pearson(record.right, record.labels)._asdict())
 
 
 class VersionOut(Schema):
@@ -80,9 +93,9 @@ class VersionOut(Schema):
     @classmethod
     def of(cls, version: Version) -> Self:
         """The record in the form of the contract."""
-        return cls(
-            version=version.number, takes_over=version.takes_over, **version.model_dump(exclude={"number", "files"})
-        )
+        fields = version.model_dump(exclude={"number", "files", "held_out"})
+        held_out = version.held_out and HeldOutOut.of(version.held_out)
+        return cls(version=version.number, takes_over=version.takes_over, held_out=held_out, **fields)
 
 
 class ModelOut(Schema):

@@ -121,7 +121,8 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     answers = services.datasets.log(body.dataset).answers()
     documents = services.datasets.open_annotated(body.dataset, answers)
     source = _Source(services, version, model, body.dataset, documents)
-    taken = [*{*answers, *claimed_by_others(services, body.dataset, body.by)}]
+    answered = {position for position, answer in answers.items() if answer.answered}
+    taken = [*answered.union(claimed_by_others(services, body.dataset, body.by))]
     unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = ignorance(version)

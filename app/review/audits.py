@@ -6,6 +6,7 @@ last version from before the audit, if there is one.
 """
 
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from core.evaluation.proportions import clopper_pearson, fewest_labels, promise
 from storage.errors import Conflict, NotFound
 from storage.names import new_id
 from storage.records import Audit, Version
-from storage.repositories.datasets import Documents
+from storage.repositories.datasets import Answer, Documents
 
 _MOST_VERSIONS = 50
 _MORE = 20
@@ -51,7 +52,7 @@ def draw(services: Services, dataset: str, body: AuditBody) -> AuditOut:
     log = services.datasets.log(dataset)
     number, answers = log.refreshed(), log.answers()
     documents = services.datasets.open_annotated(dataset, answers)
-    candidates = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), list(answers))
+    candidates = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), _answered(answers))
     if not len(candidates):
         raise Conflict("all documents of the dataset have labels or were left out, so there is nothing to draw from")
     seed = secrets.randbits(32) if body.seed is None else body.seed
@@ -83,11 +84,12 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     """What the labels of an audit say by now; raises NotFound."""
     audit = services.datasets.audits.get(dataset, id)
     answers = services.datasets.log(dataset).answers()
+    answered = {*_answered(answers)}
     documents = services.datasets.open_annotated(dataset, answers)
     drawn = audit_out(audit, documents)
     named = list(zip(audit.positions, drawn.documents, strict=True))
     labeled = np.array(sorted(position for position, _ in named if documents.class_indices[position] >= 0), np.int64)
-    n_skipped = sum(position in answers and documents.class_indices[position] < 0 for position, _ in named)
+    n_skipped = sum(position in answered and documents.class_indices[position] < 0 for position, _ in named)
     reference = audit.model if reference is None else reference
     errors, automatic, warnings = [], None, []
     if reference is not None:
@@ -109,13 +111,19 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     return AuditReport(
         **drawn.model_dump(),
         labeled=len(labeled),
+        likeliest=float(np.bincount(documents.class_indices[labeled]).max() / len(labeled)) if len(labeled) else None,
         skipped=n_skipped,
-        open=[id for position, id in named if documents.class_indices[position] < 0 and position not in answers],
+        open=[id for position, id in named if documents.class_indices[position] < 0 and position not in answered],
         versions=errors,
         automatic=automatic,
         forecast=_forecast(errors),
         warnings=warnings,
     )
+
+
+def _answered(answers: Mapping[int, Answer]) -> list[int]:
+    """Positions of the documents that somebody gave a label or left out."""
+    return [position for position, answer in answers.items() if answer.answered]
 
 
 def _versions(services: Services, reference: str) -> list[Version]:

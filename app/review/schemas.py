@@ -147,6 +147,8 @@ class AuditReport(AuditOut):
 
     labeled: int
     """Number of its documents that have a label by now."""
+    likeliest: float | None
+    """Share of these that have the likeliest label: who always said it would be right so often; null without labels."""
     skipped: int
     """Number of its documents that a person left out: the error says nothing of these."""
     open: list[str]

@@ -29,6 +29,8 @@ class Confidence(NamedTuple):
     """share of them that chance gets right"""
     likelier: bool = True
     """whether the labels are likelier by the predictions than if all classes were as likely"""
+    likeliest: float = 0.0
+    """share of the labels that are of the likeliest class: who always said it would be right so often"""
 
     @classmethod
     def of(
@@ -40,9 +42,8 @@ class Confidence(NamedTuple):
             return cls(0, 0, 1.0, likelier)
         n_classes = int(max(predicted.max(), class_indices.max())) + 1
         shares = [np.bincount(each, minlength=n_classes) / total for each in (predicted, class_indices)]
-        return cls(
-            total, int(np.count_nonzero(predicted == class_indices)), float((shares[0] * shares[1]).sum()), likelier
-        )
+        right, by_chance = int(np.count_nonzero(predicted == class_indices)), float((shares[0] * shares[1]).sum())
+        return cls(total, right, by_chance, likelier, float(shares[1].max()))
 
     @property
     def level(self) -> Level:

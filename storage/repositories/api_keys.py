@@ -32,6 +32,7 @@ class Scope(StrEnum):
     """Scope of a key: the calls that it allows."""
 
     PREDICT = "predict"
+    LABEL = "label"
     TRAIN = "train"
     ADMIN = "admin"
 

@@ -83,7 +83,7 @@ def held_out_of(training: "Training") -> HeldOut | None:
     return (
         None
         if known is None or not known.total
-        else HeldOut(labels=known.total, right=known.right, by_chance=known.by_chance)
+        else HeldOut(labels=known.total, right=known.right, by_chance=known.by_chance, likeliest=known.likeliest)
     )
 
 

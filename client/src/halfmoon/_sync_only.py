@@ -74,7 +74,13 @@ class ModelsMixin:
 
 
 class DatasetsMixin:
-    """The datasets, as a notebook shows them."""
+    """The datasets by their names: ``hm.datasets["sms"]``; a loop goes over all; a notebook shows them."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.named(name)  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.all())  # type: ignore[attr-defined]
 
     def _repr_html_(self) -> str:
         records = (each.record for each in self.all())  # type: ignore[attr-defined]

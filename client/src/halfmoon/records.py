@@ -39,6 +39,9 @@ class DatasetRecord(Struct, frozen=True):
     warnings: list[str] = []
     parts: list[dict[str, Any]] = []
     """Parts of the documents, sorted by name; empty if all documents have but one."""
+    archived: bool = False
+    guidelines: str = ""
+    """How to label its documents, in the words of who knows."""
 
 
 class Made(Struct, frozen=True):
@@ -197,6 +200,11 @@ class Annotation(Struct, frozen=True):
     by: str | None
     mode: str | None
     at: datetime
+    note: str | None = None
+    batch: str | None = None
+    """Name of what was done at once."""
+    undo_of: str | None = None
+    """Id of the entry that an undo takes back; None: the last of the same person."""
 
 
 class Trace(Struct, frozen=True):

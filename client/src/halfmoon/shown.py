@@ -49,6 +49,12 @@ class AnnotationPage(Struct):
     next: int | None
 
 
+class Classes(Struct):
+    """The classes of a dataset as people see them."""
+
+    classes: list[dict[str, Any]]
+
+
 class JobPage(Struct):
     """A page of the list of jobs."""
 
@@ -80,6 +86,11 @@ class ShownDataset:
         return self.record.id
 
     @property
+    def name(self) -> str | None:
+        """Name of the dataset; None if nobody gave one."""
+        return self.record.name
+
+    @property
     def warnings(self) -> list[str]:
         """What the service found odd about the documents."""
         return self.record.warnings
@@ -92,7 +103,7 @@ class ShownDataset:
         return self.record.n_documents
 
     def __repr__(self) -> str:
-        return f"<Dataset {self.id}: {self.record.n_documents} documents, {self.record.n_labeled} labeled>"
+        return f"<Dataset {self.name or self.id}: {self.record.n_documents} documents, {self.record.n_labeled} labeled>"
 
     def _repr_html_(self) -> str:
         shown = {"documents": self.record.n_documents, "labeled": self.record.n_labeled, **self.record.classes}
@@ -120,6 +131,12 @@ def annotation_of(document: Any, label: Label | None, action: str, by: str | Non
         raise InvalidData("annotate: give the label, or action='skip'")
     entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, "label": label, "by": by, **more}
     return {key: value for key, value in entry.items() if value is not None}
+
+
+def row_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document as a row of a table, its extra fields as columns of their own."""
+    own = {name: value for name, value in document.items() if name != "fields"}
+    return {**document.get("fields", {}), **own}
 
 
 def _name(document: Any) -> str:

@@ -1,5 +1,6 @@
 """Datasets: sparse documents and their labels, sealed once. A relabeled dataset shares the documents of another."""
 
+from storage.repositories.datasets.annotations.answers import Answer
 from storage.repositories.datasets.annotations.entries import NewAnnotation
 from storage.repositories.datasets.batch import Batch, ExtraFields
 from storage.repositories.datasets.builder import DatasetBuilder
@@ -7,4 +8,4 @@ from storage.repositories.datasets.documents import Documents
 from storage.repositories.datasets.files.extra_fields import StoredFields
 from storage.repositories.datasets.repository import Datasets
 
-__all__ = ["Batch", "DatasetBuilder", "Datasets", "Documents", "ExtraFields", "NewAnnotation", "StoredFields"]
+__all__ = ["Answer", "Batch", "DatasetBuilder", "Datasets", "Documents", "ExtraFields", "NewAnnotation", "StoredFields"]

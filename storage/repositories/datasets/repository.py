@@ -2,6 +2,7 @@
 
 datasets/{id}/manifest.json    the manifest: with it the dataset exists
 datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
+datasets/{id}/profile.json     what people call the dataset and its classes; it may change
 datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
 datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
 datasets/{id}/annotations/*    what people did with the documents; see ``annotations/log.py``
@@ -10,6 +11,7 @@ datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from core.documents.drawn import Draw
 from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import check_name, first_page, is_id
 from storage.process.settings import DatasetLimits
-from storage.records import Dataset, Label
+from storage.records import Dataset, DatasetProfile, Label
 from storage.repositories.datasets.annotations.answers import Answer
 from storage.repositories.datasets.annotations.entries import NewAnnotation, checked_entries
 from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
@@ -119,6 +121,30 @@ class Datasets:
         # what was appended to a dataset that is deleted meanwhile must not be promised
         self.get(id)
         return appended
+
+    def take_back(self, id: str, batch: str, at: datetime) -> tuple[int, int]:
+        """Append that all entries of a batch are taken back, whatever was done since; the number of entries then, and
+        how many were new. Idempotent. Raises NotFound, also for the batch.
+        """
+        log = self.log(id)
+        entries = log.batch(batch)
+        if not entries:
+            raise NotFound("batch", batch)
+        cleared = {"action": "undo", "label": None, "note": None, "drawn": Draw.UNKNOWN.word, "batch": None, "at": at}
+        return log.append(
+            [entry.model_copy(update={**cleared, "id": f"undo-{entry.id}", "undo_of": entry.id}) for entry in entries]
+        )
+
+    def profile(self, id: str) -> DatasetProfile:
+        """What people call a dataset, which exists, and its classes."""
+        return json_records.find(self._store, _profile(id), DatasetProfile) or DatasetProfile()
+
+    def put_profile(self, id: str, profile: DatasetProfile) -> None:
+        """Set what people call a dataset and its classes, at once for every process; raises NotFound, InvalidName."""
+        if profile.name is not None:
+            check_name("dataset", profile.name)
+        self.get(id)
+        self._store.replace(_profile(id), json_records.encode(profile))
 
     def positions(self, id: str, wanted: Collection[str]) -> dict[str, int]:
         """Positions of the documents with these ids; ids that no document has are left out.
@@ -268,6 +294,10 @@ class Datasets:
                     return
             seen |= new
         self._store.delete(f"datasets/{id}")
+
+
+def _profile(id: str) -> str:
+    return f"datasets/{id}/profile.json"
 
 
 def _manifest(id: str) -> str:

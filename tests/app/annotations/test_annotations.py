@@ -233,3 +233,70 @@ def test_a_job_may_learn_from_people_alone(gateway: Gateway) -> None:
     problem_of(gateway.job(dataset=dataset), 422)
     annotate(gateway, dataset, {"document": "0", "label": 1}, {"document": "1", "label": 2})
     assert gateway.job(dataset=dataset, annotations="latest").status_code == 202
+
+
+def shown(gateway: Gateway, dataset: str, id: str) -> dict[str, Any]:
+    found = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"ids": id}).json()["documents"][0]
+    return {name: found[name] for name in ("label", "by", "people", "notes", "flagged", "skipped")}
+
+
+def test_a_batch_is_taken_back_whatever_was_done_since(gateway: Gateway, dataset: str) -> None:
+    """The labels of the batch go; a later answer to one of its documents stays, and the one before it counts again."""
+    annotate(gateway, dataset, {"document": "e0", "label": "no", "by": "ann"})
+    batch = [{"id": f"b{k}", "document": f"e{k}", "label": "yes", "by": "ann", "batch": "b"} for k in range(4)]
+    annotate(gateway, dataset, *batch, {"id": "later", "document": "e1", "label": "no", "by": "ann"})
+    taken = {"undo_of": "b"}
+    path = f"/v1/datasets/{dataset}/annotations"
+    assert gateway.client.post(path, json=taken).json() == {"sequence": 10, "accepted": 4}
+    assert gateway.client.post(path, json=taken).json() == {"sequence": 10, "accepted": 0}
+    assert [shown(gateway, dataset, f"e{k}")["label"] for k in range(4)] == ["no", "no", None, None]
+    last = log(gateway, dataset)["annotations"][-1]
+    assert (last["action"], last["undo_of"], last["label"]) == ("undo", "b3", None)
+
+
+def test_a_batch_that_nobody_made_is_none(gateway: Gateway, dataset: str) -> None:
+    path = f"/v1/datasets/{dataset}/annotations"
+    assert "batch 'x'" in problem_of(gateway.client.post(path, json={"undo_of": "x"}), 404)["detail"]
+    given = {"undo_of": "x", "annotations": [{"id": "1", "document": "e0", "label": "yes"}]}
+    for body in (given, {}):
+        assert "not both" in problem_of(gateway.client.post(path, json=body), 422)["detail"]
+
+
+def test_marks_and_notes_answer_nothing(gateway: Gateway, dataset: str) -> None:
+    flag = {"id": "f1", "document": "e0", "action": "flag", "by": "ann"}
+    note = {"id": "n1", "document": "e0", "action": "note", "note": "is this spam?", "by": "ann"}
+    annotate(gateway, dataset, flag, note, {"id": "f2", "document": "e1", "action": "flag", "by": "bob"})
+    assert shown(gateway, dataset, "e0") == {
+        "label": None,
+        "by": None,
+        "people": {},
+        "notes": {"ann": "is this spam?"},
+        "flagged": True,
+        "skipped": False,
+    }
+    assert (summary(gateway, dataset)["flagged"], summary(gateway, dataset)["skipped"]) == (2, 0)
+    audit = gateway.client.post(f"/v1/datasets/{dataset}/audits", json={"n": 8}).json()
+    assert sorted(audit["documents"]) == [f"e{k}" for k in range(8)]
+    annotate(gateway, dataset, flag | {"id": "f3"}, note | {"id": "n2", "note": ""})
+    assert (shown(gateway, dataset, "e0")["flagged"], shown(gateway, dataset, "e0")["notes"]) == (False, {})
+
+
+def test_a_note_needs_its_text_and_others_have_none(gateway: Gateway, dataset: str) -> None:
+    path = f"/v1/datasets/{dataset}/annotations"
+    for given in ({"action": "note"}, {"label": "yes", "note": "x"}):
+        body = {"annotations": [{"id": "1", "document": "e0", **given}]}
+        assert problem_of(gateway.client.post(path, json=body), 422)["errors"][0]["field"] == "note"
+
+
+def test_a_summary_says_how_far_people_agree(gateway: Gateway, dataset: str) -> None:
+    labels = {"ann": "yyyynn", "bob": "yyynnn", "cleo": "y"}
+    for by, given in labels.items():
+        names = ["yes" if each == "y" else "no" for each in given]
+        annotate(gateway, dataset, *({"document": f"e{k}", "label": name, "by": by} for k, name in enumerate(names)))
+    found = summary(gateway, dataset)
+    assert (found["compared"], found["agreed"]) == (6, 5)
+    ann_and_bob = {"people": ["ann", "bob"], "compared": 6, "agreed": 5, "cohen": pytest.approx(2 / 3)}
+    assert (found["pairs"][0], len(found["pairs"])) == (ann_and_bob, 3)
+    assert found["krippendorff"] == pytest.approx(0.7)
+    assert shown(gateway, dataset, "e3")["people"] == {"ann": "yes", "bob": "no"}
+    assert shown(gateway, dataset, "e0")["by"] == "ann, bob, cleo"

@@ -40,19 +40,23 @@ def test_they_go_with_their_documents(gateway: Gateway) -> None:
         ).content
 
     assert table("text/csv").decode().splitlines() == [
-        "id,text,label,drawn,skipped,when,who",
-        "d1,late again,sport,unknown,false,2026-01-02,Ada",
-        "d2,vote,politics,unknown,false,,'=1+2",
-        "d3,cup,sport,unknown,false,2026-03-04,",
+        "id,text,label,by,drawn,skipped,people,notes,flagged,when,who",
+        "d1,late again,sport,,unknown,false,{},{},false,2026-01-02,Ada",
+        "d2,vote,politics,,unknown,false,{},{},false,,'=1+2",
+        "d3,cup,sport,,unknown,false,{},{},false,2026-03-04,",
     ]
-    assert b"unknown,false,,=1+2\n" in table("text/csv", exact="true", limit="1")
+    assert b"unknown,false,{},{},false,,=1+2\n" in table("text/csv", exact="true", limit="1")
     rows = pq.read_table(io.BytesIO(table("application/vnd.apache.parquet"))).to_pylist()
     assert rows[1] == {
         "id": "d2",
         "text": "vote",
         "label": "politics",
+        "by": None,
         "drawn": "unknown",
         "skipped": False,
+        "people": "{}",
+        "notes": "{}",
+        "flagged": False,
         "when": "",
         "who": "=1+2",
     }

@@ -13,6 +13,10 @@ from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 
 
+UNSAID: dict[str, Any] = {"skipped": False, "by": None, "people": {}, "notes": {}, "flagged": False}
+"""Fields of a document of which nobody has said anything."""
+
+
 def documents(gateway: Gateway, dataset: str, **query: Any) -> dict[str, Any]:
     answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params=query)
     assert answer.status_code == 200, answer.text
@@ -59,15 +63,16 @@ def test_documents_come_as_they_were_sent(gateway: Gateway, texts: str) -> None:
     found = documents(gateway, texts)
     assert found["next"] is None
     assert [each["text"] for each in found["documents"]] == TEXTS
-    assert found["documents"][0] == {"id": "t0", "text": TEXTS[0], "label": "spam", "drawn": "random", "skipped": False}
-    assert found["documents"][1] == {"id": "t1", "text": TEXTS[1], "label": None, "drawn": None, "skipped": False}
+    said = {"label": "spam", "drawn": "random", **UNSAID}
+    assert found["documents"][0] == {"id": "t0", "text": TEXTS[0], **said}
+    assert found["documents"][1] == {"id": "t1", "text": TEXTS[1], "label": None, "drawn": None, **UNSAID}
 
 
 @pytest.mark.parametrize("document", [{"indices": [3, 70], "values": [0.1, -2.5]}, {"features": {"b": 0.1, "a": 3.0}}])
 def test_numbers_come_as_they_were_sent(gateway: Gateway, document: dict[str, Any]) -> None:
     dataset = str(gateway.upload([document, document])["id"])
     for number, each in enumerate(documents(gateway, dataset)["documents"]):
-        assert each == {"id": str(number), **document, "label": None, "drawn": None, "skipped": False}
+        assert each == {"id": str(number), **document, "label": None, "drawn": None, **UNSAID}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +252,7 @@ def test_what_others_have_claimed_is_left_out(gateway: Gateway, texts: str, quer
     first = documents(gateway, texts, limit=3, by="ann", claim=600, **query)
     rest = every_id(gateway, texts, limit=3, by="bob", claim=600, **query)
     assert sorted(ids(first) + rest) == everybody
-    assert ids(documents(gateway, texts, limit=3, by="ann", **query)) == ids(first)
+    assert ids(documents(gateway, texts, limit=3, by="ann", claim=0, **query)) == ids(first)
     assert sorted(every_id(gateway, texts, limit=3, **query)) == everybody
 
 
@@ -268,3 +273,38 @@ def test_a_claim_is_for_a_page_of_a_person(gateway: Gateway, texts: str) -> None
         f"/v1/datasets/{texts}/documents", params={"by": "ann", "claim": 60}, headers={"accept": NDJSON}
     )
     assert "is for a page" in problem_of(answer, 422)["detail"]
+
+
+def test_documents_by_what_people_said(gateway: Gateway, texts: str) -> None:
+    """A filter by person, by disagreement, by marks; what was left out is said in two ways."""
+    answers = [("t1", "ann", "spam"), ("t1", "bob", "ham"), ("t2", "ann", "ham"), ("t3", "bob", "ham")]
+    annotate(gateway, texts, *({"document": id, "by": by, "label": label} for id, by, label in answers))
+    annotate(
+        gateway,
+        texts,
+        {"document": "t4", "by": "ann", "action": "skip"},
+        {"document": "t5", "by": "ann", "action": "flag"},
+    )
+    assert ids(documents(gateway, texts, by="ann")) == ["t1", "t2"]
+    assert ids(documents(gateway, texts, by="ann", label="ham")) == ["t1", "t2"]
+    assert ids(documents(gateway, texts, disagreement=True)) == ["t1"]
+    assert ids(documents(gateway, texts, flagged=True)) == ["t5"]
+    assert ids(documents(gateway, texts, skipped=True)) == ids(documents(gateway, texts, state="skipped")) == ["t4"]
+    assert "skipped" in refused(gateway, texts, skipped=True, state="open")
+
+
+def test_documents_below_a_probability(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store, calibrated=True)
+    every = {each["id"]: each["probability"] for each in documents(gateway, vectors, model="news")["documents"]}
+    bound = sorted(every.values())[4]
+    found = documents(gateway, vectors, model="news", probability_below=bound)
+    assert set(ids(found)) == {id for id, probability in every.items() if probability < bound}
+    assert 0 < len(ids(found)) < len(every)
+
+
+def test_a_table_says_by_whom(gateway: Gateway, texts: str) -> None:
+    annotate(gateway, texts, {"document": "t1", "by": "=ann", "label": "ham"})
+    lines = gateway.client.get(f"/v1/datasets/{texts}/documents", headers={"accept": "text/csv"}).text.splitlines()
+    assert lines[0] == "id,text,label,by,drawn,skipped,people,notes,flagged"
+    assert lines[1] == "t0,Free ENTRY now,spam,,random,false,{},{},false"
+    assert lines[2].split(",")[2:4] == ["ham", "'=ann"]

@@ -134,7 +134,7 @@ def test_the_cache_stays_within_its_bytes(start: Start) -> None:
 def test_a_version_that_does_not_take_over_is_served_by_its_number_alone(gateway: Gateway) -> None:
     publish(gateway.store)
     worse = Comparison(takes_over=False, why="it is worse", against=1, labels=20, gained=1, lost=12, p_value=0.0017)
-    known = HeldOut(labels=20, right=12, by_chance=0.5)
+    known = HeldOut(labels=20, right=12, by_chance=0.5, likeliest=0.55)
     job = publish(
         gateway.store, bias=5.0, comparison=worse, held_out=known, report={"confidence": "low"}, warnings=[worse.why]
     ).job
@@ -146,9 +146,11 @@ def test_a_version_that_does_not_take_over_is_served_by_its_number_alone(gateway
     assert shown["served"] == 1
     assert [version["takes_over"] for version in shown["versions"]] == [True, False]
     assert [version["comparison"] for version in shown["versions"]] == [None, worse.model_dump()]
+    # Clopper and Pearson, 12 of 20
+    interval = {"low": pytest.approx(0.36054, abs=5e-6), "high": pytest.approx(0.80881, abs=5e-6)}
     assert [(version["held_out"], version["confidence"]) for version in shown["versions"]] == [
         (None, None),
-        (known.model_dump(), "low"),
+        (known.model_dump() | interval, "low"),
     ]
     assert gateway.client.get("/v1/models").json()["models"] == [
         {"name": "news", "newest": 2, "served": 1, "aliases": {}}

@@ -8,6 +8,7 @@ from typing import Any, Self
 from halfmoon._async.datasets import AsyncDatasets
 from halfmoon._async.inference import AsyncInference
 from halfmoon._async.jobs import AsyncJob, AsyncJobs
+from halfmoon._async.keys import AsyncKeys
 from halfmoon._async.models import AsyncModel, AsyncModels
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async.webhooks import AsyncWebhooks
@@ -35,6 +36,7 @@ class AsyncHalfmoon:
         self.datasets = AsyncDatasets(self._transport)
         self.jobs = AsyncJobs(self._transport)
         self.models = AsyncModels(self._transport)
+        self.keys = AsyncKeys(self._transport)
         self.webhooks = AsyncWebhooks(self._transport)
         self.inference = AsyncInference(self._transport)
 

@@ -6,9 +6,10 @@ from typing import Any
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import DatasetsMixin
 from halfmoon.encode import Choice, Column, body_of
+from halfmoon.errors import NotFound
 from halfmoon.operation import operation
 from halfmoon.records import Annotation, DatasetRecord, Label
-from halfmoon.shown import AnnotationPage, DatasetPage, DocumentPage, ShownDataset, annotation_of
+from halfmoon.shown import AnnotationPage, Classes, DatasetPage, DocumentPage, ShownDataset, annotation_of, row_of
 from halfmoon.values import in_path
 
 
@@ -58,6 +59,17 @@ class AsyncDatasets(DatasetsMixin):
         )
 
     @operation("list_datasets")
+    async def named(self, name: str) -> "AsyncDataset":
+        """The newest dataset of this name, or the one of this id; raises NotFound, naming those that there are."""
+        names = dict[str, None]()
+        async for dataset in self.all():
+            if name in (dataset.name, dataset.id):
+                return dataset
+            names[dataset.name or dataset.id] = None
+        detail = f"there is no dataset {name!r}; there are {', '.join(names) or 'none'}"
+        raise NotFound(404, {"detail": detail}, "")
+
+    @operation("list_datasets")
     async def all(self) -> "AsyncIterator[AsyncDataset]":
         """All datasets, newest first."""
         async for page in self._transport.pages("/v1/datasets", DatasetPage):
@@ -74,6 +86,25 @@ class AsyncDataset(ShownDataset):
     def __init__(self, transport: AsyncTransport, record: DatasetRecord) -> None:
         self._transport = transport
         self.record = record
+
+    @operation("change_dataset")
+    async def change(self, **changes: Any) -> None:
+        """Change ``name`` or ``guidelines``, or put it away by ``archived=True``; documents and labels stay."""
+        self.record = await self._transport.call("PATCH", self._path, DatasetRecord, json=changes, repeatable=True)
+
+    @operation("list_classes")
+    async def classes(self) -> list[dict[str, Any]]:
+        """The classes as people see them: name, key, description and color of each."""
+        return (await self._transport.call("GET", f"{self._path}/classes", Classes)).classes
+
+    @operation("put_classes")
+    async def put_classes(self, classes: Iterable[Mapping[str, Any] | Label]) -> list[dict[str, Any]]:
+        """Set the classes, in this order, each by its name or by name, key, description and color; those that are there
+        then.
+        """
+        given = [each if isinstance(each, Mapping) else {"name": each} for each in classes]
+        body, path = {"classes": given}, f"{self._path}/classes"
+        return (await self._transport.call("PUT", path, Classes, json=body, repeatable=True)).classes
 
     @operation("change_labels")
     async def relabel(
@@ -109,6 +140,12 @@ class AsyncDataset(ShownDataset):
         )
         return answer["sequence"]
 
+    @operation("annotate")
+    async def take_back(self, batch: str) -> int:
+        """Take back all annotations of a batch; the number of entries then."""
+        path, body = f"{self._path}/annotations", {"undo_of": batch}
+        return (await self._transport.call("POST", path, dict[str, int], json=body, repeatable=True))["sequence"]
+
     @operation("list_annotations")
     async def annotations(self, after: int = 0) -> AsyncIterator[Annotation]:
         """The entries of the log, oldest first."""
@@ -134,6 +171,15 @@ class AsyncDataset(ShownDataset):
         async for page in self._transport.pages(f"{self._path}/documents", DocumentPage, params):
             for document in page.documents:
                 yield document
+
+    @operation("list_documents")
+    async def to_pandas(self, **params: Any) -> Any:
+        """The documents as a data frame of pandas, a row each, with label and by whom; with ``model`` also what it
+        predicts. ``params`` as in ``documents``.
+        """
+        from pandas import DataFrame
+
+        return DataFrame([row_of(document) async for document in self.documents(**params)])
 
     @operation("draw_audit")
     async def draw_audit(self, n: int, **more: Any) -> dict[str, Any]:

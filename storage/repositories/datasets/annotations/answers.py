@@ -1,59 +1,102 @@
-"""What the entries of an annotation log say of each document: the label that people agree on, or that it was
-skipped."""
+"""What the entries of an annotation log say of each document: the label that people agree on, marks and notes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from core.documents.drawn import Draw
-from storage.records import Annotation, Label
+from storage.records import Action, Annotation, Label
 
 
 class Answer(NamedTuple):
     """What people say of a document now."""
 
     label: Label | None
-    """label, None of a document that was only skipped"""
+    """label, None of a document to which nobody gave one"""
     draw: Draw
-    people: int
-    """number of people who gave it a label"""
-    agreed: bool
-    """whether all of them gave it the same label"""
+    skipped: bool
+    """whether people left it out, and nobody gave it a label"""
+    votes: Mapping[str, Label]
+    """label by person; who gives no name is the person ''"""
+    notes: Mapping[str, str]
+    """note by person"""
+    flagged: bool
+    """whether somebody marked it for others to look at"""
+
+    @property
+    def answered(self) -> bool:
+        """Whether somebody gave it a label or left it out; a note or a mark answers nothing."""
+        return self.label is not None or self.skipped
+
+    @property
+    def agreed(self) -> bool:
+        """Whether all people who gave it a label gave the same."""
+        return len({*self.votes.values()}) < 2
 
 
-class Answers:
-    """The answers of a log, entry after entry.
+Entries = list[tuple[int, Annotation]]
+"""entries with their numbers"""
+
+
+class Answers(Mapping[int, Answer]):
+    """The answers of a log, entry after entry, by the positions of documents of which people say something.
 
     Of each person the last answer counts that was not taken back. Of several people the label counts that most of them
     gave, of equals the newest.
     """
 
     def __init__(self) -> None:
-        self._given: dict[int, dict[str | None, list[tuple[int, Annotation]]]] = {}
+        self._given: dict[int, dict[str, Entries]] = {}
+        self._now: dict[int, Answer] = {}
         self._count = 0
+
+    def __getitem__(self, position: int) -> Answer:
+        return self._now[position]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._now)
+
+    def __len__(self) -> int:
+        return len(self._now)
 
     def add(self, entries: Iterable[Annotation]) -> None:
         """Add the next entries of the log."""
-        for entry in entries:
-            self._count += 1
-            given = self._given.setdefault(entry.position, {}).setdefault(entry.by, [])
-            if entry.action != "undo":
-                given.append((self._count, entry))
-            elif given:
-                given.pop()
+        for position in {self._note(entry) for entry in entries}:
+            answer = _answer([given for given in self._given[position].values() if given])
+            if answer is None:
+                self._now.pop(position, None)
+            else:
+                self._now[position] = answer
 
-    def of(self, position: int) -> Answer | None:
-        """What people say of a document; None if nobody does, or all of it was taken back."""
-        last = [given[-1] for given in self._given.get(position, {}).values() if given]
-        if not last:
-            return None
-        labeled = [(number, entry) for number, entry in last if entry.action == "label"]
-        if not labeled:
-            return Answer(None, Draw.UNKNOWN, 0, agreed=True)
-        votes = Counter(entry.label for _, entry in labeled)
-        _, entry = max(labeled, key=lambda each: (votes[each[1].label], each[0]))
-        return Answer(entry.label, Draw.of(entry.drawn), len(labeled), len(votes) == 1)
+    def _note(self, entry: Annotation) -> int:
+        """Note an entry; the position of its document."""
+        self._count += 1
+        given = self._given.setdefault(entry.position, {}).setdefault(entry.by or "", [])
+        if entry.undo_of is not None:
+            given[:] = [each for each in given if each[1].id != entry.undo_of]
+        elif entry.action != "undo":
+            given.append((self._count, entry))
+        elif given:
+            given.pop()
+        return entry.position
 
-    def __iter__(self) -> Iterator[tuple[int, Answer]]:
-        """Positions of the documents of which people say something, with what they say."""
-        return ((position, answer) for position in self._given if (answer := self.of(position)) is not None)
+
+def _answer(given: list[Entries]) -> Answer | None:
+    """What people say of a document by what each of them did with it; None if all of it was taken back."""
+    if not given:
+        return None
+    last = [found for entries in given if (found := _last(entries, "label", "skip"))]
+    labeled = [(number, entry) for number, entry in last if entry.label is not None]
+    votes = {entry.by or "": entry.label for _, entry in labeled if entry.label is not None}
+    noted = [found[1] for entries in given if (found := _last(entries, "note"))]
+    notes = {entry.by or "": entry.note for entry in noted if entry.note}
+    flagged = any(sum(entry.action == "flag" for _, entry in entries) % 2 for entries in given)
+    if not labeled:
+        return Answer(None, Draw.UNKNOWN, bool(last), votes, notes, flagged)
+    counts = Counter(entry.label for _, entry in labeled)
+    _, entry = max(labeled, key=lambda each: (counts[each[1].label], each[0]))
+    return Answer(entry.label, Draw.of(entry.drawn), False, votes, notes, flagged)
+
+
+def _last(entries: Entries, *actions: Action) -> tuple[int, Annotation] | None:
+    return next((each for each in reversed(entries) if each[1].action in actions), None)

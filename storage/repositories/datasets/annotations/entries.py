@@ -23,6 +23,8 @@ class NewAnnotation(NamedTuple):
     by: str | None
     mode: Literal["blind", "assisted"] | None
     at: datetime
+    note: str | None = None
+    batch: str | None = None
 
 
 def checked_entries(
@@ -48,6 +50,8 @@ def _fault(given: NewAnnotation, positions: Mapping[str, int], label_type: type 
     """The field that is not valid and why, None if all are."""
     if given.document not in positions:
         return "document", "there is no such document in the dataset"
+    if (given.note is None) == (given.action == "note"):
+        return "note", "is the text of the action note, which needs one; an empty text takes the note away"
     if given.action != "label":
         return None if given.label is None else ("label", f"is only for the action label, not for {given.action}")
     if given.label is None:
@@ -68,4 +72,6 @@ def _entry(given: NewAnnotation, position: int, draws: Mapping[int, Draw]) -> An
         by=given.by,
         mode=given.mode,
         at=given.at,
+        note=given.note,
+        batch=given.batch,
     )

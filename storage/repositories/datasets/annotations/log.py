@@ -100,6 +100,12 @@ class AnnotationLog:
         answers.add(entry for entry in earlier if entry is not None)
         return dict(answers)
 
+    def batch(self, name: str) -> list[Annotation]:
+        """The entries that were appended as the batch of this name."""
+        with self._lock:
+            self._refresh()
+            return [entry for entry in self._entries if entry is not None and entry.batch == name]
+
     def _fresh(self, entries: Sequence[Annotation]) -> list[Annotation]:
         """The entries whose ids are not in the log, each id once."""
         first = {entry.id: entry for entry in reversed(entries)}

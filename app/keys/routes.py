@@ -1,0 +1,59 @@
+"""Routes of the keys of colleagues."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.http.bodies import in_thread, read_json
+from app.http.openapi_fragments import ENCODING, error_responses, json_body
+from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.keys.schemas import CreatedKey, InvitationBody, KeyList, KeyOut
+from app.services import ServicesDep, services_of
+from storage.errors import Conflict, NotFound
+from storage.repositories.api_keys import ApiKeys, Scope
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuthorizedRoute)
+raw_router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=RawRoute)
+
+_INVITE: dict[str, Any] = {**json_body(InvitationBody, {"name": "ann", "days": 14}), "parameters": [ENCODING]}
+_CREATED: dict[int | str, dict[str, Any]] = {
+    201: {"model": CreatedKey},
+    **error_responses(408, 409, 413, 415, 422, 429, 503, 507),
+}
+
+
+@raw_router.post("", status_code=201, responses=_CREATED, openapi_extra=_INVITE)
+async def invite(request: Request) -> Response:
+    """Make a key by which a colleague may label: it has the scope label, and no other.
+
+    Where no key is required there is none to make (409): the address of the page is enough.
+    """
+    services = services_of(request)
+    body = await read_json(request, services, InvitationBody)
+    if services.settings.access != "keys":
+        raise Conflict("no key is required here: a colleague needs the address of the page alone")
+    expires_at = datetime.now(UTC) + timedelta(days=body.days)
+    keys = ApiKeys(services.store)
+    key, text = await in_thread(services.store_pool, keys.create, body.name, {Scope.LABEL}, expires_at)
+    return Response(
+        CreatedKey(**KeyOut.of(key).model_dump(), key=text).model_dump_json(), 201, None, "application/json"
+    )
+
+
+@router.get("", responses=error_responses(422, 503))
+def list_invited(services: ServicesDep) -> KeyList:
+    """List the keys that may only label and are valid."""
+    now = datetime.now(UTC)
+    valid = (each.key for each in ApiKeys(services.store).every() if each.state(now) == "valid")
+    return KeyList(keys=[KeyOut.of(key) for key in valid if key.scopes == [Scope.LABEL]])
+
+
+@router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))
+def revoke_invitation(services: ServicesDep, id: str) -> None:
+    """Revoke a key that may only label, within seconds for every gateway. Others are revoked by `halfmoon keys`."""
+    keys = ApiKeys(services.store)
+    if all(each.key.id != id or each.key.scopes != [Scope.LABEL] for each in keys.every()):
+        raise NotFound("key to label", id)
+    keys.revoke(id)

@@ -1,0 +1,93 @@
+"""What people call a dataset and its classes: name, guidelines, order, keys."""
+
+from typing import Any
+
+import pytest
+
+from tests.app.annotations.test_annotations import annotate
+from tests.app.conftest import Gateway, problem_of
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "a", "indices": [0], "label": "yes"},
+    {"id": "b", "indices": [1], "label": "no"},
+    {"id": "c", "indices": [1]},
+]
+
+
+@pytest.fixture
+def dataset(gateway: Gateway) -> str:
+    return str(gateway.upload(DOCUMENTS, name="first")["id"])
+
+
+def classes(gateway: Gateway, dataset: str) -> list[tuple[Any, Any]]:
+    answer = gateway.client.get(f"/v1/datasets/{dataset}/classes")
+    assert answer.status_code == 200, answer.text
+    return [(each["name"], each["key"]) for each in answer.json()["classes"]]
+
+
+def put(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> Any:
+    return gateway.client.put(f"/v1/datasets/{dataset}/classes", json={"classes": given})
+
+
+def test_a_dataset_is_renamed_and_put_away(gateway: Gateway, dataset: str) -> None:
+    path = f"/v1/datasets/{dataset}"
+    changed = gateway.client.patch(path, json={"name": "mails", "guidelines": "Newsletters are ham."}).json()
+    assert (changed["name"], changed["guidelines"], changed["archived"]) == ("mails", "Newsletters are ham.", False)
+    gateway.client.patch(path, json={"archived": True})
+    found = gateway.client.get(path).json()
+    assert (found["name"], found["guidelines"], found["archived"]) == ("mails", "Newsletters are ham.", True)
+    [listed] = gateway.client.get("/v1/datasets").json()["datasets"]
+    assert listed == found
+    assert (found["n_documents"], found["n_labeled"]) == (3, 2)
+
+
+def test_a_wrong_change_changes_nothing(gateway: Gateway, dataset: str) -> None:
+    for body, field in (({"name": "a b"}, "name"), ({"name": None}, "name"), ({"label": "x"}, "label")):
+        assert field in problem_of(gateway.client.patch(f"/v1/datasets/{dataset}", json=body), 422)["detail"]
+    assert gateway.client.get(f"/v1/datasets/{dataset}").json()["name"] == "first"
+    problem_of(gateway.client.patch("/v1/datasets/ds-x", json={"name": "x"}), 404)
+
+
+def test_classes_are_those_of_labels_until_some_are_set(gateway: Gateway, dataset: str) -> None:
+    assert classes(gateway, dataset) == [("no", "1"), ("yes", "2")]
+    annotate(gateway, dataset, {"document": "c", "label": "maybe"})
+    assert classes(gateway, dataset) == [("maybe", "1"), ("no", "2"), ("yes", "3")]
+
+
+def test_set_classes_come_first_and_keep_their_keys(gateway: Gateway, dataset: str) -> None:
+    spam = {"name": "spam", "key": "2", "description": "Nobody asked for it.", "color": "#a3202b"}
+    answer = put(gateway, dataset, spam, {"name": "yes"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["classes"][0] == spam
+    assert classes(gateway, dataset) == [("spam", "2"), ("yes", "1"), ("no", "3")]
+    put(gateway, dataset)
+    assert classes(gateway, dataset) == [("no", "1"), ("yes", "2")]
+
+
+def test_more_classes_than_digits_have_only_the_keys_that_were_set(gateway: Gateway, dataset: str) -> None:
+    put(gateway, dataset, *({"name": f"class {k}", **({"key": "x"} if k == 3 else {})} for k in range(10)))
+    assert [key for _, key in classes(gateway, dataset)] == [None] * 3 + ["x"] + [None] * 8
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ([{"name": "a"}, {"name": "a"}], "classes[1].name"),
+        ([{"name": "a", "key": "k"}, {"name": "b", "key": "k"}], "classes[1].key"),
+        ([{"name": 3}], "classes[0].name"),
+        ([{"name": ""}], "classes[0].name"),
+        ([{"name": "a", "key": "ab"}], "classes[0].key"),
+        ([{"name": "a", "color": "red"}], "classes[0].color"),
+    ],
+)
+def test_classes_that_cannot_be_are_named(
+    gateway: Gateway, dataset: str, given: list[dict[str, Any]], field: str
+) -> None:
+    assert field in problem_of(put(gateway, dataset, *given), 422)["detail"]
+    assert classes(gateway, dataset) == [("no", "1"), ("yes", "2")]
+
+
+def test_a_deleted_dataset_leaves_no_profile(gateway: Gateway, dataset: str) -> None:
+    put(gateway, dataset, {"name": "spam"})
+    assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
+    assert gateway.kept() == []
