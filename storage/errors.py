@@ -97,6 +97,7 @@ class LimitExceeded(HalfmoonError):
         super().__init__(f"more than {limit} {what}{'; ' + remedy if remedy else ''}")
         self.what = what
         self.limit = limit
+        self.remedy = remedy
 
 
 class OutOfRange(HalfmoonError):

@@ -1,45 +1,27 @@
-"""Tables of Arrow and Parquet: the columns text, label and id, whichever the request names. pyarrow is an extra, and
-loaded by the first body.
+"""Tables of Arrow and Parquet: the columns text, label and id, whichever the request names. pyarrow is an extra; a
+process of its own loads it, at the first body, and reads each body in a child.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from math import isfinite
-from typing import IO, Any
 
-from app.codecs.base import MAX_FAULTS, Bounds, Column, Format, Reading
-from app.codecs.faults import invalid_documents, refused
-from app.codecs.tables.arrow_stream import broken_file, check_sizes, seek_stream
-from app.codecs.tables.header import Header, header_of, listed
-from app.codecs.tables.parquet_pages import check_pages
+from app.codecs.base import Format, Reading
+from app.codecs.tables.arrow_child import Kind, read_in_child
 from app.codecs.transport.block_file import WholeBody
 from app.errors import UnsupportedMediaType
-from core.documents.kinds import TextRows
-from core.errors import Fault
-from storage.errors import LimitExceeded
-from storage.records import Label
-from storage.repositories.datasets import Batch, ExtraFields
+from storage.repositories.datasets import Batch
 
-_ROWS = 1024
-"""rows of a batch"""
-_TEXT_BYTES = 1 << 24
-"""bytes of texts of a batch, if all are as long as the longest"""
-_LARGEST_WHOLE = 2**53
 _EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
-_KINDS = {"text": "a column of texts", "label": "a column of texts or integers", "id": "a column of texts or integers"}
-Batches = Callable[[IO[bytes], Bounds], Iterator[Any]]
-"""The record batches of a file. Texts come as dictionaries: a file of some bytes may repeat a long one without end."""
 
 
 class ArrowDecoder:
     """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
 
-    def __init__(self, reading: Reading, media_type: str, batches: Batches) -> None:
+    def __init__(self, reading: Reading, media_type: str, kind: Kind) -> None:
         if find_spec("pyarrow") is None:
             raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA)
-        self._batches = batches
+        self._kind: Kind = kind
         self._reading = reading
-        self._bounds = reading.bounds
         self._body = WholeBody(reading.spool())
         self._warnings: list[str] = []
 
@@ -50,183 +32,15 @@ class ArrowDecoder:
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        import pyarrow as pa
-
-        file = self._body.file()
-        position = 0
-        try:
-            for batch in self._batches(file, self._bounds):
-                # a stream may have any offsets; unchecked, they would read the memory of this process
-                batch.validate(full=True)
-                header = _without_nested(header_of(batch.schema.names, self._reading), batch.schema)
-                self._warnings = header.warnings
-                longest = sum(
-                    self._longest(batch.column(place), position)
-                    for place in (*header.places.values(), *header.kept.values())
-                )
-                step = max(1, min(_ROWS, _TEXT_BYTES // longest))
-                for start in range(0, batch.num_rows, step):
-                    part = batch.slice(start, step)
-                    yield self._documents(part, header, position)
-                    position += part.num_rows
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise broken_file(str(error).partition("\n")[0]) from None
+        with self._body.descriptor_file() as file:
+            self._warnings = yield from read_in_child(file, self._kind, self._reading)
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: which columns are not learned from."""
         return self._warnings
 
-    def _longest(self, texts: Any, position: int) -> int:
-        """Bytes of the longest of some texts, at least 1.
 
-        A dictionary has each text once, however many rows refer to it.
-        """
-        from pyarrow import compute, types
-
-        each = texts.dictionary if types.is_dictionary(texts.type) else texts
-        longest = int(compute.max(compute.binary_length(each)).as_py() or 1) if _is_text(each.type) else 1
-        if longest > self._bounds.document_bytes:
-            where = f"bytes in a document at position {position} or after it"
-            raise LimitExceeded(where, self._bounds.document_bytes, "have HALFMOON_MAX_DOCUMENT_BYTES raised")
-        return longest
-
-    def _documents(self, batch: Any, header: Header, position: int) -> Batch:
-        columns = {column: _values(batch.column(place), column) for column, place in header.places.items()}
-        missing = [row for row, text in enumerate(columns["text"]) if text is None][:MAX_FAULTS]
-        if missing:
-            raise invalid_documents(
-                [
-                    Fault(str(position + row), "text", "is null; a document without text has an empty one")
-                    for row in missing
-                ]
-            )
-        labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
-        ids = columns.get("id")
-        given = None if ids is None else [None if id is None else str(id) for id in ids]
-        return Batch(TextRows.of(columns["text"]), labels, given, fields=_kept(batch, header))
-
-
-def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
-    from pyarrow.parquet import ParquetFile, read_metadata
-
-    metadata = read_metadata(file)
-    if (
-        sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-        > bounds.decompressed_bytes
-    ):
-        raise LimitExceeded("bytes in the decompressed body", bounds.decompressed_bytes)
-    check_pages(file, metadata, bounds.decompressed_bytes)
-    schema = metadata.schema.to_arrow_schema()
-    texts = [field.name for field in schema if _is_text(field.type)]
-    nested = [field.name for field in schema if not _is_flat(field.type)]
-    file.seek(0)
-    parquet = ParquetFile(file, read_dictionary=texts)
-    flat = [name for name in schema.names if name not in nested] if nested else None
-    for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=False, columns=flat):
-        yield _with_empty(batch, nested)
-
-
-def _with_empty(batch: Any, nested: Sequence[str]) -> Any:
-    """The batch with columns of these names that hold nothing, in place of nested ones: a row of those may be as long
-    as memory.
-    """
-    import pyarrow as pa
-
-    for name in nested:
-        batch = batch.append_column(name, pa.nulls(batch.num_rows, pa.list_(pa.null())))
-    return batch
-
-
-def _stream(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
-    from pyarrow import ipc
-
-    check_sizes(file, bounds.decompressed_bytes)
-    seek_stream(file)
-    yield from ipc.open_stream(file)
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _values(array: Any, column: Column) -> list[Any]:
-    """The values of a column as Python has them, NaN and empty texts as None where they are no text of a document.
-
-    Raises InvalidDocuments.
-    """
-    from pyarrow import types
-
-    kind = _kind_of(array.type)
-    whole = column != "text" and (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
-    if not _is_text(kind) and not whole:
-        raise refused(f"is of {kind}; it must be {_KINDS[column]}", column)
-    if column == "text":
-        return list(array.to_pylist())
-    return [
-        _integer(value, column) if isinstance(value, float) else None if value == "" else value
-        for value in array.to_pylist()
-    ]
-
-
-def _kept(batch: Any, header: Header) -> ExtraFields | None:
-    if not header.kept or not batch.num_rows:
-        return None
-    columns = [_kept_values(batch.column(place)) for place in header.kept.values()]
-    return ExtraFields(list(header.kept), list(zip(*columns, strict=True)))
-
-
-def _kept_values(array: Any) -> list[Any]:
-    """The values of a column as JSON has them: dates and decimals as text, NaN as None."""
-    from pyarrow import string
-
-    values = (array.cast(string()) if _is_written(_kind_of(array.type)) else array).to_pylist()
-    return [None if isinstance(value, float) and not isfinite(value) else value for value in values]
-
-
-def _without_nested(header: Header, schema: Any) -> Header:
-    """The header without the columns of lists and structures: those of a few bytes may be as long as memory."""
-    nested = [name for name, place in header.kept.items() if not _is_flat(schema.types[place])]
-    if not nested:
-        return header
-    note = f"columns that are left out, since they hold neither texts, numbers nor dates: {listed(nested)}"
-    return header._replace(
-        kept={name: place for name, place in header.kept.items() if name not in nested}, notes=[*header.notes, note]
-    )
-
-
-def _kind_of(kind: Any) -> Any:
-    from pyarrow import types
-
-    return kind.value_type if types.is_dictionary(kind) else kind
-
-
-def _is_written(kind: Any) -> bool:
-    """Whether values of this type are kept as text."""
-    from pyarrow import types
-
-    return bool(types.is_temporal(kind) or types.is_decimal(kind))
-
-
-def _is_flat(kind: Any) -> bool:
-    from pyarrow import types
-
-    kind = _kind_of(kind)
-    number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
-    return bool(number or _is_text(kind) or _is_written(kind))
-
-
-def _integer(value: float, column: Column) -> int | None:
-    """An integer that is a float, since tables have floats where some are missing."""
-    if value != value:
-        return None
-    if value != int(value) or abs(value) > _LARGEST_WHOLE:
-        raise refused(f"{value} is a float with a fraction; it must be {_KINDS[column]}", column)
-    return int(value)
-
-
-def _format(media_type: str, batches: Batches, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
+def _format(media_type: str, kind: Kind, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
     description = (
         f"{what}, read where the extra arrow is installed. By default the columns text, label and id are "
         "read, and others kept."
@@ -234,7 +48,7 @@ def _format(media_type: str, batches: Batches, what: str, aliases: tuple[str, ..
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
     return Format(
         media_type,
-        lambda reading: ArrowDecoder(reading, media_type, batches),
+        lambda reading: ArrowDecoder(reading, media_type, kind),
         schema,
         compressed=True,
         aliases=aliases,
@@ -245,14 +59,14 @@ def _format(media_type: str, batches: Batches, what: str, aliases: tuple[str, ..
 
 PARQUET = _format(
     "application/vnd.apache.parquet",
-    _parquet,
+    "parquet",
     "A Parquet file",
     ("application/x-parquet", "application/parquet"),
     ("parquet", "pq"),
 )
 ARROW = _format(
     "application/vnd.apache.arrow.stream",
-    _stream,
+    "stream",
     "An Arrow stream or file",
     ("application/vnd.apache.arrow.file",),
     ("arrow", "feather"),

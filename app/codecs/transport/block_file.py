@@ -1,6 +1,7 @@
 """A body in memory as a file, for formats that are read from their end."""
 
 import io
+import tempfile
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
@@ -65,3 +66,12 @@ class WholeBody:
         found: Any = BlockFile(self._blocks) if self._spool is None else self._spool
         found.seek(0)
         return found
+
+    def descriptor_file(self) -> IO[bytes]:
+        """The body as a file that another process can read, from its beginning."""
+        if self._spool is None:
+            self._spool = tempfile.TemporaryFile()  # noqa: SIM115
+            self._spool.writelines(self._blocks)
+            self._blocks.clear()
+        self._spool.seek(0)
+        return self._spool

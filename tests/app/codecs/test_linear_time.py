@@ -16,10 +16,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import ipc
 
-from app.codecs.base import Bounds
+from app.codecs.base import Bounds, Reading
 from app.codecs.dispatch import FORMATS, decompressor_of, in_blocks
+from app.codecs.tables.arrow_rows import read_rows
 from app.codecs.transport.content_encoding import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
@@ -205,9 +209,44 @@ def check_linear(act: Callable[[bytes], object], make: Make, size: int) -> None:
     pytest.fail(f"{TIMES} times the size takes {TIMES * min(ratios):.0f} times the time")
 
 
+def a_parquet(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(table, file, row_group_size=max(1, len(table) // 16))
+    return file.getvalue()
+
+
+def a_stream(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    with ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=max(1, len(table) // 16))
+    return file.getvalue()
+
+
+TABLES: dict[str, tuple[int, Callable[[int], pa.Table]]] = {
+    "columns": (100, lambda n: pa.table({"text": ["x"], **{f"c{k}": [1] for k in range(n)}})),
+    "columns of one name": (100, lambda n: pa.table([["x"], *[[1]] * n], ["text", *["c"] * n])),
+    "columns of lists": (100, lambda n: pa.table({"text": ["x"], **{f"c{k}": [[1]] for k in range(n)}})),
+    "rows": (5_000, lambda n: pa.table({"text": ["x y"] * n, "label": ["a"] * n})),
+    "texts": (1_000, lambda n: pa.table({"text": [f"text {k}" * 20 for k in range(n)]})),
+    "a text": (100_000, lambda n: pa.table({"text": ["x" * n]})),
+}
+
+
 def test_every_format_is_here() -> None:
     arrow = {"application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"}
     assert BODIES.keys() == FORMATS.keys() - arrow
+
+
+@pytest.mark.parametrize("dimension", TABLES)
+@pytest.mark.parametrize("write", [a_parquet, a_stream])
+def test_tables_are_read_in_proportion(dimension: str, write: Callable[..., bytes]) -> None:
+    size, make = TABLES[dimension]
+
+    def act(body: bytes) -> None:
+        for _ in read_rows(io.BytesIO(body), "parquet" if write is a_parquet else "stream", Reading(BOUNDS)):
+            pass
+
+    check_linear(act, lambda n: write(make(n)), size)
 
 
 @pytest.mark.parametrize(("media_type", "dimension"), [(each, name) for each in BODIES for name in BODIES[each]])

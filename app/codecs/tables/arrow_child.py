@@ -1,0 +1,183 @@
+"""Reads files of Arrow and Parquet in a child process, with limits on its memory and its processor time.
+
+pyarrow is foreign compiled code: one wrong byte of a Parquet file may end the process that reads it. So a helper, which
+this process starts at the first file, loads pyarrow once and forks a child for each file. The child reads the file, and
+sends rows, as MessagePack, over a socket. Its death is the end of one request.
+
+The helper ends when nothing was read for a minute, and with this process.
+"""
+
+import atexit
+import io
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import IO, Any, Literal
+
+import msgspec
+from msgspec import Struct, msgpack
+
+from app.codecs.base import Bounds, Column, Extra, Reading
+from app.codecs.faults import refused
+from core.documents.kinds import TextRows
+from core.errors import Fault, InvalidDocuments
+from storage.errors import LimitExceeded, Unavailable
+from storage.records import Label
+from storage.repositories.datasets import Batch, ExtraFields
+
+Kind = Literal["parquet", "stream"]
+MEMORY_BYTES = 5 << 28
+"""Bytes of data that a child may have: a page or a batch may take 256 MiB, several times while it is unpacked."""
+_LARGEST_MESSAGE = 1 << 28
+HELPER = ("-m", "app.codecs.tables.arrow_helper")
+"""Arguments of Python that start the helper."""
+_ATTEMPTS = 3
+"""attempts to reach a helper, which may end just then"""
+_DIED = (
+    "the process that read it has ended: the file is damaged, or takes more than "
+    f"{MEMORY_BYTES >> 20} MiB of memory or too much time; write it again, in smaller row groups"
+)
+_LENGTH = struct.Struct("<I")
+
+
+class Task(Struct):
+    """What a child is to read, and how."""
+
+    kind: Kind
+    bounds: Bounds
+    columns: dict[Column, str]
+    extra: Extra | None
+
+
+class Rows(Struct, array_like=True, tag=True):
+    """Some rows of the file."""
+
+    texts: Sequence[str]
+    labels: Sequence[Label | None]
+    ids: Sequence[str | None] | None
+    names: Sequence[str]
+    fields: Sequence[Sequence[Any]]
+
+
+class End(Struct, array_like=True, tag=True):
+    """The end of the file."""
+
+    warnings: list[str]
+
+
+class Invalid(Struct, array_like=True, tag=True):
+    """The parts of an InvalidDocuments."""
+
+    detail: str
+    faults: Sequence[tuple[str, str, str]]
+
+
+class Exceeded(Struct, array_like=True, tag=True):
+    """The parts of a LimitExceeded."""
+
+    what: str
+    limit: int
+    remedy: str
+
+
+Stream = io.BufferedRWPair
+Message = Rows | End | Invalid | Exceeded
+_decode = msgpack.Decoder(Message).decode
+_helper: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+_lock = threading.Lock()
+
+
+def read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Batch, None, list[str]]:
+    """The documents of a file, and in the end what its sender should know.
+
+    Raises InvalidDocuments, also where the child has died, and LimitExceeded.
+    """
+    file.flush()
+    with closing(_new_child(file)) as connection, connection.makefile("rwb") as stream:
+        task = Task(kind, reading.bounds, dict(reading.columns), reading.extra)
+        try:
+            send(stream, msgpack.encode(task))
+            for message in iter(lambda: _decode(receive(stream)), None):
+                match message:
+                    case Rows():
+                        fields = ExtraFields(message.names, message.fields) if message.names else None
+                        yield Batch(TextRows.of(message.texts), message.labels, message.ids, fields=fields)
+                    case End():
+                        return message.warnings
+                    case Invalid():
+                        raise InvalidDocuments(message.detail, [Fault(*each) for each in message.faults])
+                    case Exceeded():
+                        raise LimitExceeded(message.what, message.limit, message.remedy)
+        except (OSError, EOFError, msgspec.MsgspecError):
+            raise refused(_DIED) from None
+    return []
+
+
+def _new_child(file: IO[bytes]) -> socket.socket:
+    """The connection to a new child, which has the file."""
+    for _ in range(_ATTEMPTS):
+        ours, theirs = socket.socketpair()
+        with theirs:
+            _send_to_helper(file, theirs)
+        # a helper that ends has closed the connection, or never took it
+        if ours.recv(1):
+            return ours
+        ours.close()
+    raise Unavailable("no process can be started that reads files of Arrow")
+
+
+def _send_to_helper(file: IO[bytes], connection: socket.socket) -> None:
+    """Have the helper fork a child; where it does not answer, the next call starts another."""
+    global _helper
+    with _lock:
+        if _helper is None:
+            _helper = _start()
+        try:
+            socket.send_fds(_helper[1], [b"\0"], [file.fileno(), connection.fileno()])
+        except OSError:
+            _stop()
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+        command = [sys.executable, "-P", *HELPER, str(os.getpid())]
+        # what pyarrow writes as it dies is no line of a log
+        return subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.DEVNULL, env=environment), ours
+
+
+@atexit.register
+def _stop() -> None:
+    """End the helper, which does so at the end of its input."""
+    global _helper
+    if _helper is not None:
+        _helper[1].close()
+        _helper[0].wait()
+        _helper = None
+
+
+def send(stream: Stream, message: bytes) -> None:
+    """Send a message with its length."""
+    stream.write(_LENGTH.pack(len(message)) + message)
+    stream.flush()
+
+
+def receive(stream: Stream) -> bytes:
+    """The next message; raises EOFError."""
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    if length > _LARGEST_MESSAGE:
+        raise EOFError
+    return _exactly(stream, length)
+
+
+def _exactly(stream: Stream, size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
