@@ -58,7 +58,7 @@ def fresh_helper() -> Iterator[None]:
 def test_the_death_of_a_child_refuses_its_file_alone(
     harm: str, fresh_helper: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = f"import os; from app.codecs.tables import arrow_helper as helper; helper._SECONDS = 1"
+    start = "import os; from app.codecs.tables import arrow_helper as helper; helper._SECONDS = 1"
     monkeypatch.setattr(arrow_child, "HELPER", ("-c", f"{start}; helper.read_rows = {harm}; helper.main()"))
     with pytest.raises(InvalidDocuments, match=r"the process that read it has ended.*smaller row groups"):
         read(GOOD)
