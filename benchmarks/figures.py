@@ -1,7 +1,7 @@
 """Holds the linear family to the reference figures: ``python -m benchmarks.figures`` prints the table and writes
 ``docs/figures.md``.
 
-Errors are fractions; J is the objective that core.losses.transductive defines; fractions of positive documents are the
+Errors are fractions; J is the objective that core.losses.squared_hinge defines; fractions of positive documents are the
 true ones, as in the reference runs, unless said otherwise.
 """
 

@@ -3,8 +3,8 @@
 HalfmoonError
 ├── InvalidDocuments   rows or labels that cannot be trained on or predicted; carries the faults
 ├── InvalidOption      an option that an algorithm cannot take; names the field
-├── ModelTooLarge      a model that would take more room than it may; carries the sizes
-└── UnknownAlgorithm   no such algorithm; carries the known names
+├── ModelTooLarge      a model that would take more room than it may
+└── UnknownAlgorithm   no such algorithm; names the known ones
 
 They are domain words: what HTTP status each becomes is the gateway's business.
 """
@@ -69,9 +69,6 @@ class ModelTooLarge(HalfmoonError):
             "train on fewer documents, with another kernel width or C, or with an algorithm that keeps fewer "
             "(ramp_svm) or none (svm, tsvm, da)"
         )
-        self.n_support = n_support
-        self.n_bytes = n_bytes
-        self.limit = limit
 
 
 class UnknownAlgorithm(HalfmoonError):
@@ -79,5 +76,3 @@ class UnknownAlgorithm(HalfmoonError):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(f"unknown algorithm {name!r}{did_you_mean(name, known) or ';'} known are {', '.join(known)}")
-        self.name = name
-        self.known = tuple(known)

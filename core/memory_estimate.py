@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.documents.full_rows import full_is_smaller
+from core.documents.rows import full_is_smaller
 from core.engine import EngineName
 from core.engine.parts import count_of_parts
 from core.numerics.width import WIDTH, most_at_a_time

@@ -108,4 +108,3 @@ class Observer(Protocol):
 
     def __call__(self, point: TracePoint, /) -> bool:
         """Whether to stop."""
-        ...

@@ -6,9 +6,8 @@ from typing import Literal
 from core.errors import UnknownAlgorithm
 from core.options.auto import AutoOptions
 from core.options.base import Options
-from core.options.cutting_planes import Cuts3vmOptions
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
+from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import GradientTsvmOptions, KernelAnnealingOptions, LaplacianRlsOptions, LaplacianSvmOptions
 

@@ -1,5 +1,5 @@
-"""What gateways and workers share: records, queue and progress, and what every process has. Imports ``core``; knows no
-HTTP and runs no job.
+"""The state that gateways and workers share: records, queue and progress; and the settings, logs and traces of every
+process. Imports ``core``; knows no HTTP and runs no job.
 
 upkeep/        reconciliation, garbage collection, retention, backup
 repositories/  records and files of the store, a module a noun

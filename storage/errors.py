@@ -28,8 +28,6 @@ class NotFound(HalfmoonError):
 
     def __init__(self, kind: str, id: str) -> None:
         super().__init__(f"there is no {kind} {id!r}{_remedy(kind, id)}")
-        self.kind = kind
-        self.id = id
 
 
 def _remedy(kind: str, id: str) -> str:
@@ -52,8 +50,6 @@ class JobNotCancellable(Conflict):
 
     def __init__(self, id: str, state: str) -> None:
         super().__init__(f"job {id!r} is {state}, so there is nothing to cancel")
-        self.id = id
-        self.state = state
 
 
 class JobNotFinished(Conflict):
@@ -61,8 +57,6 @@ class JobNotFinished(Conflict):
 
     def __init__(self, id: str, state: str) -> None:
         super().__init__(f"job {id!r} is {state}; it can be deleted when it is over")
-        self.id = id
-        self.state = state
 
 
 class IdempotencyConflict(Conflict):
@@ -70,7 +64,6 @@ class IdempotencyConflict(Conflict):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"idempotency key {key!r} was used with a different request")
-        self.key = key
 
 
 class JobDeleted(Conflict):
@@ -86,8 +79,6 @@ class InvalidName(HalfmoonError):
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"{what} {name!r}: 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit")
-        self.what = what
-        self.name = name
 
 
 class LimitExceeded(HalfmoonError):
@@ -117,8 +108,6 @@ class JobTooLarge(HalfmoonError):
             f"the training would need up to {needed / 2**20:.0f} MiB of memory, and a job may have "
             f"{most / 2**20:.0f} MiB here: {remedy}"
         )
-        self.needed = needed
-        self.most = most
 
 
 class QuotaExceeded(HalfmoonError):
@@ -126,8 +115,6 @@ class QuotaExceeded(HalfmoonError):
 
     def __init__(self, what: str, most: int) -> None:
         super().__init__(f"there may be no more than {most} {what} here; delete some that are not needed")
-        self.what = what
-        self.most = most
 
 
 class Unavailable(HalfmoonError):

@@ -54,7 +54,7 @@ def _id_pattern(prefix: str) -> re.Pattern[str]:
 
 
 def numbers_in(names: Iterable[str], ending: str = ".json") -> set[int]:
-    """The numbers, from 1 on, of names such as ``12.json``; what is none of them is passed over."""
+    """The numbers, from 1 on, of names such as ``12.json``; other names are passed over."""
     return {int(match[1]) for match in map(_numbered(ending).fullmatch, names) if match}
 
 
@@ -64,7 +64,7 @@ def _numbered(ending: str) -> re.Pattern[str]:
 
 
 def first_page(found: Iterable[T], limit: int, cursor: Callable[[T], str]) -> tuple[list[T], str | None]:
-    """The first ``limit`` of what was found, and the cursor of the next page; None after the last."""
+    """The first ``limit`` entries, and the cursor of the next page; None after the last."""
     page = list(islice(found, limit + 1))
     return page[:limit], cursor(page[limit - 1]) if len(page) > limit else None
 

@@ -58,7 +58,7 @@ def faults_of(error: Exception) -> list[dict[str, str]]:
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem that an error is to the owner of a job. What only an operator can use is logged instead."""
+    """The problem of an error, for the owner of a job. Details for operators are logged instead."""
     return problem(problem_type_of(error), _detail(error), faults_of(error))
 
 

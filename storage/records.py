@@ -141,7 +141,7 @@ or took the mark away, wrote a note."""
 
 
 class Annotation(Record):
-    """What a person did with a document; an entry of the log of a dataset."""
+    """An answer of a person about a document; an entry of the log of a dataset."""
 
     id: str
     """id that the client gave it: the same again changes nothing"""
@@ -220,7 +220,7 @@ SIZES: tuple[JobSize, ...] = get_args(JobSize)
 
 
 class Place(NamedTuple):
-    """What decides when a job has its turn."""
+    """The place of a job among others: it decides when the job has its turn."""
 
     size: JobSize = "medium"
     caller: str | None = None
@@ -247,7 +247,7 @@ class Publication(Record):
 
 
 class JobSpec(Record):
-    """What a job computes: the fields that its body, its record and its answer have in common.
+    """The specification of a job: the fields that its body, its record and its answer have in common.
 
     A field that is added here is read from the body, stored and answered. Their descriptions are those of the contract.
     """
@@ -340,9 +340,7 @@ class Progress(BaseModel):
 
 
 class Comparison(Record):
-    """Comparison of a new version with the one that is served, on labels that neither was told, and what follows from
-    it.
-    """
+    """Comparison of a new version with the served one, on labels that neither was told, and its consequence."""
 
     takes_over: bool
     """whether the name of the model stands for the new version from now on; if not, its number and aliases do"""

@@ -92,7 +92,7 @@ MUTANTS = (
     ),
     Mutant(
         "conjugate gradients stop at the residual",
-        "core/optimizers/cgls.py",
+        "core/optimizers/newton.py",
         "goal = relative_residual * relative_residual * norm",
         "goal = relative_residual * norm",
         "tests/core/optimizers tests/core/algorithms/test_reference.py",

@@ -22,8 +22,7 @@ from app.predictions.scoring import UnseenCounter, score_posted
 from app.services import Services
 from core.documents.kinds import TextRows
 from core.documents.part_columns import PartColumns
-from core.documents.text.term_spans import term_spans
-from core.models.explanation import Explanation, explain_score, top_weights
+from core.models.explanation import Explanation, explain_score, term_spans, top_weights
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
 from core.one_vs_rest import column_of, positives_of

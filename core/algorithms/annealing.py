@@ -9,8 +9,7 @@ import numpy as np
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
 from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
-from core.losses.squared_hinge import SquaredHinge
-from core.losses.transductive import transductive_objective
+from core.losses.squared_hinge import SquaredHinge, transductive_objective
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import AnnealingOptions
 from core.problem.problem import Problem

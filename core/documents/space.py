@@ -16,7 +16,6 @@ class Space(Protocol):
 
     def zeros(self, count: int, dtype: DTypeLike) -> NDArray[Any]:
         """An array of zeros of shape (count,)."""
-        ...
 
 
 class _Memory:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
 from core.errors import Fault, MessageNames
 from core.numerics.compiled import compiled
 from core.numerics.lanes import plus, put, spread, take, times, total, widen

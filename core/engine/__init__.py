@@ -3,5 +3,4 @@
 from typing import Literal
 
 EngineName = Literal["memory", "mapped", "cluster"]
-ENGINES: tuple[EngineName, ...] = ("memory", "mapped", "cluster")
 """from the cheapest: all rows in memory; in files that are mapped; in files that the processes of a cluster map"""

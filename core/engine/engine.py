@@ -29,39 +29,30 @@ class Answers(Protocol):
 
     def product(self, request: Product, alone: bool = False) -> Vector:
         """``Xᵀ(weights ∘ X p)`` of one right-hand side."""
-        ...
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
         """The same of several, in as few passes as they fit into."""
-        ...
 
     def scores(self, request: Scores, alone: bool = False) -> None:
         """``X p`` on some rows."""
-        ...
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """``sums += Xᵀ weights``."""
-        ...
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
         """The same of several."""
-        ...
 
     def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
         """Scores, and the sum of the rows that fall short of the margin, of each."""
-        ...
 
     def is_light(self, request: Product) -> bool:
         """Whether a product costs less alone than beside others."""
-        ...
 
     def side_by_side(self, works: Iterable[Callable[[], None]], checkpoint: Checkpoint | None = None) -> None:
         """Call all of these, as many at once as there are threads here."""
-        ...
 
     def close(self) -> None:
         """End the threads, and free everything that the engine holds of these rows."""
-        ...
 
 
 class Engine(ABC):

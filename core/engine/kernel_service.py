@@ -12,7 +12,6 @@ from core.engine.kernel_requests import (
     KernelRequest,
     KernelRows,
     KernelScores,
-    KernelSpace,
     KernelSpec,
     KernelSubset,
     KernelSums,
@@ -21,15 +20,14 @@ from core.engine.kernel_requests import (
     Within,
 )
 from core.engine.passes import Passes
-from core.engine.requests import Adjoint, Product, Scores
+from core.engine.requests import Adjoint, KernelSpace, Product, Scores
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
 from core.kernels.coordinates import Coordinates
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
-from core.kernels.gram import Gram, Positions, Vector
+from core.kernels.gram import Gram, Positions, Vector, wide_scores
 from core.kernels.graph import Laplacian
-from core.kernels.wide import wide_scores
 from core.problem.result import stored_bytes
 from core.progress import Checkpoint, Phase
 

@@ -4,8 +4,7 @@ once.
 
 from typing import Protocol
 
-from core.documents.full_rows import FullRows
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
 from core.documents.space import Pages
 
 
@@ -14,11 +13,9 @@ class Reading(Protocol):
 
     def ahead(self, start: int, stop: int) -> None:
         """Rows ``start`` to ``stop`` will be read soon."""
-        ...
 
     def behind(self, start: int, stop: int) -> None:
         """These rows have been read, and will not be before the next pass."""
-        ...
 
 
 class _Resident:

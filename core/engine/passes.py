@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
 from core.engine import block_loops, csr_loops, full_loops
 from core.engine.mapped import RESIDENT, Reading
 from core.engine.parts import parts_of

@@ -1,6 +1,6 @@
 """Runs solvers side by side: decides which of them is answered next, and with whom.
 
-A solver is a generator. It yields a request for work on the data (core.engine.requests, core.engine.kernel_requests),
+A solver is a generator. It yields a request for work on the data (core.engine.requests, core.engine.requests),
 a Report of its progress, or a Yield. It is sent the answer (core.engine.answering), and it returns its Result. The
 engine alone touches the rows (core.engine.engine). It cuts every pass into slices of a bounded number of nonzeros and
 shares parts among threads. Between slices it asks the observer whether to go on; if not, it throws Stopped into the

@@ -21,7 +21,6 @@ class Solver(Protocol):
 
     def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:
         """The steps, not yet begun."""
-        ...
 
 
 def load(algorithm: Algorithm) -> Solver:

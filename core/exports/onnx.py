@@ -19,13 +19,16 @@ from core.exports.onnx_graph import (
     INT64,
     STRING,
     GraphTooLarge,
+    Message,
     graph_input,
     graph_output,
+    message,
     node,
+    number,
     onnx_file,
     tensor,
+    text,
 )
-from core.exports.protobuf import Message, message, number, text
 from core.models.linear import LinearModel
 from core.models.model import Model
 

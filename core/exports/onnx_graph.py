@@ -1,15 +1,59 @@
-"""Graphs in ONNX: nodes, tensors, values, and the file around them.
+"""Graphs in ONNX: nodes, tensors, values, and the file around them, in the wire format of protocol buffers.
 
-Source: onnx.proto of ONNX 1.12, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+Arrays are not copied. Sources: onnx.proto of ONNX 1.12, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto, and
+https://protobuf.dev/programming-guides/encoding/
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.exports.protobuf import Message, message, number, numbers, single, size_of, text
+Message = list[bytes | memoryview]
+"""the bytes of a message, in pieces"""
+_LENGTH, _SINGLE = 2, 5
+
+
+def number(field: int, value: int) -> Message:
+    """A field that is a number, not negative."""
+    return [_varint(field << 3) + _varint(value)]
+
+
+def single(field: int, value: float) -> Message:
+    """A field that is a number of 32 bits with a point."""
+    return [_varint(field << 3 | _SINGLE) + struct.pack("<f", value)]
+
+
+def numbers(field: int, values: Sequence[int]) -> Message:
+    """A repeated field of numbers, not negative."""
+    return [piece for value in values for piece in number(field, value)]
+
+
+def text(field: int, value: str) -> Message:
+    """A field that is a text."""
+    return message(field, [value.encode()])
+
+
+def message(field: int, *contents: Message) -> Message:
+    """A field that is a message, or bytes, made of these contents."""
+    pieces = [piece for content in contents for piece in content]
+    return [_varint(field << 3 | _LENGTH) + _varint(size_of(pieces)), *pieces]
+
+
+def size_of(pieces: Message) -> int:
+    """Number of bytes."""
+    return sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in pieces)
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
 
 FLOAT, INT64, STRING, DOUBLE = 1, 7, 8, 11
 """types of elements"""

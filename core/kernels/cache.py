@@ -32,7 +32,6 @@ class Team(Protocol):
 
     def side_by_side(self, works: Iterable[Callable[[], None]]) -> None:
         """Call all of these."""
-        ...
 
 
 class Slots(NamedTuple):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows
+from core.documents.rows import FullRows
 from core.kernels.gram import Gram, Positions, Vector
 from core.numerics.compiled import compiled
 from core.progress import Checkpoint

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.reorder_loops import count_columns
+from core.documents.reorder import count_columns
 from core.documents.rows import SparseRows, to_dense
 from core.kernels.function import Float32Matrix, Kernel, near
 from core.kernels.function_loops import apply_to_products
@@ -171,3 +171,27 @@ def sparse_squares(rows: SparseRows, checkpoint: Checkpoint) -> Vector:
         squares[start:stop] = np.bincount(owners, values * values, stop - start)
         checkpoint()
     return squares
+
+
+def wide_scores(
+    kernel: Kernel, support: SparseRows, weights: Vector, rows: SparseRows, checkpoint: Checkpoint
+) -> Vector:
+    """``Σ_k weights[k] · k(support row k, x)`` of rows x, shape (n_rows,); not finite where even float64 does not hold
+    it.
+
+    ``checkpoint`` is called after each row.
+    """
+    _, columns, values = support.trimmed.csr
+    owners, values = support.owners, values.astype(np.float64)
+    right, left = sparse_squares(support, checkpoint), sparse_squares(rows, checkpoint)
+    scores, column_values = np.empty(rows.n_rows), np.zeros(rows.n_features)
+    for row in range(rows.n_rows):
+        own = slice(rows.indptr[row], rows.indptr[row + 1])
+        column_values[rows.indices[own]] = rows.values[own]
+        products = np.asarray(np.bincount(owners, values * column_values[columns], support.n_rows), np.float64)[None]
+        column_values[rows.indices[own]] = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel.apply_to_products(products, left[row : row + 1], right)
+            scores[row] = dot(products[0], weights)
+        checkpoint()
+    return scores

@@ -16,17 +16,14 @@ class Loss(Protocol):
     @property
     def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """The rows that can cost anything."""
-        ...
 
     def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
         """The loss of all rows; writes its first derivative by each score to ``slopes`` and its second to
         ``curvatures``.
         """
-        ...
 
     def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
         """First and (right) second derivative by the step of the loss at ``scores + step · direction``."""
-        ...
 
     def update(
         self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
@@ -37,4 +34,3 @@ class Loss(Protocol):
         its piece its slope moves by ``step · curvature · direction``; ``jumps`` gets the rest, which is 0 for all rows
         but those that changed pieces. Returns how many these are.
         """
-        ...

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from core.numerics.compiled import compiled
-from core.numerics.vectors import Vector, lane_sum
+from core.numerics.vectors import Vector, dot, lane_sum
+from core.problem.problem import Problem
 
 _TILE = 512
 """rows whose terms are written down before they are added up"""
@@ -109,3 +110,17 @@ def _update(
             count += 1
         slopes[i] = slope
     return count
+
+
+def transductive_objective(
+    problem: Problem, ridge: float, unlabeled_weight: float, coefficients: Vector, scores: Vector
+) -> float:
+    """J of Eqn. 18 of Sindhwani & Keerthi 2006, with weighted means.
+
+    ``J(w) = λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ'/2 Σ_j weight_j max(0, 1 − |o'_j|)²``; ``ridge`` = λ,
+    ``unlabeled_weight`` = λ', ``coefficients`` = w of shape (n_features + 1,), ``scores`` = (o, o') of shape (n_rows,).
+    """
+    margins = np.concatenate([problem.y * scores[: problem.n_labeled], np.abs(scores[problem.n_labeled :])])
+    losses = problem.weights * np.maximum(0.0, 1.0 - margins) ** 2
+    labeled, unlabeled = losses[: problem.n_labeled].sum(), losses[problem.n_labeled :].sum()
+    return float(0.5 * (ridge * (dot(coefficients, coefficients)) + labeled + unlabeled_weight * unlabeled))

@@ -45,27 +45,21 @@ class CccpLoss(Protocol):
 
     def pieces(self, scores: Vector) -> Pieces:
         """The linear piece of the concave part that each point is on: β of the paper, as a small number."""
-        ...
 
     def terms(self, pieces: Pieces) -> DualTerms:
         """The dual's terms with the concave part replaced by its tangent on these pieces."""
-        ...
 
     def kink_distance(self, scores: Vector) -> float:
         """The least distance of a point's score from a kink, where its piece changes."""
-        ...
 
     def objective(self, solution: DualSolution) -> float:
         """The objective, which is not convex."""
-        ...
 
     def intercept(self, multipliers: Multipliers, found: float) -> float:
         """The intercept for these multipliers, where the convex solve ``found`` another."""
-        ...
 
     def support(self, multipliers: Multipliers) -> NDArray[np.int64]:
         """Rows of the problem that a model with these multipliers stores."""
-        ...
 
 
 @dataclass

@@ -72,8 +72,14 @@ def all_slopes(alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None
 
 @compiled
 def _slopes(r: int, alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None:
-    up[r] = terms.below[r] if alpha[r] < terms.knot[r] else (terms.above[r] if alpha[r] < terms.upper[r] else -np.inf)
-    low[r] = terms.above[r] if alpha[r] > terms.knot[r] else (terms.below[r] if alpha[r] > terms.lower[r] else np.inf)
+    if alpha[r] < terms.knot[r]:
+        up[r] = terms.below[r]
+    else:
+        up[r] = terms.above[r] if alpha[r] < terms.upper[r] else -np.inf
+    if alpha[r] > terms.knot[r]:
+        low[r] = terms.above[r]
+    else:
+        low[r] = terms.below[r] if alpha[r] > terms.lower[r] else np.inf
 
 
 @compiled

@@ -1,1 +1,1 @@
-"""What every process has, gateway and worker: settings, logs, traces, and attributes that the system knows."""
+"""Settings, logs, traces and system attributes of every process, gateway or worker."""

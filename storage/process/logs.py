@@ -12,8 +12,8 @@ _OF_LINES = {"exception": "traceback", "stack": "stack_trace"}
 
 
 def in_one_line(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
-    """The event with control characters written out: what a client sent could otherwise command the terminal, or forge
-    a line of a traceback.
+    """The event with control characters written out: text of a client could otherwise command the terminal, or forge a
+    line of a traceback.
     """
     for key, new_key in _OF_LINES.items():
         if key in event:

@@ -28,7 +28,7 @@ class DatasetLimits(NamedTuple):
 
 
 class Settings(BaseSettings):
-    """Settings of every process. They are immutable and passed to what needs them."""
+    """Settings of every process. They are immutable."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, use_attribute_docstrings=True)
 

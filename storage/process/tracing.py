@@ -30,7 +30,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def wanted() -> bool:
-    """Whether spans are to be sent, and can be. What is wrong is logged: traces are no reason not to work."""
+    """Whether spans are to be sent, and can be. Reasons against it are logged: traces are no reason not to work."""
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp" if _variable("ENDPOINT") else "none")
     if exporter != "otlp" or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
@@ -89,7 +89,7 @@ class Tracing:
         self._provider = provider
 
     def stop(self) -> None:
-        """Send what was recorded, for a bounded time: a collector that does not answer holds nobody up."""
+        """Send the recorded spans, for a bounded time: a collector that does not answer holds nobody up."""
         provider, self._provider = self._provider, None
         if provider is not None:
             thread = threading.Thread(target=provider.shutdown, name="last spans", daemon=True)
@@ -100,8 +100,8 @@ class Tracing:
     def span(
         self, name: str, attributes: Attributes | None = None, *, parent: str | None = None, kind: Kind = "internal"
     ) -> Iterator["Span | None"]:
-        """A span around what is done within; None while spans are off. ``parent``: a traceparent of another process,
-        else the span around this one.
+        """A span around the block; None while spans are off. ``parent``: a traceparent of another process, else the
+        span around this one.
 
         An exception that leaves it is recorded with it.
         """
@@ -117,14 +117,14 @@ class Tracing:
             yield span
 
     def mark_failed(self, span: "Span", kind: str) -> None:
-        """Say that what a span stands for has failed."""
+        """Mark the work of a span as failed."""
         from opentelemetry.trace import StatusCode
 
         span.set_status(StatusCode.ERROR)
         span.set_attribute("error.type", kind)
 
     def add(self, name: str, began: datetime, ended: datetime) -> None:
-        """A span of what is over, within the span around this call."""
+        """A span of work that is over, within the span around this call."""
         if self._provider is not None:
             span = self._provider.get_tracer("halfmoon").start_span(name, start_time=int(began.timestamp() * 1e9))
             span.end(int(ended.timestamp() * 1e9))
@@ -145,7 +145,7 @@ tracing = Tracing()
 
 
 def load() -> None:
-    """Load what sends spans, so that children which are forked share it."""
+    """Load the exporter of spans, so that forked children share it."""
     import opentelemetry.exporter.otlp.proto.http.trace_exporter
     import opentelemetry.sdk.trace.export
 

@@ -1,4 +1,4 @@
-"""Claims of documents: who is about to label what, so that several people do not label the same.
+"""Claims of documents by people who are about to label them, so that no two label the same.
 
 They end by themselves, and may be lost.
 """

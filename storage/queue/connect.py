@@ -22,7 +22,7 @@ def connect(url: str, seconds: float) -> Redis:
 
 
 def redis_error_text(error: Exception) -> str:
-    """What an error of Redis means; of a password that is missing or wrong Redis itself speaks in words of its
+    """The text of an error of Redis. Of a password that is missing or wrong Redis itself speaks in words of its
     protocol.
     """
     if isinstance(error, AuthenticationError):

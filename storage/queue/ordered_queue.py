@@ -77,7 +77,7 @@ first; the tags. Argument: how many of them the worker takes."""
 
 
 class OrderedQueue(rq.Queue):
-    """A queue, of which a worker takes the jobs of some ``sizes``.
+    """A queue whose worker takes the jobs of some ``sizes``.
 
     ``place`` is that of the message that is enqueued next.
     """

@@ -50,7 +50,7 @@ class Turns(NamedTuple):
     """number of workers that do not take jobs yet"""
 
     def waiting_for(self, job_id: str) -> str:
-        """What the job waits for: the phase of its progress until a worker takes it."""
+        """The phase of a job until a worker takes it: the jobs or workers that it waits for."""
         ahead = self.order.get(job_id, 0)
         jobs = "1 job before it" if ahead == 1 else f"{ahead} jobs before it"
         size = self.sizes.get(job_id)
@@ -83,7 +83,7 @@ class Queue:
 
     def enqueue(self, job_id: str, place: Place = _ANY_PLACE, *, at_front: bool = False) -> None:
         """Hand a job to a worker that takes its size, when it has its turn. A job that is enqueued twice is run once: a
-        worker drops what is over or is being run.
+        worker drops a job that is over or is being run.
 
         ``at_front`` puts it before the jobs that wait: it had its turn and lost it. A job that kills its workers delays
         the others by no more than the deaths that it may cost.
@@ -139,7 +139,7 @@ class Queue:
             return {size: int(self._redis.zcard(self._queue.waiting_key(size))) for size in SIZES}
 
     def workers(self) -> int:
-        """Number of workers that are alive and take jobs: whose last heartbeat still counts."""
+        """Number of workers that are alive and take jobs: their last heartbeat still counts."""
         with _queue_errors():
             return len(self._redis_state.workers())
 

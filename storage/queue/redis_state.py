@@ -1,5 +1,5 @@
-"""What is known of running jobs and workers in Redis, and may be lost: progress, the trace so far, leases, cancel
-flags, heartbeats of workers.
+"""State of running jobs and workers in Redis, which may be lost: progress, the trace so far, leases, cancel flags,
+heartbeats of workers.
 
 Everything but the counts of outcomes is forgotten after its time. When Redis does not answer, every method raises
 RedisStateUnavailable.
@@ -105,7 +105,7 @@ class RedisState:
             pipe.execute()
 
     def outcome_times(self) -> dict[tuple[str, str], OutcomeTimes]:
-        """What was counted, by algorithm and state."""
+        """The counts of outcomes, by algorithm and state."""
         with redis_errors():
             found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key("ended")))
         counted = {name.decode(): float(value) for name, value in found.items()}
@@ -141,8 +141,7 @@ class RedisState:
             pipe.execute()
 
     def workers(self, size: JobSize | None = None) -> list[str]:
-        """Names of the workers that are alive and take jobs, or take jobs of a size: whose last heartbeat still
-        counts."""
+        """Names of the workers that take jobs, or take jobs of a size: their last heartbeat still counts."""
         return self._alive("workers" if size is None else f"workers:{size}")
 
     def starting_workers(self) -> list[str]:

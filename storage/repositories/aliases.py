@@ -34,7 +34,7 @@ class Aliases:
         return found
 
     def readable(self, model: str) -> Iterator[tuple[str, int]]:
-        """The aliases of a model but those that are damaged, sorted, each with the number of its version."""
+        """The aliases of a model without damaged ones, sorted, each with the number of its version."""
         for alias in self._names(model):
             record = json_records.find_readable(self._store, _key(model, alias), Alias)
             if record is not None:

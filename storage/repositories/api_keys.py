@@ -90,7 +90,7 @@ class ApiKeys:
         self._store.create(f"keys/{id}{_REVOKED}", b"")
 
     def every(self) -> Iterator[Listed]:
-        """All keys ever made, oldest first, but those whose record cannot be read: nobody may use them.
+        """All keys ever made, oldest first, except keys with an unreadable record: nobody may use them.
 
         The record of a key is read once; afterwards the listing alone is. A revocation is the name of a mark, so it
         counts whatever can be read.

@@ -72,7 +72,7 @@ class Deletions:
                 self._store.delete(f"deleting/{name}")
 
     def _names(self) -> Iterator[str]:
-        """Names of marks and decisions; what is none of them is passed over."""
+        """Names of marks and decisions; other names are passed over."""
         for name in self._store.children("deleting"):
             dataset, _, mark = name.removesuffix(_DECIDED).partition(".")
             if is_id("ds", dataset) and is_id("deletion", mark):

@@ -73,8 +73,8 @@ class JobAttempts:
         return sum(last is None or number <= last for number in numbers_in(names) - numbers_in(names, _RETURN))
 
     def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
-        """Ids of the jobs, and numbers of the attempts, that a worker whose name begins with ``worker`` has claimed and
-        not handed back.
+        """The attempts of workers with names that begin with ``worker``, as ids of jobs and numbers: claimed and not
+        handed back.
         """
         ids = self.unfinished_ids()
         for id, number in zip(ids, in_parallel(self.last_attempt, ids), strict=True):
@@ -87,7 +87,7 @@ class JobAttempts:
                 yield id, number
 
     def has_outcome(self, id: str) -> bool:
-        """Whether the job has an outcome; that of a success may still have to be published."""
+        """Whether the job has an outcome; a success may still have to be published."""
         return self._store.exists(f"jobs/{id}/outcome.json")
 
     def unfinished_ids(self) -> Sequence[str]:

@@ -53,8 +53,8 @@ class Jobs(JobAttempts):
         self._webhooks = Webhooks(store)
 
     def submit(self, draft: JobDraft, key: IdempotencyKey | None = None) -> tuple[Job, bool]:
-        """Store a request; returns the job, and whether it is new: with an idempotency key that was used before it is
-        the job of that key.
+        """Store a request; returns the job, and whether it is new: an idempotency key that was used before has its job
+        already.
 
         The options are not validated. Raises InvalidName, NotFound for the dataset, IdempotencyConflict, JobDeleted.
         """
@@ -150,14 +150,14 @@ class Jobs(JobAttempts):
         return self._ids_in("jobs", after)
 
     def every(self, before: str | None = None) -> Iterator[Job]:
-        """The jobs that are older than the job ``before``, newest first, but those that are damaged."""
+        """The jobs that are older than the job ``before``, newest first, without damaged ones."""
         for id in reversed(self.ids()):
             if before is None or id < before:
                 with suppress(NotFound, StoreDamaged):
                     yield self.get(id)
 
     def file(self, job: Job, kind: str) -> Path | None:
-        """A local copy of a file of the outcome, None if it has none of that kind; raises NotFound if the job was
+        """A local copy of a file of the outcome, None if it has none of this kind; raises NotFound if the job was
         deleted meanwhile.
         """
         file = job.outcome.files.get(kind) if job.outcome else None
@@ -167,7 +167,7 @@ class Jobs(JobAttempts):
             raise NotFound("job", job.request.id) from None
 
     def delete(self, id: str) -> None:
-        """Delete a job that has ended, with all its files but those of a published model.
+        """Delete a job that has ended, with all its files except the files of a published model.
 
         Raises NotFound, JobNotFinished.
         """
@@ -281,7 +281,7 @@ class Jobs(JobAttempts):
         return Counter(found) + Counter({JobState.QUEUED: sum(1 for id in ids if id in waiting)})
 
     def unfinished_requests(self, ids: Collection[str] | None = None) -> Mapping[str, RequestSummary]:
-        """The requests of the jobs that are not known to have ended, whose ``ids`` may be known to the caller."""
+        """The requests of the jobs that are not known to have ended; a caller may know their ``ids``."""
         return self._unfinished_requests.of(self.unfinished_ids() if ids is None else ids)
 
     def unfinished_job_of(self, dataset: Dataset) -> Job | None:
@@ -298,9 +298,10 @@ class Jobs(JobAttempts):
 
         Raises StoreDamaged as ``unfinished_job_of``.
         """
-        starts = {Publication(name=name, version=number) for number in numbers}
         return self._unfinished_among(
-            id for id, request in self.unfinished_requests().items() if request.start in starts
+            id
+            for id, request in self.unfinished_requests().items()
+            if request.start is not None and request.start.name == name and request.start.version in numbers
         )
 
     def _unfinished_among(self, ids: Iterable[str]) -> Job | None:
@@ -313,7 +314,7 @@ class Jobs(JobAttempts):
         return None
 
     def _find(self, id: str) -> tuple[Job | None, StoreDamaged | None]:
-        """The job, None if there is none that can be read; and what is damaged of it."""
+        """The job, None if there is none that can be read; and its damage."""
         try:
             return self.get(id), None
         except NotFound:
@@ -330,4 +331,6 @@ class Jobs(JobAttempts):
 def _state(outcome: Outcome | None, published: Publication | None, attempts: int, cancelled: bool) -> JobState:
     if outcome is not None:
         return JobState.RUNNING if outcome.state is JobState.SUCCEEDED and published is None else outcome.state
-    return JobState.CANCELLING if cancelled else JobState.RUNNING if attempts else JobState.QUEUED
+    if cancelled:
+        return JobState.CANCELLING
+    return JobState.RUNNING if attempts else JobState.QUEUED

@@ -83,8 +83,8 @@ class Models:
         )
 
     def every_version(self) -> Iterator[Version]:
-        """All versions of all models; of the deleted ones those that have all their files, since a deletion may be
-        undone until it removes the first.
+        """All versions of all models; deleted ones as long as they have all their files, since a deletion may be undone
+        until it removes the first.
 
         Raises StoreDamaged for a version that is not deleted: who removes what no version names must know all of them.
         """
@@ -278,11 +278,13 @@ class Models:
         )
 
     def files_of(self, job: Job) -> dict[str, File]:
-        """The files of a job that its version names, also a deleted one, whose deletion may be undone."""
+        """The files of a job that its version names. The deletion of a deleted version may be undone, so it counts,
+        too.
+        """
         return _files_of(job.outcome) if job.version is not None and job.outcome else {}
 
     def held_out(self, version: Version) -> "LeftOut | None":
-        """What the training of a version predicted of labels that it left out;
+        """The predictions of labels that the training of a version left out;
 
         None if it did not, or without probabilities. Raises NotFound.
         """

@@ -6,9 +6,9 @@ Kubernetes are judged so too (``leaderelection`` of client-go).
 """
 
 import time
-from collections import OrderedDict
 
 from storage.names import older_than
+from storage.recent import Recent
 
 _MOST = 100_000
 """Things that are remembered, some hundred bytes each. One that is forgotten counts as new, so it stays for longer."""
@@ -18,19 +18,16 @@ old."""
 
 
 class Sightings:
-    """What this process has seen, by names that are never used for another thing."""
+    """The first sightings of this process, by names that are never used for another thing."""
 
     def __init__(self) -> None:
-        self._first: OrderedDict[str, float] = OrderedDict()
+        self._first: Recent[str, float] = Recent(_MOST)
 
     def seconds(self, name: str) -> float:
         """Seconds since this process saw the thing for the first time, which may be now."""
         now = time.monotonic()
-        first = self._first.setdefault(name, now)
-        self._first.move_to_end(name)
-        if len(self._first) > _MOST:
-            self._first.popitem(last=False)
-        return now - first
+        self._first[name] = self._first.get(name, now)
+        return now - self._first[name]
 
     def old(self, id: str, seconds: float) -> bool:
         """Whether the thing of an id is older than so many seconds.

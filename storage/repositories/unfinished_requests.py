@@ -3,37 +3,26 @@
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from storage.errors import StoreDamaged
-from storage.records import JobRequest, Publication
-from storage.store import KeyMissing, Store, json_records
+from storage.records import Publication
+from storage.store import KeyMissing, Store
 from storage.store.bulk import in_parallel
 
 
-class RequestSummary(NamedTuple):
-    """What a job keeps from being deleted, and whose it is."""
+class RequestSummary(BaseModel):
+    """The things that a job keeps from being deleted, and its owner.
+
+    It can be read of requests of newer releases, too, which cannot be read otherwise.
+    """
 
     dataset: str
-    start: Publication | None
+    start: Publication | None = None
     """version that it starts from"""
-    caller: str | None
-    """id of the API key of its request"""
-
-
-class _Start(BaseModel):
-    name: str
-    version: int
-
-
-class _Needs(BaseModel):
-    """What a request names, whatever else it says: one of a newer release keeps its dataset all the same."""
-
-    dataset: str
-    start: _Start | None = None
     caller: str | None = None
+    """id of the API key of its request"""
 
 
 class UnfinishedRequests:
@@ -62,12 +51,6 @@ class UnfinishedRequests:
             return {id: self._known[id] for id in ids if id in self._known}
 
     def _read(self, id: str) -> RequestSummary | None:
-        key = f"jobs/{id}/request.json"
-        request: JobRequest | _Needs | None = json_records.find_readable(self._store, key, JobRequest)
-        if request is None:
-            with suppress(KeyMissing, StoreDamaged, ValidationError):
-                request = _Needs.model_validate_json(self._store.read(key))
-        if request is None:
-            return None
-        start = None if request.start is None else Publication(name=request.start.name, version=request.start.version)
-        return RequestSummary(request.dataset, start, request.caller)
+        with suppress(KeyMissing, StoreDamaged, ValidationError):
+            return RequestSummary.model_validate_json(self._store.read(f"jobs/{id}/request.json"))
+        return None

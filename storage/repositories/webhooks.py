@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of what happens, and the messages that wait to be delivered.
+"""Webhooks: addresses that are told of events, and the messages that wait to be delivered.
 
 webhooks/{id}.json                      the address, its events and its secret, by which messages are signed
 outbox/{job}                            the end of this job is to be announced; created before its outcome, removed when
@@ -94,7 +94,7 @@ class Webhooks:
         self.remove_all(id)
 
     def exists(self, id: str) -> bool:
-        """Whether there is a webhook, also one whose record cannot be read."""
+        """Whether there is a webhook, with a readable record or not."""
         return self._store.exists(f"webhooks/{id}{_RECORD}")
 
     def remove_all(self, id: str) -> None:
@@ -112,7 +112,7 @@ class Webhooks:
             self._store.create(f"outbox/{job}", b"")
 
     def ended_jobs(self) -> list[str]:
-        """Ids of the jobs whose end is to be announced, once they have ended."""
+        """Ids of the jobs that are to be announced when they end."""
         return [name for name in self._names() if is_id("job", name)]
 
     def put(self, job: str, messages: Iterable[tuple[Event, Message]]) -> None:
@@ -153,7 +153,7 @@ class Webhooks:
         return False
 
     def replace(self, name: str, message: Message) -> None:
-        """Store what a message has become by a try."""
+        """Store a message after a try."""
         self._store.replace(f"outbox/{name}{_RECORD}", json_records.encode(message))
 
     def remove(self, waiting: Waiting) -> None:

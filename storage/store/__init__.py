@@ -19,7 +19,7 @@ __all__ = ["KeyMissing", "Store", "check_key", "open_raw", "open_store", "stagin
 
 
 class Store(Protocol):
-    """Bytes under keys such as ``jobs/job-1/request.json``. What a method has written is durable when it returns.
+    """Bytes under keys such as ``jobs/job-1/request.json``. A write is durable when its method returns.
 
     All other guarantees rest on two of its calls: ``create``, of which one writer of many succeeds, and ``replace``,
     which is atomic. Raises StoreUnavailable when the store cannot be reached or written, ValueError for an invalid key.
@@ -33,61 +33,49 @@ class Store(Protocol):
 
         If the key exists, return false and change nothing: of many writers one gets true.
         """
-        ...
 
     def replace(self, key: str, data: bytes) -> None:
         """Store ``data`` under a key, new or not. Readers see the old or the new bytes, never a mixture."""
-        ...
 
     def read(self, key: str) -> bytes:
         """The bytes under a key; raises KeyMissing, and StoreDamaged where these bytes alone cannot be read."""
-        ...
 
     def exists(self, key: str) -> bool:
         """Whether something is stored under exactly this key."""
-        ...
 
     def children(self, prefix: str, after: str | None = None) -> list[str]:
-        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none. What cannot be
-        a key is left out.
+        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none. Names that
+        cannot be keys are left out.
 
         With ``after`` only names that come later: of many, the last ones cost a bucket little.
         """
-        ...
 
     def delete(self, prefix: str) -> None:
-        """Delete what is stored under this key and below it; no error if there is nothing."""
-        ...
+        """Delete all that is stored under this key and below it; no error if there is nothing."""
 
     def upload(self, key: str, path: Path) -> File:
         """Move a local file into the store, under a key; returns its record, with its checksum."""
-        ...
 
     def local(self, file: File) -> Path:
-        """Path of a local, read-only copy that may be memory-mapped, of which the checksum was verified.
+        """Path of a local, read-only copy that may be memory-mapped, with its checksum verified.
 
         Raises KeyMissing, StoreDamaged.
         """
-        ...
 
     def staging(self) -> Path:
         """A new, empty folder for files that will be uploaded.
 
         ``remove_abandoned`` removes it after the death of its process.
         """
-        ...
 
     def remove_abandoned(self) -> None:
         """Remove the staging folders of processes that have died."""
-        ...
 
     def writable(self) -> bool:
         """Whether the store can be written now."""
-        ...
 
     def free(self) -> int | None:
         """Bytes that are free; None where this is unknown."""
-        ...
 
 
 def open_store(

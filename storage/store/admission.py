@@ -1,4 +1,4 @@
-"""Admission: what must be true of a store before anything is done with it.
+"""Admission: conditions that a store must meet before it is used.
 
 store.json  id of the store, and the version of its format; created by the first process that uses the store, replaced
 by the first of a newer format
@@ -19,7 +19,7 @@ _KEY = "store.json"
 
 
 class StoreRecord(Record):
-    """What a store says of itself: ``store.json``."""
+    """The record of a store about itself: ``store.json``."""
 
     id: str
     format: int

@@ -169,7 +169,7 @@ class BucketStore(Staged):
         return None
 
     def _fetch(self, file: File, path: Path) -> None:
-        """Append to a file what is missing of it.
+        """Append the missing rest to a file.
 
         A connection that breaks, or is silent, is resumed at the byte that was reached.
         """
@@ -205,7 +205,7 @@ class BucketStore(Staged):
 
 @contextmanager
 def _translate_errors(verb: str, key: str) -> Iterator[None]:
-    """Raise KeyMissing or StoreUnavailable for what the bucket or the local disk refuses, UsedBeforeFork where the
+    """Raise KeyMissing or StoreUnavailable for refusals of the bucket or the local disk, UsedBeforeFork where the
     client would wait for ever.
     """
     note_use()

@@ -17,7 +17,7 @@ _RUNS = 8
 
 
 def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """What the function returns for each of the items, in their order. It may raise what the function raises."""
+    """The results of the function for the items, in their order. It may raise errors of the function."""
     waiting = list(items)
     if len(waiting) < 2:
         yield from map(function, waiting)

@@ -29,8 +29,8 @@ class FileCache:
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def path(self, file: File, fetch: Callable[[File, Path], None]) -> Path:
-        """Path of the local copy. ``fetch`` appends what is missing to a file: what it had fetched when it failed is
-        kept for the next time.
+        """Path of the local copy. ``fetch`` appends the missing rest to a file: bytes fetched before it failed are kept
+        for the next time.
 
         Raises StoreDamaged if what was fetched, twice, is not what was stored.
         """

@@ -28,7 +28,7 @@ def note_use() -> None:
 
 
 def check_fork() -> None:
-    """Call it before a fork whose child uses the store. Raises UsedBeforeFork if this process has used a bucket."""
+    """Call it before a fork for work with the store. Raises UsedBeforeFork if this process has used a bucket."""
     if _user is not None:
         raise UsedBeforeFork(
             f"process {_user} has used a bucket, so the processes that it forks would wait for the bucket for ever"

@@ -59,7 +59,7 @@ def find_readable(store: Store, key: str, kind: type[R]) -> R | None:
 
 
 def _detail(error: ValidationError) -> str:
-    """What is wrong with a record, in a few words."""
+    """The fault of a record, in a few words."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     field = ".".join(map(str, first["loc"]))
     return f"it is not a valid record: {field + ': ' if field else ''}{first['msg']}"

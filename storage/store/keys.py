@@ -76,11 +76,11 @@ class Damage:
 
     @property
     def found(self) -> Mapping[str, str]:
-        """What is wrong with each damaged key."""
+        """The damage of each key."""
         return {key: str(error) for key, (error, _) in list(self._found.items())}
 
     def check_again(self) -> None:
-        """Read again what was damaged: an operator may have repaired or removed it. Raises StoreUnavailable."""
+        """Read the damaged keys again: an operator may have repaired or removed them. Raises StoreUnavailable."""
         for key, (_, read) in list(self._found.items()):
             with suppress(StoreDamaged):
                 try:

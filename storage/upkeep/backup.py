@@ -36,7 +36,7 @@ _PIECE_BYTES = 8 << 20
 
 
 class BackupFailed(HalfmoonError):
-    """A store was not copied, or not restored; the text says why, and what there is now."""
+    """A store was not copied, or not restored; the text says why, and how things are now."""
 
 
 class Copied(NamedTuple):
@@ -157,7 +157,7 @@ def _manifest(key: list[str]) -> bool:
 
 
 def _keys(store: Client, part: str, wanted: Callable[[list[str]], bool] = lambda key: True) -> Iterator[str]:
-    """Keys of a part whose segments are ``wanted``. Hidden files of a folder are no keys."""
+    """Keys of a part with ``wanted`` segments. Hidden files of a folder are no keys."""
     for entries in obstore.list(store, part):
         for entry in entries:
             if is_key(entry["path"]) and wanted(entry["path"].split("/")):
@@ -186,7 +186,7 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes) -> int:
 
 
 def _restored(tar: tarfile.TarFile, store: Client) -> tuple[Copied, Copied | None]:
-    """What was copied, and what the end of the backup, if it has one, promises.
+    """The restored number of files and bytes, and the number that the end of the backup promises, if it has one.
 
     Raises BackupFailed for a member that no backup has.
     """
@@ -248,7 +248,7 @@ class _PieceReader:
 
 @contextmanager
 def _failures(state: str) -> Iterator[None]:
-    """Raise BackupFailed, with the state after it, for what store, disk or file refuse."""
+    """Raise BackupFailed, with the state after it, for refusals of store, disk or file."""
     try:
         yield
     except (BaseError, OSError, tarfile.TarError, ValueError, TypeError) as error:

@@ -45,7 +45,7 @@ class _Queue(Record):
 
 
 class Binding:
-    """Binding of one process to a store and a queue. ``store_id`` is what ``storage.store.admission.admit`` returns."""
+    """Binding of one process to a store and a queue. ``store_id`` comes from ``storage.store.admission.admit``."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Binding:
         self._name_store()
 
     def renew(self) -> None:
-        """Renew the binding, and write again what Redis has lost. A binding that others have changed ends: ``bound`` is
-        false then.
+        """Renew the binding, and write the keys again that Redis has lost. A binding that others have changed ends:
+        ``bound`` is false then.
 
         Raises StoreUnavailable, RedisStateUnavailable.
         """
@@ -111,8 +111,8 @@ class Binding:
                 self._redis.delete(self._name("store"))
 
     def check(self) -> None:
-        """For a worker, which takes what a gateway has enqueued: raises CannotStart if the queue serves another store
-        now.
+        """For a worker, which takes jobs that a gateway has enqueued: raises CannotStart if the queue serves another
+        store now.
 
         Raises as ``bind``.
         """
@@ -130,7 +130,9 @@ class Binding:
             self._sleep(_POLL_SECONDS)
 
     def _watch(self, known: _Queue) -> None:
-        """Watch whether the store is in use with another queue than that of this Redis; raises CannotStart if it is."""
+        """Watch whether the store is in use with another queue than the queue of this Redis; raises CannotStart if it
+        is.
+        """
         ends = self._clock() + _WATCH_SECONDS
         while self._clock() <= ends:
             self._sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Garbage collection: removes what processes that died, and operations that were cut short, have left in the store.
+"""Garbage collection: removes leftovers of processes that died and of interrupted operations from the store.
 
 | what was left                                                  | removed by                       | after        |
 | -------------------------------------------------------------- | -------------------------------- | ------------ |
@@ -58,7 +58,7 @@ class GarbageCollector:
         self._clean_since = time.monotonic()
 
     def remove_abandoned(self) -> None:
-        """Remove what was left of versions, attempts and deleted jobs.
+        """Remove leftovers of versions, attempts and deleted jobs.
 
         Raises StoreUnavailable; StoreDamaged for a version that cannot be read, whose files may lie among those of
         deleted jobs: these then stay.

@@ -58,7 +58,7 @@ _FOLDERS: Mapping[str, tuple[str, ...]] = {
 
 
 class Inspected(NamedTuple):
-    """What an inspection has found."""
+    """The findings of an inspection."""
 
     n_records: int
     damaged: Mapping[str, str]

@@ -41,7 +41,7 @@ _GRACE_BEFORE_FAILURE = 5
 
 
 class Repairs(NamedTuple):
-    """Ids of the jobs that one round has repaired, by what was done."""
+    """Ids of the jobs that one round has repaired, by kind of repair."""
 
     enqueued: list[str]
     published: list[str]

@@ -23,7 +23,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Keep(BaseModel):
-    """Bounds of one sort of thing, of which the newest are kept; a bound that is left out does not apply."""
+    """Bounds of one sort of thing; the newest are kept. A bound that is left out does not apply."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class Policy(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """Ids of what one run has removed."""
+    """Ids of the things that one run has removed."""
 
     versions: list[str]
     jobs: list[str]
@@ -61,7 +61,7 @@ class Retention:
         self._policy = policy
 
     def remove_expired(self) -> Removed:
-        """Remove what the policy does not keep. Versions go first, since they keep datasets.
+        """Remove all that the policy does not keep. Versions go first, since they keep datasets.
 
         Raises StoreUnavailable; StoreDamaged for a version that cannot be read, which may keep any dataset: these then
         stay.

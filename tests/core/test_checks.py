@@ -92,9 +92,9 @@ def test_fewer_than_two_classes(name: str, classes: list[Any], said: str) -> Non
 
 
 def test_an_unknown_algorithm_is_told_the_known_ones() -> None:
-    with pytest.raises(UnknownAlgorithm, match="svm, tsvm, da") as caught:
+    with pytest.raises(UnknownAlgorithm) as caught:
         check_options("tsmv", {}, THREE)
-    assert caught.value.known == tuple(OFFERED)
+    assert str(caught.value).endswith(f"known are {', '.join(OFFERED)}")
     assert isinstance(caught.value, HalfmoonError)
 
 

@@ -11,8 +11,7 @@ from core.checks import check_options
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
 from core.models.io import read_model
 from core.options.auto import AutoOptions
-from core.options.cutting_planes import Cuts3vmOptions
-from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
+from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import GradientTsvmOptions, LaplacianSvmOptions
 from core.problem.result import Status

@@ -19,8 +19,7 @@ import numpy as np
 from distributed import Client, Future
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
 from core.documents.space import Space
 from core.engine.engine import Answers, Engine
 from core.engine.mapped import reading_of
@@ -33,11 +32,10 @@ from storage.errors import ClusterUnavailable
 from storage.store import Store
 from workers.cluster import tasks
 from workers.cluster.address import TlsFiles, security_of
-from workers.cluster.placement import placement
 from workers.cluster.shards import OpenShard, Shard, write_shard
 from workers.cluster.tasks import FewRows, Sent, added, packed, received, scores_of
 from workers.cluster.waiting import Waiting, named_errors
-from workers.cluster.workforce import Workforce
+from workers.cluster.workforce import Workforce, placement
 
 _LOST_SECONDS = 20.0
 """seconds for which the scheduler may not answer"""
@@ -60,7 +58,7 @@ class ClusterStore(NamedTuple):
     """of the keys of one attempt, whose leftovers are removed with it"""
 
     def close(self) -> None:
-        """Remove what is stored below the prefix."""
+        """Remove all below the prefix."""
         self.store.delete(self.prefix)
 
 
@@ -188,7 +186,7 @@ class ClusterAnswers:
         return self._client.submit(function, *given, key=key, pure=False, **where)
 
     def _place_anew(self) -> None:
-        """Move shards whose worker has gone, and shards of a worker that has too many."""
+        """Move shards of workers that have gone, and of workers that have too many."""
         threads = self._workforce.threads
         for number, worker in enumerate(placement([each.worker for each in self._shards], threads) if threads else []):
             each = self._shards[number]
@@ -196,7 +194,7 @@ class ClusterAnswers:
                 self._shards[number] = each._replace(worker=worker, future=self._opened(each.shard, worker))
 
     def _is_shorthanded(self) -> bool:
-        """Whether it has become known that a worker has gone which a pass was asked of.
+        """Whether a worker that was asked in a pass has gone, as has become known since.
 
         Once nobody had worked, tasks would go on to wait for it.
         """

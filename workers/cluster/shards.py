@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
 from core.engine.passes import Passes
 from storage.errors import StoreUnavailable
 from storage.process.settings import Settings
@@ -118,8 +117,9 @@ class OpenShard:
 
 
 def local_file(store_url: str, file: File) -> Path:
-    """A file of the job at this worker; raises StoreDamaged where it is not what was stored, and StoreUnavailable where
-    this process reads another store."""
+    """A file of the job at this worker; raises StoreDamaged for other content, and StoreUnavailable where this process
+    reads another store.
+    """
     try:
         return opened_store(store_url).local(file)
     except KeyMissing:

@@ -1,11 +1,12 @@
-"""The workers of a cluster, asked for anew every few seconds.
+"""The workers of a cluster, asked for anew every few seconds, and the worker that reads each shard.
 
 Nobody waits for the answer: a scheduler that hangs must not keep a job from its observer.
 """
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -46,3 +47,23 @@ class Workforce:
     async def _count(self) -> dict[str, int]:
         scheduler: Any = self._client.scheduler
         return dict(await scheduler.ncores())
+
+
+def placement(held: Sequence[str], threads: Mapping[str, int]) -> list[str]:
+    """The worker of each shard; ``held`` names the one that has it now, or none (""), ``threads`` counts the threads of
+    each.
+
+    A shard moves where its worker has gone, or has more shards than its threads' part of them, rounded up.
+    """
+    total, counts = max(1, sum(threads.values())), Counter[str]()
+    most = {worker: -(-len(held) * count // total) for worker, count in threads.items()}
+    found = []
+    for worker in held:
+        stays = worker in threads and counts[worker] < most[worker]
+        found.append(worker if stays else "")
+        counts[found[-1]] += 1
+    for number, worker in enumerate(found):
+        if not worker:
+            found[number] = max(threads, key=lambda each: most[each] - counts[each])
+            counts[found[number]] += 1
+    return found

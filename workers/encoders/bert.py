@@ -16,8 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.exports.onnx_graph import FLOAT, INT64, GraphTooLarge, graph_input, graph_output, node, onnx_file, tensor
-from core.exports.protobuf import Message
+from core.exports.onnx_graph import (
+    FLOAT,
+    INT64,
+    GraphTooLarge,
+    Message,
+    graph_input,
+    graph_output,
+    node,
+    onnx_file,
+    tensor,
+)
 from workers.encoders.encoder import EncoderUnavailable
 from workers.encoders.tensors import tensors_in
 
@@ -46,7 +55,7 @@ class _Bert:
 
 
 def bert_graph(file: Path, config: Mapping[str, Any]) -> bytes:
-    """The graph of the weights of a file, as ``config``, that of its folder, says. Raises EncoderUnavailable."""
+    """The graph of the weights of a file, as the ``config`` of its folder says. Raises EncoderUnavailable."""
     other = next(
         (f"{name} {config[name]!r}" for name, known in _KNOWN.items() if config.get(name, known) != known), None
     )
@@ -94,7 +103,7 @@ def _constants(width: int, n_heads: int) -> Iterator[Message]:
 
 
 def _embeddings(bert: _Bert) -> Iterator[Message]:
-    """The first state, and what is added to the attention to each token."""
+    """The first state, and the amount added to the attention to each token."""
     for name in ("word", "token_type", "position"):
         yield tensor(name, bert[f"embeddings.{name}_embeddings.weight"])
     yield node("Gather", ["word", "input_ids"], "words", axis=0)

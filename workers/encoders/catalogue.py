@@ -74,7 +74,7 @@ def _weights_in(folder: Path) -> Path:
 
 
 def _is_bare_transformer(folder: Path, weights: Path) -> bool:
-    """Whether the weights are those of a transformer, of which the layers are told apart from its settings."""
+    """Whether the weights are the weights of a transformer, with layers known from its settings."""
     return weights.name == _TABLE and "num_hidden_layers" in settings_in(folder / CONFIG)
 
 

@@ -23,11 +23,9 @@ class Encoder(Protocol):
     @property
     def width(self) -> int:
         """Numbers of a vector."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """shape (n_texts, width)."""
-        ...
 
 
 def tokenizer_in(folder: Path, most_tokens: int) -> Any:

@@ -16,7 +16,7 @@ _AT_ONCE = 16
 
 
 class OnnxModel:
-    """An encoder whose outputs of the tokens are averaged, or that of the first is taken, as its folder says."""
+    """An encoder by a transformer: it averages the outputs of the tokens, or takes the first, as its folder says."""
 
     def __init__(self, session: Any, tokenizer: Any, *, first: bool) -> None:
         self._session, self._tokenizer, self._first = session, tokenizer, first

@@ -1,4 +1,4 @@
-"""What the folders of encoders hold: settings as JSON, and tensors as safetensors."""
+"""Contents of the folders of encoders: settings as JSON, and tensors as safetensors."""
 
 import json
 from pathlib import Path

@@ -163,7 +163,7 @@ class Attempts:
         return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
 
     def _claim(self, job_id: str, number: int, heartbeat: Heartbeat) -> Attempt | None:
-        """Claim the attempt whose lease was taken; None if another worker was first."""
+        """Claim the attempt of the lease that was taken; None if another worker was first."""
         claim = partial(self._jobs.claim_attempt, job_id, self._context.worker, number, datetime.now(UTC))
         return self._store_retry.call(claim, lambda: heartbeat.reason is not None)
 
@@ -269,7 +269,7 @@ class Attempts:
 
 
 def _outcome_of_stop(attempt: Attempt, reason: StopReason | None, job_timeout_seconds: float) -> Outcome | None:
-    """The outcome of an attempt whose solver was asked to stop; None if another worker gets the job, or has it."""
+    """The outcome of an attempt that was asked to stop; None if another worker gets the job, or has it."""
     if reason in WITHOUT_OUTCOME:
         return None
     if reason is StopReason.TIMED_OUT:

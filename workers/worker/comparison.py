@@ -88,7 +88,7 @@ def held_out_of(training: "Training") -> HeldOut | None:
 
 
 def _difference(served: Version, documents: Documents, model: Model) -> str | None:
-    """What makes two versions incomparable, None if nothing does."""
+    """The difference that makes two versions incomparable, None without one."""
     if list(served.classes) != list(model.classes):
         return "classes"
     other_numbers = served.kind == "vectors" and served.n_features != model.n_features
@@ -166,7 +166,7 @@ def _compared(
 
 
 def _remedy(name: str, lost: list[Any]) -> str:
-    """What to do about a version that is worse: ``lost`` are the labels of the documents on which it alone is wrong."""
+    """The remedy for a version that is worse: ``lost`` are the labels of the documents on which it alone is wrong."""
     label, count = Counter(lost).most_common(1)[0]
     return (
         f"{count} of these {len(lost)} documents are labeled {label!r}: check that these labels are right; "

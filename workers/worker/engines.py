@@ -14,8 +14,7 @@ from storage.errors import JobTooLarge
 from storage.records import JobRequest
 from storage.store import Store, staging_folder
 from workers.cluster.address import ClusterAddress
-from workers.worker.inputs import text_remedy
-from workers.worker.text_reader import TextEngine
+from workers.worker.inputs import TextEngine, text_remedy
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -34,8 +33,9 @@ class ChosenEngine(NamedTuple):
 
     @contextmanager
     def opened(self, store: Store, prefix: str) -> Iterator["Engine"]:
-        """The engine, for as long as the block is entered: the training's own copies of the rows lie in a staging
-        folder of the store, what a cluster reads below ``prefix`` in the store. Raises ClusterUnavailable."""
+        """The engine, for as long as the block is entered: the training keeps its copies of the rows in a staging
+        folder of the store; a cluster reads its rows below ``prefix`` in the store. Raises ClusterUnavailable.
+        """
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.engine.engine import MappedEngine, MemoryEngine
         from workers.worker.scratch import ScratchFiles
@@ -55,7 +55,7 @@ class ChosenEngine(NamedTuple):
 
 
 class EngineChoice(NamedTuple):
-    """What decides the engine of a job, beside its size."""
+    """The facts that decide the engine of a job, beside its size."""
 
     request: JobRequest
     n_labeled: int
@@ -70,10 +70,8 @@ class EngineChoice(NamedTuple):
     def of_text(self, size: RowsSize) -> TextEngine:
         """The engine that finds the terms of texts of this size, whatever the algorithm. Raises as ``of``."""
         bound: dict[EngineName, int] = {"memory": size.making_bytes, "mapped": size.least_making_bytes}
-        needed = {
-            each: bound[each]
-            for each in (_LOCAL if self.engine == "auto" else ("memory",) if self.engine == "memory" else ("mapped",))
-        }
+        here = "mapped" if self.engine == "cluster" else self.engine
+        needed = {each: n_bytes for each, n_bytes in bound.items() if here in ("auto", each)}
         fit = [each for each, n_bytes in needed.items() if n_bytes <= self.most_bytes]
         if not fit:
             name, least = min(needed.items(), key=itemgetter(1))
@@ -82,8 +80,8 @@ class EngineChoice(NamedTuple):
         return TextEngine(fit[0], tables)
 
     def _is_shared(self, name: EngineName, size: RowsSize, left: int) -> bool:
-        """Whether a cluster does what this engine could: mapped rows that the page cache does not hold are read from
-        the disk in every pass.
+        """Whether a cluster does the work of this engine: mapped rows beyond the page cache are read from the disk in
+        every pass.
         """
         return (
             self.cluster is not None
@@ -104,14 +102,15 @@ class EngineChoice(NamedTuple):
         training = TrainingSize(
             size.n_rows, self.n_labeled, size.n_nonzeros, size.n_features, self.n_classes, size.n_parts, self.n_threads
         )
-        offered = _LOCAL if self.engine == "auto" else ("memory",) if options.holds_rows else (self.engine,)
+        offered = _LOCAL if self.engine == "auto" else (self.engine,)
+        offered = ("memory",) if options.holds_rows else offered
         name = cheapest_engine(options, training, most, offered)
         if name is None:
             remedy, held = (
                 options.memory_remedy(training),
                 _HELD.format(self.request.algorithm) if options.holds_rows else "",
             )
-            needed = min(training_bytes(options, training, each) for each in (("memory",) if held else offered))
+            needed = min(training_bytes(options, training, each) for each in offered)
             raise JobTooLarge(needed, most, f"{remedy}; {held}" if held else remedy)
         left = most - training_bytes(options, training, name)
         name = "cluster" if self._is_shared(name, size, left) else name

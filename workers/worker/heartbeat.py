@@ -109,7 +109,7 @@ class Heartbeat:
         return self._asked_to_stop()
 
     def wait_for(self, phase: str) -> bool:
-        """Note what the attempt waits for before its solver begins, in words; true asks it to stop."""
+        """Note the reason why an attempt waits before its solver begins, in words; true asks it to stop."""
         self._phase = phase
         return self._asked_to_stop()
 
@@ -179,7 +179,9 @@ class Heartbeat:
             self.stop(StopReason.CANCELLED)
 
     def _exit_as_orphan(self) -> None:
-        """End this process, whose worker has died, so that no stray process computes; another worker gets the job."""
+        """End this process after the death of its worker, so that no stray process computes; another worker gets the
+        job.
+        """
         _log.error("the worker has died; another gets the job", job=self.job_id, attempt=self._attempt)
         try:
             self._on_orphaned()
@@ -194,7 +196,7 @@ class Heartbeat:
 
 
 def progress_of(point: TracePoint) -> Progress:
-    """The progress of a job whose solver has reached a point."""
+    """The progress of a job at a point of its solver."""
     return Progress(
         fraction=min(max(_finite(point.fraction) or 0.0, 0.0), 1.0),
         phase=phase_in_words(point),

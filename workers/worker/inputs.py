@@ -1,8 +1,12 @@
-"""Inputs of a training: the rows of a dataset of any kind of documents, and what their columns are."""
+"""Inputs of a training: the rows of a dataset of any kind of documents, and the meaning of their columns.
+
+Terms of texts are counted in memory, or by parts in files. Both give the same bits.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +15,13 @@ import numpy as np
 from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, parts_of, spans
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
+from core.documents.space import Space
 from core.documents.text.batches import TextCheckpoint
+from core.documents.text.mapped_counts import MappedCounter
 from core.documents.text.tfidf import TextTerms, unspaced
-from core.documents.text.tfidf_fit import SPACES
+from core.documents.text.tfidf_by_parts import fit_by_parts
+from core.documents.text.tfidf_fit import SPACES, fit_terms
+from core.documents.text.tfidf_rows import weighed
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.engine import EngineName
 from core.memory_estimate import RowsSize, expected_text_size
@@ -27,7 +35,52 @@ from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import Store, staging_folder
 from storage.store.local_files import translate_os_errors
 from workers.worker.scratch import ScratchFiles
-from workers.worker.text_reader import TextEngine, TextReader
+
+
+class TextEngine(NamedTuple):
+    """The engine by which the terms of texts are found."""
+
+    name: EngineName
+    table_bytes: int = 0
+    """bytes that tables of counts may take where the others lie in files; 0: none lie there"""
+
+
+class TextReader:
+    """Finds the terms of texts, and weighs them."""
+
+    def __init__(self, engine: TextEngine, space: Space, threads: int | None) -> None:
+        """Counts that outgrow memory lie in the ``space``."""
+        self.engine = engine.name
+        """Engine that found the terms, or is to find them."""
+        self._table_bytes, self._space, self._threads = engine.table_bytes, space, threads
+
+    def fit(self, texts: TextRows, options: TextOptions, report: TextCheckpoint) -> TextTerms:
+        """The terms of the texts.
+
+        Where they outgrow memory against what was expected, which ``report`` says by JobTooLarge, they go to files.
+        """
+        reached = 0.0
+
+        def note(done: float, held: int) -> None:
+            nonlocal reached
+            reached = done
+            report(done, held)
+
+        if self.engine == "memory":
+            try:
+                return fit_terms(texts, options, note, self._threads)
+            except JobTooLarge:
+                if not self._table_bytes:
+                    raise
+                self.engine = "mapped"
+        rest = Span(reached, 1.0)
+        counting = partial(MappedCounter, texts, self._space, self._table_bytes, self._threads)
+        return fit_by_parts(counting, texts, options, lambda done, held: report(rest.position(done), held))
+
+    def weighed(self, texts: TextRows, terms: TextTerms, report: TextCheckpoint) -> Iterator[SparseRows]:
+        """The rows of the texts, a span after the other."""
+        return weighed(texts, terms, report, self._threads)
+
 
 _TEXT = Span(0.0, 0.25)
 """Span of a job that its text takes: to find the terms, and to write the rows."""
@@ -51,7 +104,7 @@ def size_of(rows: Rows, options: Mapping[str, int] | None) -> RowsSize:
 
 
 def text_remedy(options: TextOptions, engine: EngineName = "memory") -> str:
-    """What makes text need less memory where an engine finds the terms, as the end of a sentence."""
+    """The remedy for text that needs too much memory where an engine finds the terms, as the end of a sentence."""
     if engine != "memory":
         return "lower text.max_terms, or train on fewer documents"
     return (
@@ -146,7 +199,7 @@ def _read(
 
 
 def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, reader: TextReader) -> Vocabulary:
-    """The columns of documents of any kind; those of text are its terms."""
+    """The columns of documents of any kind; the columns of text are its terms."""
     match documents:
         case SparseRows():
             return NUMBERS

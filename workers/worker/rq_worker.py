@@ -19,14 +19,12 @@ from redis.exceptions import RedisError
 from rq import Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
-from rq.utils import import_attribute
 
-from storage.names import is_id
 from storage.process.system import die_with_parent, set_process_name
 from storage.queue.ordered_queue import OrderedQueue
-from storage.queue.queue import TASK
 from storage.records import Death
 from storage.store.forks import check_fork
+from workers.worker.tasks import Message, is_job_id
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
@@ -35,33 +33,6 @@ _LONGEST_WAIT_SECONDS = 2.0
 KILL_AFTER_SECONDS = 10.0
 """Seconds between SIGTERM, which asks a job to be handed back, and SIGKILL."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class ForeignMessage(Exception):
-    """A message that no gateway of this service has sent."""
-
-
-class Message(Job):
-    """A message of the queue, which names the task to run. RQ would import and call whatever function a message names.
-
-    So who can write to Redis could run any function here. A message may name one task alone, and neither callbacks nor
-    webhooks.
-    """
-
-    success_callback = failure_callback = stopped_callback = None
-
-    @property
-    def func(self) -> Callable[[str], str]:
-        """The task; raises ForeignMessage if the message names another function, or an object that has it."""
-        if self.func_name != TASK or self.instance is not None or self.kwargs or not _is_job_id(self.args):
-            raise ForeignMessage(
-                f"the message {self.id!r} does not name the task {TASK} with the id of a job, so it is not run"
-            )
-        task: Callable[[str], str] = import_attribute(TASK)
-        return task
-
-    def send_webhooks(self, status: Any, *, exc_string: str | None = None) -> None:
-        """Do nothing: a message has no webhooks."""
 
 
 class RQWorker(rq.Worker):
@@ -91,7 +62,7 @@ class RQWorker(rq.Worker):
             job_monitoring_interval=_MONITORING_SECONDS,
             maintenance_interval=_MAINTENANCE_SECONDS,
             work_horse_killed_handler=lambda job, pid, status, usage: (
-                killed(job.args[0], _death(status, usage)) if _is_job_id(job.args) else None
+                killed(job.args[0], _death(status, usage)) if is_job_id(job.args) else None
             ),
         )
         self._drain_seconds = drain_seconds
@@ -168,15 +139,6 @@ class RQWorker(rq.Worker):
         if self.horse_pid:
             _log.info("the running job is asked to be handed back", worker=self.name, signal=what.name)
             self.kill_horse(what)
-
-
-def _is_job_id(arguments: object) -> bool:
-    return (
-        isinstance(arguments, list | tuple)
-        and len(arguments) == 1
-        and isinstance(arguments[0], str)
-        and is_id("job", arguments[0])
-    )
 
 
 def _death(status: int, usage: resource.struct_rusage | None) -> Death:

@@ -135,7 +135,7 @@ def _check(settings: Settings, store: Store) -> None:
 
 
 def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
-    """Enqueue the jobs again that a dead worker ran, whose name begins with ``dead``: its children died with it."""
+    """Enqueue the jobs of a dead worker again, whose name begins with ``dead``: its children died with it."""
     jobs = Jobs(context.store)
     try:
         for job_id, attempt in jobs.attempts_of(dead):
@@ -151,7 +151,7 @@ def _recover_in_store_process(context: WorkerContext, job_id: str, death: Death)
 
 
 def _recover(context: WorkerContext, job_id: str, death: Death) -> None:
-    """Enqueue a job again whose child was killed, at once instead of when its lease has run out."""
+    """Enqueue a job again after its child was killed, at once instead of when its lease has run out."""
     jobs, reconciler = Jobs(context.store), context.reconciler()
     try:
         job = jobs.get(job_id)

@@ -1,4 +1,4 @@
-"""Scratch files: what a training maps instead of holding it in memory."""
+"""Scratch files: arrays that a training maps instead of holding them in memory."""
 
 import mmap
 import os
@@ -13,7 +13,7 @@ from storage.store.local_files import translate_os_errors
 
 
 class ScratchFiles:
-    """A core.documents.space.Space whose arrays lie in files of a folder.
+    """A core.documents.space.Space with arrays in files of a folder.
 
     The files have no names: they end with their arrays, or their process.
     """

@@ -44,7 +44,7 @@ class StoreRetry:
         self._left = seconds
 
     def call(self, act: Callable[[], T], stop: Callable[[], bool]) -> T:
-        """What ``act`` returns once the store allows it. The delay between two calls doubles from 0.1 s to 1 s.
+        """The result of ``act`` once the store allows it. The delay between two calls doubles from 0.1 s to 1 s.
 
         Raises StoreUnavailable when the budget is used up or ``stop`` returns true, StoreDamaged at once: what is
         damaged stays so.
@@ -68,7 +68,7 @@ class StoreRetry:
 
 
 class StoreWatch:
-    """Context manager around the training of one attempt, whose heartbeat is told to stop."""
+    """Context manager around the training of one attempt. It tells the heartbeat to stop."""
 
     def __init__(self, jobs: Jobs, job_id: str, attempt: int, heartbeat: Heartbeat) -> None:
         self._jobs = jobs

@@ -1,13 +1,19 @@
-"""The tasks that a message of the queue may name.
+"""The messages of the queue, and the one task that they may name.
 
-A task takes the id of a job and returns it; everything else is in the store.
+It takes the id of a job and returns it; everything else is in the store.
 """
 
 import signal
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
+from rq.job import Job
+
+from storage.names import is_id
 from storage.process.tracing import tracing
+from storage.queue.queue import TASK
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -29,3 +35,39 @@ def train(job_id: str) -> str:
     finally:
         tracing.stop()
     return job_id
+
+
+class ForeignMessage(Exception):
+    """A message that no gateway of this service has sent."""
+
+
+class Message(Job):
+    """A message of the queue, which names the task to run. RQ would import and call whatever function a message names.
+
+    So who can write to Redis could run any function here. A message may name one task alone, and neither callbacks nor
+    webhooks.
+    """
+
+    success_callback = failure_callback = stopped_callback = None
+
+    @property
+    def func(self) -> Callable[[str], str]:
+        """The task; raises ForeignMessage if the message names another function, or an object that has it."""
+        if self.func_name != TASK or self.instance is not None or self.kwargs or not is_job_id(self.args):
+            raise ForeignMessage(
+                f"the message {self.id!r} does not name the task {TASK} with the id of a job, so it is not run"
+            )
+        return train
+
+    def send_webhooks(self, status: Any, *, exc_string: str | None = None) -> None:
+        """Do nothing: a message has no webhooks."""
+
+
+def is_job_id(arguments: object) -> bool:
+    """Whether the arguments of a message are the id of a job alone."""
+    return (
+        isinstance(arguments, list | tuple)
+        and len(arguments) == 1
+        and isinstance(arguments[0], str)
+        and is_id("job", arguments[0])
+    )

@@ -43,7 +43,7 @@ _OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no mo
 
 
 class Trained(NamedTuple):
-    """The results of an attempt, whose files are stored."""
+    """The results of an attempt, with the records of its stored files."""
 
     training: "Training"
     comparison: Comparison
@@ -51,7 +51,7 @@ class Trained(NamedTuple):
 
 
 class Work:
-    """The work of one attempt, whose files lie below ``prefix`` in the store."""
+    """The work of one attempt. Its files lie below ``prefix`` in the store."""
 
     def __init__(
         self, context: WorkerContext, request: JobRequest, heartbeat: Heartbeat, retry: StoreRetry, prefix: str
@@ -65,7 +65,7 @@ class Work:
         self._began = time.monotonic()
 
     def done(self) -> Trained:
-        """Do the work. Raises Stopped, Unavailable, and what fails the job: OutOfRange, InvalidDocuments, …"""
+        """Do the work. Raises Stopped, Unavailable, and errors that fail the job: OutOfRange, InvalidDocuments, …"""
         with tracing.span("read documents"), reported_to(self._report_fetched):
             documents = self._retried(
                 lambda: Datasets(self._store).open(self._request.dataset, self._request.annotations)
@@ -172,7 +172,7 @@ class Work:
 
 
 def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
-    """What the owner of a dataset calls its documents and features."""
+    """The names of documents and features in messages to the owner of a dataset."""
 
     def feature(column: int) -> str:
         named = vocabulary.named(np.array([column]))

@@ -43,8 +43,8 @@ def warm_up() -> None:
 
 
 def _share(names: list[str]) -> Generator[None, None, list[str]]:
-    """Warm up for these algorithms beside a helper; returns those that the helper has taken, which are in the cache
-    now.
+    """Warm up for these algorithms beside a helper; returns the algorithms that the helper has taken, which are in the
+    cache now.
 
     The helper reports no failure: this process meets the same one when it loads what the helper should have compiled.
     """

@@ -1,4 +1,4 @@
-"""What the client that is awaited has instead of ``_sync_only``."""
+"""Parts of the client that is awaited which ``_sync_only`` has otherwise."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class ModelMixin:
 
 
 class ModelsMixin:
-    """Nothing: to show what the service has, it must be awaited."""
+    """Nothing: a list must be awaited before it is shown."""
 
 
 class DatasetsMixin:

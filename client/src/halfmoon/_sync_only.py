@@ -1,4 +1,4 @@
-"""What only the client that waits has: methods that look like attributes."""
+"""Parts that only the client that waits has: methods that look like attributes."""
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping

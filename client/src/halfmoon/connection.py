@@ -1,4 +1,4 @@
-"""What both clients know of HTTP: addresses, keys, which requests are sent again and when, files that are written."""
+"""HTTP of both clients: addresses, keys, repeated requests, files that are written."""
 
 import os
 import random
@@ -104,7 +104,7 @@ def _backoff(tries: int) -> float:
 
 @contextmanager
 def written(target: "IO[bytes] | str | os.PathLike[str]") -> Iterator[IO[bytes]]:
-    """A binary file to write to: the given one, or that of a path, which has it when it is whole.
+    """A binary file to write to: the given one, or a new one, which gets its path when it is whole.
 
     Raises InvalidData if the folder of the path is missing.
     """

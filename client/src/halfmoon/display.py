@@ -32,7 +32,7 @@ def _text(value: Any) -> str:
 
 
 class ProgressLine:
-    """A line that follows a job: a bar, the time that is left, and what the job does."""
+    """A line that follows a job: a bar, the time that is left, and the phase."""
 
     def __init__(self, shown: bool) -> None:
         self._shown = shown

@@ -55,7 +55,7 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 
 class Choice(NamedTuple):
-    """What holds text, label and id, and what is kept beside them."""
+    """The columns of text, label and id, and the columns that are kept beside them."""
 
     text: str | None = None
     label: Column = None
@@ -156,7 +156,7 @@ def _frame_batches(path: Path, choice: Choice) -> Body:
 
 
 def _others(schema: Any, choice: Choice) -> list[str]:
-    """The columns beside text, label and id, without those of lists and structures."""
+    """The columns beside text, label and id, without lists and structures."""
     from pyarrow import types
 
     read = {
@@ -247,7 +247,7 @@ def _numbers(frame: Any, name: str) -> Any:
 
 
 def _column_name(what: str, given: str | None, names: Sequence[str]) -> str | None:
-    """The column that holds something: the one that is named, or the one of that name if there is one."""
+    """The name of a column: the given one, or the default if there is one of this name."""
     if given is None:
         given = what if what in names else None
     if given is not None and names.count(given) > 1:

@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""Errors, as a tree.
 
 HalfmoonError
 ├── InvalidData          the data cannot be sent; nothing was
@@ -86,7 +86,7 @@ class Forbidden(RequestFailed):
 
 
 class NotFound(RequestFailed):
-    """There is nothing of that name or id."""
+    """Nothing has this name or id."""
 
 
 class Conflict(RequestFailed):

@@ -1,4 +1,4 @@
-"""What MLflow loads a Halfmoon model by.
+"""Loader of Halfmoon models for MLflow.
 
 It is copied beside the model, and needs NumPy and pandas alone: neither Halfmoon nor its client.
 """

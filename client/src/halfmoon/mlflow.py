@@ -49,7 +49,7 @@ def save_model(model: Model | str | Path, path: str | Path, **more: Any) -> None
 
 @contextmanager
 def _arguments(model: Model | str | Path) -> Iterator[dict[str, Any]]:
-    """What MLflow is to store, as long as it does so."""
+    """The arguments for MLflow, as long as it stores."""
     with tempfile.TemporaryDirectory() as scratch:
         archive = model.export(Path(scratch, "export.zip")) if isinstance(model, Model) else Path(model)
         folder = Path(scratch, "halfmoon")

@@ -1,4 +1,4 @@
-"""A recipe of Prodigy: label what a model suggests, and send the answers to the dataset of the service.
+"""A recipe of Prodigy: label the suggestions of a model, and send the answers to the dataset of the service.
 
     prodigy halfmoon.textcat NEWS ds-1f… tickets
     prodigy halfmoon.textcat NEWS ds-1f… tickets@live --label sport,politics --by ann --preselect

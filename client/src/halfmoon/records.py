@@ -1,4 +1,4 @@
-"""What the service answers, as typed records. Fields that a newer service adds are ignored."""
+"""Answers of the service as typed records. Fields that a newer service adds are ignored."""
 
 from datetime import datetime
 from typing import Any
@@ -215,7 +215,7 @@ class Trace(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """What a model goes by, and what speaks for and against the labels of documents;
+    """The weights of a model, and contributions for and against the labels of documents;
 
     ``content`` is the answer of the service.
     """

@@ -1,4 +1,4 @@
-"""What both clients know of datasets, jobs and models: their records, what is sent of them, how notebooks show them."""
+"""Datasets, jobs and models in both clients: their records, the requests about them, their display in notebooks."""
 
 import time
 import uuid
@@ -92,7 +92,7 @@ class ShownDataset:
 
     @property
     def warnings(self) -> list[str]:
-        """What the service found odd about the documents."""
+        """Warnings of the service about the documents."""
         return self.record.warnings
 
     @property
@@ -117,7 +117,7 @@ def is_dataset(data: Any) -> bool:
 
 
 def id_of_dataset(data: Any) -> str:
-    """The id of a dataset, which may be given by it; raises InvalidData for what is none."""
+    """The id of a dataset, given as itself or by its id; raises InvalidData for anything else."""
     if isinstance(data, ShownDataset):
         return data.id
     if isinstance(data, str):
@@ -171,7 +171,7 @@ class ShownJob:
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """What was estimated, tried and chosen; empty until the job has succeeded."""
+        """Estimates, trials and choices of the training; empty until the job has succeeded."""
         return self.record.report or {}
 
     @property

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 
 class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Semi-supervised classifier: rows whose ``y`` is −1, "", None or NaN are unlabeled, and are learned from as well.
+    """Semi-supervised classifier: it learns from unlabeled rows as well, where ``y`` is −1, "", None or NaN.
 
     A −1 is a class where fewer than two other classes are left. ``X`` is a matrix, dense or sparse, or a list of texts.
 
@@ -127,7 +127,7 @@ def _is_text(rows: Any) -> bool:
 
 
 def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows have a label, shape (n_samples,); raises ValueError for what is no label."""
+    """Which rows have a label, shape (n_samples,); raises ValueError for values that are no labels."""
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
     missing = np.array([each is None or each == "" or each != each for each in labels.tolist()], bool)

@@ -73,7 +73,7 @@ def plain_of(value: Any) -> Any:
 
 
 def json_of(value: Any) -> Any:
-    """A value of NumPy, as of an array of labels, in a type of JSON; raises InvalidData for what has none."""
+    """A value of NumPy, as of an array of labels, in a type of JSON; raises InvalidData where there is none."""
     if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
         return value.item()
     raise InvalidData(
@@ -82,7 +82,7 @@ def json_of(value: Any) -> Any:
 
 
 def in_path(what: str, name: Any) -> str:
-    """A name or an id as a part of an address; raises InvalidData for what would be another address."""
+    """A name or an id as a part of an address; raises InvalidData for text that would change the address."""
     if not isinstance(name, str) or not name or set(name) & set("/?#%"):
         raise InvalidData(f"{what} {name!r:.60}: give its name or id, a text without / ? # %")
     return name

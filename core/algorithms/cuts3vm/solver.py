@@ -12,7 +12,7 @@ from core.engine.runner import Adjoint, Phase, Report, Request, Steps, Stopped, 
 from core.losses.balance import positive_fraction
 from core.numerics.elementary import log_of, standard_normal
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
-from core.options.cutting_planes import Cuts3vmOptions
+from core.options.linear import Cuts3vmOptions
 from core.problem.problem import Problem
 from core.problem.result import Linear, Result, Status
 

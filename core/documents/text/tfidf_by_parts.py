@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows
 from core.documents.text.batches import TextCheckpoint
-from core.documents.text.mapped_counts import MappedCounter
-from core.documents.text.runs import WordCounts, most_frequent
+from core.documents.text.mapped_counts import MappedCounter, WordCounts, most_frequent
 from core.documents.text.tfidf import TextTerms, key_of
 from core.documents.text.tfidf_fit import NumberedWords, no_term_error, selected_terms
 from core.documents.vocabulary import string_bytes

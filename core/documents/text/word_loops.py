@@ -87,7 +87,11 @@ def _decoded(
     Of what is not UTF-8 nothing is read beyond the end.
     """
     lead = np.uint32(data[position]) if position < stop else np.uint32(0)
-    length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    length = 4
+    if lead < 0xE0:
+        length = 2
+    elif lead < 0xF0:
+        length = 3
     if lead < 0xC0 or position + np.uintp(length) > stop:
         return np.uint32(0), position + np.uintp(1)
     code = lead & np.uint32(0xFF >> (length + 1))
@@ -102,7 +106,11 @@ def _encode(code: np.uint32, out: NDArray[np.uint8], position: np.uintp) -> np.u
     if code < 0x80:
         out[position] = code
         return position + np.uintp(1)
-    length = 2 if code < 0x800 else 3 if code < 0x10000 else 4
+    length = 4
+    if code < 0x800:
+        length = 2
+    elif code < 0x10000:
+        length = 3
     for place in range(length - 1, 0, -1):
         out[position + np.uintp(place)] = np.uint32(0x80) | (code & np.uint32(0x3F))
         code >>= np.uint32(6)

@@ -1,6 +1,12 @@
-"""Words by number: finds the words of texts by compiled loops, and numbers new ones in order of first occurrence."""
+"""Words by number: finds the words of texts by compiled loops, and numbers new ones in order of first occurrence.
+
+Characters are looked up by code point: their lower case, and whether they belong to words, both as in Python's regular
+expressions.
+"""
 
 import os
+import re
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -8,9 +14,37 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows, spans
 from core.documents.text.batches import SPAN_BYTES, SPAN_ROWS
-from core.documents.text.characters import LOWER_GROWTH, character_table, lowered_by_character
 from core.documents.text.word_loops import FOUND_LENGTH, move_slots, number_words, scan_texts
 from core.numerics.compiled import read_only
+
+_SIGMA, _DOTTED = "\u03a3", "\u0130"
+"""capital letters whose lower case is not one character by itself: another sigma ends a word, and a dotted I becomes
+two characters"""
+_BYTES = (_SIGMA.encode(), _DOTTED.encode())
+LOWER_GROWTH = 2
+"""bound on the bytes of a character's lower case, in bytes of the character"""
+
+
+@cache
+def character_table() -> NDArray[np.uint32]:
+    """shape (0x110000,): twice the lower case of each code point, and 1 more where that belongs to words."""
+    every = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    lower = every.replace(_SIGMA, _SIGMA.lower()).replace(_DOTTED, " ").lower()
+    table: NDArray[np.uint32] = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4").astype(
+        np.uint32
+    ) << np.uint32(1)
+    for word in re.finditer(r"\w+", lower):
+        table[word.start() : word.end()] |= np.uint32(1)
+    return table
+
+
+def lowered_by_character(texts: TextRows) -> TextRows:
+    """The texts, or their lower case where the table cannot lower them character by character."""
+    data = texts.data[texts.indptr[0] : texts.indptr[-1]].tobytes()
+    if not any(letter in data for letter in _BYTES):
+        return texts
+    return TextRows.of([text.lower() for text in texts])
+
 
 _BYTES_A_WORD = 3
 """bytes of text for each word at least: two characters, and what ends it"""

@@ -1,4 +1,4 @@
-"""A batch of documents, some thousands at a time: what the codecs read and a dataset takes."""
+"""A batch of documents, some thousands at a time: codecs read it and a dataset takes it."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice

@@ -87,7 +87,7 @@ class DatasetBuilder:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of memory that grow with what was added: the names of named features."""
+        """Bytes of memory that grow with the documents: the names of named features."""
         return self._rows.held_bytes
 
     @translate_os_errors("write", "a dataset")

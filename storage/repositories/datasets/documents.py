@@ -96,7 +96,7 @@ def _rows(store: Store, dataset: Dataset) -> Rows:
 def _part(
     store: Store, dataset: Dataset, kind: PartKind, n_features: int | None, name: Callable[[str], str]
 ) -> RowsOfKind:
-    """The rows of a part whose files have these names, given by their content."""
+    """The rows of a part; ``name`` gives the names of its files by content."""
     indptr = _array(store, dataset, name("indptr"))
     if kind == "text":
         return TextRows(indptr, _array(store, dataset, name("text")))

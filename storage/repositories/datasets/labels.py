@@ -53,8 +53,9 @@ class Classes:
         return np.fromiter(map(class_indices.__getitem__, labels), np.int32, len(labels))
 
     def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
-        """The classes in sorted order, and the final index of each index so far; the last element, -1, is that of
-        -1."""
+        """The classes in sorted order, and the final index of each index so far; the last element, -1, stands for
+        unlabeled.
+        """
         given: list[Any] = list(self._class_indices)[1:]
         classes: list[Any] = sorted(given)
         final = {label: class_index for class_index, label in enumerate(classes)}

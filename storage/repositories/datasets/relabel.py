@@ -29,7 +29,7 @@ _SOUGHT = 1 << 16
 
 
 class Changes(NamedTuple):
-    """What changes of the labels of a dataset."""
+    """The changes of the labels of a dataset."""
 
     labels: Mapping[str, Label | None]
     """by document id, None: no label"""
@@ -105,7 +105,7 @@ def _drawn(documents: Documents, positions: Mapping[str, int], changes: Changes)
 
 
 def _refuse_mixture(before: list[Label], after: list[Label], labels: Mapping[str, Label | None]) -> None:
-    """Raise InvalidDocuments if strings and integers would be mixed; it names the documents whose new label is of the
+    """Raise InvalidDocuments if strings and integers would be mixed; it names the documents with new labels of the
     other type.
     """
     if len(set(map(type, after))) > 1:

@@ -6,7 +6,7 @@ datasets/{id}/profile.json     what people call the dataset and its classes; it 
 datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
 datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
 datasets/{id}/annotations/*    what people did with the documents; see ``annotations/log.py``
-datasets/{id}/merged/*         the same, many entries together; see ``annotations/merged.py``
+datasets/{id}/merged/*         the same, many entries together
 datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
 """
 
@@ -102,7 +102,7 @@ class Datasets:
             raise NotFound("dataset", id) from None
 
     def log(self, id: str) -> AnnotationLog:
-        """What people did with the documents of a dataset; raises NotFound."""
+        """The log of the annotations of a dataset; raises NotFound."""
         self.get(id)
         return self._logs.of(id)
 
@@ -244,7 +244,7 @@ class Datasets:
         self._finish_deletion(dataset, mark)
 
     def recover_deletions(self) -> None:
-        """Complete the deletions that were cut short once they were decided, and undo those that were not."""
+        """Complete the interrupted deletions that were decided, and undo the others."""
         for mark, id in self._deletions.overdue():
             try:
                 dataset = json_records.find(self._store, _manifest(id), Dataset)
@@ -268,7 +268,7 @@ class Datasets:
                 self._delete_unshared(id)
 
     def _ids(self) -> Sequence[str]:
-        """Ids of all datasets and of those that are not sealed yet, oldest first."""
+        """Ids of all datasets, unsealed ones included, oldest first."""
         return [id for id in self._store.children("datasets") if is_id("ds", id)]
 
     def _finish_deletion(self, dataset: Dataset, mark: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from core import watch
 from core.algorithms.cuts3vm import planes, solver
 from core.engine.solver import solve
-from core.options.cutting_planes import Cuts3vmOptions
+from core.options.linear import Cuts3vmOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
 from core.progress import TracePoint

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from core.documents.full_rows import FullRows, full_is_smaller
 from core.documents.reorder import compact, gathered
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows, full_is_smaller
 from core.documents.value_scale import value_scale
 from core.selection.feature_scaling import scale_features
 from tests.core.problems import dense_of, random_rows

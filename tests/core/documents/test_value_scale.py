@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.documents import value_scale as module
-from core.documents.full_rows import FullRows
+from core.documents.rows import FullRows
 from core.documents.value_scale import value_scale
 from core.errors import MessageNames
 from tests.core.problems import Array, dense_of, random_rows, rows_of

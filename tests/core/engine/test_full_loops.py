@@ -7,7 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from core.documents.full_rows import FullRows
+from core.documents.rows import FullRows
 from core.engine import parts as cutting
 from core.engine import passes
 from core.engine.passes import Passes

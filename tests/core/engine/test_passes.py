@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.documents import reorder_loops
+from core.documents import reorder
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine import block_loops, passes
@@ -78,7 +78,7 @@ def test_the_largest_column_is_read_as_an_unsigned_number() -> None:
     column_of = np.arange(3, dtype=np.uint32)
     column_of[2] = top[0]
     indptr, value = np.array([0, 1]), np.ones(1, np.float32)
-    reorder_loops.gather_rows(
+    reorder.gather_rows(
         indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy()
     )
     assert out[0] == 2**32 - 1

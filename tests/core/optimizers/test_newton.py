@@ -14,9 +14,7 @@ from core.engine.runner import Product, Report, Request, Scheduler
 from core.engine.solver import solve
 from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.cgls import Step, conjugate_gradients
-from core.optimizers.line_search import exact_step
-from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, adopt, conjugate_gradients, exact_step, minimise
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Status

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows
+from core.documents.rows import FullRows
 from core.engine.runner import Scheduler
 from core.engine.solver import solve
 from core.options.linear import SvmOptions

@@ -1,6 +1,6 @@
 """Shards lie with as many workers as there are, and move only where they must."""
 
-from workers.cluster.placement import placement
+from workers.cluster.workforce import placement
 
 
 def test_each_worker_gets_as_many_as_it_has_threads() -> None:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.documents.full_rows import FullRows
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
 from core.engine.engine import MappedEngine, MemoryEngine
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores

@@ -30,8 +30,7 @@ from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.engines import ChosenEngine
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import size_of, training_inputs
-from workers.worker.text_reader import TextEngine
+from workers.worker.inputs import TextEngine, size_of, training_inputs
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
 N_BYTES = 2**40

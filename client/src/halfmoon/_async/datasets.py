@@ -159,7 +159,7 @@ class AsyncDataset(ShownDataset):
 
     @operation("summarize_annotations")
     async def annotation_summary(self) -> dict[str, Any]:
-        """What the log says now: labels by class, draw and person, and how far people agree."""
+        """The state of the log: labels by class, draw and person, and how far people agree."""
         return await self._transport.call("GET", f"{self._path}/annotations/summary", dict[str, Any])
 
     @operation("list_documents")
@@ -193,7 +193,7 @@ class AsyncDataset(ShownDataset):
 
     @operation("show_audit")
     async def audit(self, audit: str, **params: Any) -> dict[str, Any]:
-        """An audit and what it says so far, of ``model`` if that is given."""
+        """An audit and its figures so far, of ``model`` if that is given."""
         return await self._transport.call(
             "GET", f"{self._path}/audits/{in_path('audit', audit)}", dict[str, Any], params=params
         )

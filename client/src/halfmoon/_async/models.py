@@ -1,4 +1,4 @@
-"""Models: they predict, explain, are evaluated, and suggest what to label next."""
+"""Models: they predict, explain, are evaluated, and suggest the next documents to label."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -122,8 +122,8 @@ class AsyncModel(ModelMixin, ModelReference):
     async def explain(
         self, documents: Sequence[Any] | None = None, *, n: int = 10, label: str | int | None = None
     ) -> Explanation:
-        """What the model goes by and, for up to a hundred documents (texts or dicts), what speaks for and against their
-        labels.
+        """The weights that matter most and, for up to a hundred documents (texts or dicts), the contributions for and
+        against their labels.
         """
         fields = explanation_asked(documents, n, label)
         return Explanation(
@@ -141,8 +141,8 @@ class AsyncModel(ModelMixin, ModelReference):
         extra: str | None = None,
         held_out: bool = False,
     ) -> Evaluation:
-        """How good the model is on labeled documents: a dataset (also by its id), or what ``datasets.create`` takes but
-        for ids of datasets.
+        """The quality of the model on labeled documents: a dataset (also by its id), or data as ``datasets.create``
+        takes them.
 
         ``held_out`` leaves out the documents of the dataset whose labels the version was trained on.
         """

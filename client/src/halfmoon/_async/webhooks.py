@@ -33,7 +33,7 @@ class AsyncWebhooks:
 
     @operation("list_webhooks")
     async def all(self) -> list[Webhook]:
-        """All webhooks, oldest first, with what waits to be delivered."""
+        """All webhooks, oldest first, with their undelivered messages."""
         return (await self._transport.call("GET", "/v1/webhooks", _List)).webhooks
 
     @operation("delete_webhook")

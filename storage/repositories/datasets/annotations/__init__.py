@@ -1,2 +1,1 @@
-"""What people do with the documents of a dataset: annotations, the labels that follow from them, suggestions,
-audits."""
+"""Annotations of people, the labels that follow from them, suggestions, audits."""

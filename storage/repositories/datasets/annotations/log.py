@@ -1,7 +1,7 @@
-"""Append-only logs of what people did with the documents of datasets.
+"""Append-only logs of annotations: each dataset has one.
 
 datasets/{id}/annotations/{first}.json  entries that were appended together; the name is the number of the first of them
-datasets/{id}/merged/{first}.json       the entries of many such records; see ``merged.py``
+datasets/{id}/merged/{first}.json       the entries of many consecutive records, read in place of these
 
 Numbers of entries begin with 1 and have no gaps. The name of the next record follows from the record before, and one
 writer of many creates it: so nothing is lost or kept twice, whatever dies, and however many processes append at once. A
@@ -10,18 +10,76 @@ writer that was not first reads what the other has appended, leaves out what is 
 Entries of a record that cannot be read are left out, and keep their numbers: the name of the record after it says how
 many they are. After the last record nobody can know that, so nothing is appended until it was repaired: a writer that
 can still read it would append at another number.
+
+Records never change, and merged entries end with the first record by which there are enough of them: so all who merge
+make the same. The records stay. Entries that are not merged, or cannot be read merged, are read from them.
 """
 
-from collections import OrderedDict
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from threading import Lock
 
-from storage.errors import LimitExceeded, StoreDamaged
+from storage.errors import LimitExceeded, StoreDamaged, StoreUnavailable
+from storage.recent import Recent
 from storage.records import Annotation, Annotations
 from storage.repositories.datasets.annotations.answers import Answer, Answers
-from storage.repositories.datasets.annotations.merged import NAME, Merged, name_of
 from storage.store import KeyMissing, Store, json_records
 from storage.store.bulk import in_parallel
+
+ENOUGH = 1_000
+"""Entries from which on records are merged."""
+_DIGITS = 10
+NAME = re.compile(rf"\d{{{_DIGITS}}}\.json")
+"""Names of records: the number of their first entry."""
+
+
+def name_of(first: int) -> str:
+    """The name of a record, by the number of its first entry."""
+    return f"{first:0{_DIGITS}d}.json"
+
+
+class Merged:
+    """The merged entries of the log of one dataset."""
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self._store = store
+        self._folder = f"datasets/{dataset}/merged"
+        self._end = 0
+        """number of the last entry that is known to be merged"""
+        self._ends: list[int] = []
+        """numbers of the last entries of the records after it, as far as none before them was unreadable"""
+
+    def read(self) -> Iterator[list[Annotation]]:
+        """The merged entries, from the first entry of the log on. Raises StoreUnavailable."""
+        self._end, self._ends = 0, []
+        names = [name for name in self._store.children(self._folder) if NAME.fullmatch(name)]
+        found = in_parallel(
+            lambda name: json_records.find_readable(self._store, f"{self._folder}/{name}", Annotations), names
+        )
+        for name, record in zip(names, found, strict=True):
+            if record is None or name != name_of(self._end + 1):
+                return
+            self._end += len(record.entries)
+            yield record.entries
+
+    def add(self, first: int, count: int) -> None:
+        """Note a record that was read or appended. After one that could not be read nothing is merged."""
+        if first == (self._ends[-1] if self._ends else self._end) + 1:
+            self._ends.append(first + count - 1)
+
+    def merge(self, entries: Sequence[Annotation | None]) -> None:
+        """Merge the entries of a log, given whole, as far as there are enough. It may fail: then it is tried with the
+        next record.
+        """
+        with suppress(StoreUnavailable):
+            for end in tuple(self._ends):
+                if end - self._end >= ENOUGH:
+                    together = Annotations(entries=[entry for entry in entries[self._end : end] if entry is not None])
+                    json_records.create(self._store, f"{self._folder}/{name_of(self._end + 1)}", together)
+                    self._end = end
+                    self._ends = [each for each in self._ends if each > end]
+
 
 MAX_ENTRIES = 500_000
 """Entries of one log."""
@@ -61,7 +119,7 @@ class AnnotationLog:
         return self._label_type
 
     def append(self, entries: Sequence[Annotation]) -> tuple[int, int]:
-        """Append entries but those whose ids the log has; the number of entries then, and how many were new.
+        """Append the entries with new ids; the number of entries then, and how many were new.
 
         Raises LimitExceeded, StoreDamaged.
         """
@@ -83,14 +141,14 @@ class AnnotationLog:
                     return len(self._entries), len(fresh)
 
     def between(self, after: int, limit: int) -> list[tuple[int, Annotation]]:
-        """The ``limit`` entries after entry ``after``, with their numbers, but those that cannot be read."""
+        """The ``limit`` entries after entry ``after``, with their numbers, without unreadable ones."""
         with self._lock:
             self._refresh()
             found = enumerate(self._entries[after : after + limit], after + 1)
             return [(number, entry) for number, entry in found if entry is not None]
 
     def answers(self, number: int | None = None) -> dict[int, Answer]:
-        """What people say of documents, by position: in all entries, or in the first ``number``."""
+        """The answers by the positions of their documents, from all entries or from the first ``number``."""
         with self._lock:
             self._refresh()
             if number is None or number == len(self._entries):
@@ -107,12 +165,12 @@ class AnnotationLog:
             return [entry for entry in self._entries if entry is not None and entry.batch == name]
 
     def _fresh(self, entries: Sequence[Annotation]) -> list[Annotation]:
-        """The entries whose ids are not in the log, each id once."""
+        """The entries with ids that are not in the log, each id once."""
         first = {entry.id: entry for entry in reversed(entries)}
         return [entry for entry in entries if entry.id not in self._ids and first[entry.id] is entry]
 
     def _refresh(self) -> StoreDamaged | None:
-        """Read what was appended since; what is wrong with the last record, if it cannot be read.
+        """Read the entries appended since; the damage of the last record, if it cannot be read.
 
         At first, and after a repair, all records are read at once: from a bucket, one after the other would take
         minutes.
@@ -207,13 +265,10 @@ class AnnotationLogs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._kept: OrderedDict[str, AnnotationLog] = OrderedDict()
+        self._kept: Recent[str, AnnotationLog] = Recent(_KEPT_ENTRIES, len)
 
     def of(self, dataset: str) -> AnnotationLog:
         """The log of a dataset, which exists."""
         with self._lock:
-            log = self._kept.setdefault(dataset, AnnotationLog(self._store, dataset))
-            self._kept.move_to_end(dataset)
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _KEPT_ENTRIES:
-                self._kept.popitem(last=False)
-            return log
+            self._kept[dataset] = self._kept.get(dataset, AnnotationLog(self._store, dataset))
+            return self._kept[dataset]

@@ -45,7 +45,7 @@ class ExtraFieldsWriter:
     @property
     def n_bytes(self) -> int:
         """Bytes on disk so far."""
-        return 0 if self._lines is None or self._indptr is None else len(self._lines) + 8 * len(self._indptr)
+        return 0 if self._lines is None or self._indptr is None else self._lines.n_bytes + self._indptr.n_bytes
 
     def append(self, fields: ExtraFields | None, length: int) -> None:
         """Append the fields of the next ``length`` documents, None where they have none.

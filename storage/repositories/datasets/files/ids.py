@@ -3,7 +3,7 @@
 It exists only if some id is not the position of its document.
 """
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from mmap import mmap
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from storage.recent import Recent
 from storage.records import MAX_TEXT, Dataset
 from storage.repositories.datasets.files.npy import NpyWriter, open_array, open_bytes
 
@@ -252,7 +253,7 @@ class IdIndexes:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[str, IdIndex] = OrderedDict()
+        self._kept: Recent[str, IdIndex] = Recent(_MOST_IDS, len)
 
     def of(self, dataset: Dataset, ids: Ids) -> IdIndex:
         """The index of a dataset, whose ids are open."""
@@ -262,9 +263,6 @@ class IdIndexes:
             index = IdIndex(ids)
         with self._lock:
             self._kept[dataset.documents] = index
-            self._kept.move_to_end(dataset.documents)
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > _MOST_IDS:
-                self._kept.popitem(last=False)
         return index
 
 

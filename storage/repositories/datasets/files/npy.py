@@ -28,6 +28,11 @@ class NpyWriter:
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the elements so far."""
+        return self._length * self._dtype.itemsize
+
     def append(self, array: NDArray[Any]) -> None:
         """Append the elements of an array, cast to the type of the file."""
         self._file.write(np.ascontiguousarray(array, self._dtype).data)

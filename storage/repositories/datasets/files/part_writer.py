@@ -81,7 +81,7 @@ class PartWriter(ExitStack):
         return (facts[0].n_features, facts[0].n_nonzeros) if len(facts) == 1 else (None, None)
 
     def parts(self) -> list[DatasetPart]:
-        """What the manifest says of several parts; empty of one, which the rest of the manifest describes."""
+        """The parts for the manifest; empty if there is one, which the rest of the manifest describes."""
         if len(self._writers) == 1:
             return []
         return [self._part(name, writer) for name, writer in sorted(self._writers.items())]

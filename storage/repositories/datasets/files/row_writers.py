@@ -2,6 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -44,17 +45,21 @@ class RowWriter(ExitStack, ABC):
 
     kind: PartKind
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, arrays: Mapping[str, str]) -> None:
+        """``arrays``: types of the arrays by content, beside ``indptr``."""
         super().__init__()
-        self._folder = folder
-        self._indptr = self._array("indptr", "<i8")
+        self._arrays = {
+            content: self.enter_context(NpyWriter(folder / f"{content}.npy", dtype))
+            for content, dtype in {"indptr": "<i8", **arrays}.items()
+        }
+        self._indptr = self._arrays["indptr"]
         self._indptr.append(np.zeros(1, np.int64))
         self._n_empty = 0
 
     @property
-    @abstractmethod
     def n_bytes(self) -> int:
-        """Bytes on disk so far."""
+        """Bytes on disk so far, without the first 0 of ``indptr``."""
+        return sum(array.n_bytes for array in self._arrays.values()) - 8
 
     @property
     def held_bytes(self) -> int:
@@ -69,16 +74,13 @@ class RowWriter(ExitStack, ABC):
     def empty_rows(self, count: int) -> RowsOfKind:
         """So many rows of documents without the part."""
 
-    @abstractmethod
     def finish(self) -> dict[str, Path]:
         """The finished files, by content."""
+        return {content: array.finish() for content, array in self._arrays.items()}
 
     @abstractmethod
     def facts(self) -> Facts:
         """Facts about all rows."""
-
-    def _array(self, name: str, dtype: str) -> NpyWriter:
-        return self.enter_context(NpyWriter(self._folder / f"{name}.npy", dtype))
 
 
 def row_writer_of(rows: RowsOfKind, folder: Path, limits: DatasetLimits) -> RowWriter:
@@ -96,17 +98,10 @@ class _VectorWriter(RowWriter):
     kind: PartKind = "vectors"
 
     def __init__(self, folder: Path, limits: DatasetLimits) -> None:
-        super().__init__(folder)
+        super().__init__(folder, {"indices": "<u4", "values": "<f4"})
         self._limits = limits
-        self._indices = self._array("indices", "<u4")
-        self._values = self._array("values", "<f4")
         self._n_features = 0
         self._seen = np.zeros(0, bool)
-
-    @property
-    def n_bytes(self) -> int:
-        """See RowWriter."""
-        return 8 * (len(self._indptr) - 1) + 8 * len(self._indices)
 
     def append(self, rows: RowsOfKind) -> None:
         """See RowWriter."""
@@ -115,11 +110,12 @@ class _VectorWriter(RowWriter):
             raise LimitExceeded("features", self._limits.features)
         rows = without_zeros(rows)
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
-        if len(self._indices) + stop - start > self._limits.nonzeros:
+        indices = self._arrays["indices"]
+        if len(indices) + stop - start > self._limits.nonzeros:
             raise LimitExceeded("nonzeros", self._limits.nonzeros)
-        self._indptr.append(rows.indptr[1:] - start + len(self._indices))
-        self._indices.append(rows.indices[start:stop])
-        self._values.append(rows.values[start:stop])
+        self._indptr.append(rows.indptr[1:] - start + len(indices))
+        indices.append(rows.indices[start:stop])
+        self._arrays["values"].append(rows.values[start:stop])
         self._note(rows)
 
     def empty_rows(self, count: int) -> RowsOfKind:
@@ -128,14 +124,10 @@ class _VectorWriter(RowWriter):
             np.zeros(count + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), self._n_features
         )
 
-    def finish(self) -> dict[str, Path]:
-        """See RowWriter."""
-        return {"indptr": self._indptr.finish(), "indices": self._indices.finish(), "values": self._values.finish()}
-
     def facts(self) -> Facts:
         """See RowWriter."""
         unseen = self._n_features - int(self._seen.sum()) if self._n_features <= SEEN_FEATURES else None
-        return Facts(self._n_features, len(self._indices), document_warnings(self._n_empty, unseen))
+        return Facts(self._n_features, len(self._arrays["indices"]), document_warnings(self._n_empty, unseen))
 
     def _note(self, rows: SparseRows) -> None:
         """Count features and empty rows, for the manifest."""
@@ -215,31 +207,21 @@ class _TextWriter(RowWriter):
     kind: PartKind = "text"
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._data = self._array("text", "|u1")
+        super().__init__(folder, {"text": "|u1"})
         self._n_unspaced = 0
-
-    @property
-    def n_bytes(self) -> int:
-        """See RowWriter."""
-        return 8 * (len(self._indptr) - 1) + len(self._data)
 
     def append(self, rows: RowsOfKind) -> None:
         """See RowWriter."""
         assert isinstance(rows, TextRows)
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
-        self._indptr.append(rows.indptr[1:] - start + len(self._data))
-        self._data.append(rows.data[start:stop])
+        self._indptr.append(rows.indptr[1:] - start + len(self._arrays["text"]))
+        self._arrays["text"].append(rows.data[start:stop])
         self._n_empty += _n_blank(rows)
         self._n_unspaced += _n_unspaced(rows)
 
     def empty_rows(self, count: int) -> RowsOfKind:
         """See RowWriter."""
         return TextRows(np.zeros(count + 1, np.int64), np.zeros(0, np.uint8))
-
-    def finish(self) -> dict[str, Path]:
-        """See RowWriter."""
-        return {"indptr": self._indptr.finish(), "text": self._data.finish()}
 
     def facts(self) -> Facts:
         """See RowWriter."""
@@ -258,7 +240,7 @@ def _n_unspaced(rows: TextRows) -> int:
 
 
 def _n_blank(rows: TextRows) -> int:
-    """Number of texts of white space alone. Only those that begin with it are decoded."""
+    """Number of texts with nothing but white space. Only texts that begin with it are decoded."""
     lengths = np.diff(rows.indptr)
     filled = np.flatnonzero(lengths)
     firsts = rows.data[rows.indptr[:-1][filled]]

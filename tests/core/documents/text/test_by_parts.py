@@ -18,8 +18,16 @@ from core.documents.space import MEMORY
 from core.documents.text import batches, counts, mapped_counts
 from core.documents.text.batches import TextCheckpoint
 from core.documents.text.counts import Frequencies
-from core.documents.text.mapped_counts import MappedCounter
-from core.documents.text.runs import Run, WordCounts, in_bucket, merged_terms, merged_words, term_runs, word_runs
+from core.documents.text.mapped_counts import (
+    MappedCounter,
+    Run,
+    WordCounts,
+    in_bucket,
+    merged_terms,
+    merged_words,
+    term_runs,
+    word_runs,
+)
 from core.documents.text.tfidf import TextTerms
 from core.documents.text.tfidf_by_parts import fit_by_parts
 from core.documents.text.tfidf_fit import fit_terms

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from core.documents.kinds import TextRows
-from core.documents.text.characters import LOWER_GROWTH, character_table, lowered_by_character
+from core.documents.text.words import LOWER_GROWTH, character_table, lowered_by_character
 
 
 def test_the_table_is_python_s_own() -> None:

@@ -1,6 +1,6 @@
 """Where terms stand in a text."""
 
-from core.documents.text.term_spans import term_spans
+from core.models.explanation import term_spans
 
 
 def test_words_and_pairs_are_found_in_whatever_case() -> None:

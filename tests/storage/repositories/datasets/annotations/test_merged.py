@@ -9,7 +9,7 @@ import pytest
 
 from storage.errors import StoreFull
 from storage.records import Annotation
-from storage.repositories.datasets.annotations import merged
+from storage.repositories.datasets.annotations import log
 from storage.repositories.datasets.annotations.log import AnnotationLog
 from storage.store import Store
 
@@ -20,7 +20,7 @@ MERGED = "datasets/ds-1/merged"
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merged, "ENOUGH", ENOUGH)
+    monkeypatch.setattr(log, "ENOUGH", ENOUGH)
 
 
 def entries(*ids: str) -> list[Annotation]:
