@@ -12,6 +12,7 @@ from core.engine.kernel_requests import (
     KernelRequest,
     KernelRows,
     KernelScores,
+    KernelSpace,
     KernelSpec,
     KernelSubset,
     KernelSums,
@@ -20,7 +21,7 @@ from core.engine.kernel_requests import (
     Within,
 )
 from core.engine.passes import Passes
-from core.engine.requests import Adjoint, KernelSpace, Product, Scores
+from core.engine.requests import Adjoint, Product, Scores
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
 from core.kernels.coordinates import Coordinates

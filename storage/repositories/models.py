@@ -278,9 +278,7 @@ class Models:
         )
 
     def files_of(self, job: Job) -> dict[str, File]:
-        """The files of a job that its version names. The deletion of a deleted version may be undone, so it counts,
-        too.
-        """
+        """The files of a job that its version names, a deleted one, too: its deletion may be undone."""
         return _files_of(job.outcome) if job.version is not None and job.outcome else {}
 
     def held_out(self, version: Version) -> "LeftOut | None":
