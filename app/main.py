@@ -30,9 +30,9 @@ from app.http.middleware import (
     ConnectionLimit,
     RequestId,
     RequestMetrics,
+    RequestTracing,
     SecurityHeaders,
 )
-from app.http.request_tracing import RequestTracing
 from app.http.sockets.process_socket import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
@@ -40,7 +40,7 @@ from app.keys import routes as keys
 from app.label_studio import routes as label_studio
 from app.models import routes as models
 from app.operations import routes as operations
-from app.operations.readiness import in_a_word
+from app.operations.service import in_a_word
 from app.page import routes as page
 from app.predictions import routes as predictions
 from app.review import routes as review

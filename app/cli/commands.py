@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from app.cli.backup import add_backup, add_restore
 from app.cli.files import add_columns, key_of, query_of
 from app.cli.files import add_commands as add_files
-from app.cli.keys import add_command as add_keys
+from app.cli.store import add_backup, add_restore
+from app.cli.store import add_command as add_keys
 from core.errors import HalfmoonError
 from core.spelling import did_you_mean
 from storage.errors import CannotStart
@@ -246,14 +246,10 @@ def _cluster(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from app.cli.findings import report
+    from app.cli.doctor import examine, examine_documents, report
 
     if options.data is None:
-        from app.cli.doctor import examine
-
         return report(examine())
-    from app.cli.documents_check import examine_documents
-
     if options.data.is_dir():
         raise CannotStart(f"{str(options.data)!r} is a folder; text files in folders are sent as a .zip or .tar of it")
     if not options.data.is_file():

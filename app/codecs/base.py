@@ -1,12 +1,14 @@
 """The protocol of decoders, the description of a format, and the bounds of a body."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Literal, NamedTuple, Protocol, get_args
+from typing import IO, Any, Literal, NamedTuple, get_args
 
 from app.errors import InvalidRequest
 from core import errors
+from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
 
 BLOCK_BYTES = 256 << 10
@@ -70,7 +72,7 @@ class Reading:
     """The formats by every name, for a body that has another one inside."""
 
 
-class Decoder(Protocol):
+class Decoder(ABC):
     """A push parser: it is fed blocks of a body and yields the batches of documents that they complete.
 
     The iterators must be read to their end. They raise InvalidDocuments, which names document and field, and
@@ -78,17 +80,17 @@ class Decoder(Protocol):
     the client is still there.
     """
 
+    @abstractmethod
     def feed(self, data: bytes) -> Iterator[Batch]:
         """The batches that the next bytes of the body complete. Memory stays flat for blocks of at most BLOCK_BYTES."""
-        ...
 
+    @abstractmethod
     def finish(self) -> Iterator[Batch]:
         """The last batches, after the end of the body; raises InvalidDocuments if the body is cut short."""
-        ...
 
     def warnings(self) -> Sequence[str]:
         """What the sender should know about a body that was read to its end, such as columns that were not used."""
-        ...
+        return ()
 
 
 class Format(NamedTuple):
@@ -122,3 +124,14 @@ class Format(NamedTuple):
 def endings_of(formats: Iterable[Format]) -> dict[str, str]:
     """The media types of files by the ending of their names."""
     return {ending: format.media_type for format in formats for ending in format.endings}
+
+
+def in_blocks(data: bytes) -> Iterator[bytes]:
+    """The bytes in blocks for a decoder."""
+    return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
+
+
+def check_limit(size: int, what: str, most: int, remedy: str = "") -> None:
+    """Raises LimitExceeded for a size of more than ``most``."""
+    if size > most:
+        raise LimitExceeded(what, most, remedy)

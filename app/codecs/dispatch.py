@@ -1,6 +1,6 @@
 """The formats of documents by media type, and the decoder for the headers of a request."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import get_args
 
@@ -8,15 +8,24 @@ import msgspec
 
 from app.codecs.archives import tar, zip
 from app.codecs.arrays import npz
-from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Extra, Reading, Reserve, Spool, endings_of
+from app.codecs.base import (
+    BLOCK_BYTES,
+    COLUMNS,
+    Bounds,
+    Decoder,
+    Extra,
+    Reading,
+    Reserve,
+    Spool,
+    check_limit,
+    endings_of,
+)
 from app.codecs.json_documents import body, ndjson
 from app.codecs.tables import arrow, csv, svmlight
 from app.codecs.transport import multipart
-from app.codecs.transport.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
+from app.codecs.transport.encodings import Filter, Filtered, Gunzip, reserve_nothing
 from app.errors import InvalidRequest, UnsupportedMediaType
 from core.spelling import did_you_mean
-from storage.errors import LimitExceeded
-from storage.repositories.datasets import Batch
 
 _READ = (
     *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT, npz.FORMAT, npz.NPY),
@@ -41,30 +50,18 @@ _ADVICE = {
 """What to do instead, by a part of the media type."""
 
 
-class BodyDecoder:
-    """A decoder of a request body: counts its bytes, decompresses it, decodes its format."""
+class _Counted(Filter):
+    """Counts the bytes of a body as sent. Raises LimitExceeded."""
 
-    def __init__(self, decompressor: Decompressor, decoder: Decoder, bounds: Bounds) -> None:
-        self._decompressor = decompressor
-        self._decoder = decoder
+    def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._size = 0
 
-    def feed(self, data: bytes) -> Iterator[Batch]:
-        """The batches that these bytes complete; raises InvalidDocuments and LimitExceeded."""
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """See Filter."""
         self._size += len(data)
         check_size(self._size, self._bounds)
-        for piece in self._decompressor.feed(data):
-            yield from self._decoder.feed(piece)
-
-    def finish(self) -> Iterator[Batch]:
-        """The last batches; raises InvalidDocuments if the body is cut short."""
-        self._decompressor.finish()
-        return self._decoder.finish()
-
-    def warnings(self) -> Sequence[str]:
-        """See Decoder."""
-        return self._decoder.warnings()
+        return iter((data,))
 
 
 def body_decoder(
@@ -73,8 +70,8 @@ def body_decoder(
     spool: Spool = lambda: None,
     reserve: Reserve = reserve_nothing,
     query: Mapping[str, str] = MappingProxyType({}),
-) -> BodyDecoder:
-    """The decoder for a request with these headers and query parameters.
+) -> Decoder:
+    """The decoder for a request with these headers and query parameters, which counts and decompresses its bytes.
 
     ``reserve`` reserves memory for what is decompressed, where the body is not read as a stream.
 
@@ -92,7 +89,8 @@ def body_decoder(
         check_size(int(length), bounds)
     columns = {column: query[column] for column in COLUMNS if column in query}
     reading = Reading(bounds, spool, reserve, columns, _extra_of(query), _parameters_of(headers), _BY_ANY_NAME)
-    return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].open(reading), bounds)
+    decoder = Filtered(decompressor, _BY_ANY_NAME[media_type].open(reading))
+    return Filtered(_Counted(bounds), decoder)
 
 
 def _advice(media_type: str) -> str:
@@ -143,13 +141,7 @@ def is_compressed(headers: Mapping[str, str]) -> bool:
 
 def check_size(size: int, bounds: Bounds) -> None:
     """Raises LimitExceeded for a body that is too large."""
-    if size > bounds.body_bytes:
-        raise LimitExceeded("bytes in the body", bounds.body_bytes)
-
-
-def in_blocks(data: bytes) -> Iterator[bytes]:
-    """The bytes in blocks for a decoder."""
-    return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
+    check_limit(size, "bytes in the body", bounds.body_bytes)
 
 
 def document_blocks(documents: msgspec.Raw) -> Iterator[bytes]:
@@ -160,11 +152,11 @@ def document_blocks(documents: msgspec.Raw) -> Iterator[bytes]:
     yield b"}"
 
 
-def decompressor_of(headers: Mapping[str, str], bounds: Bounds, reserve: Reserve = reserve_nothing) -> Decompressor:
+def decompressor_of(headers: Mapping[str, str], bounds: Bounds, reserve: Reserve = reserve_nothing) -> Filter:
     """The decompressor for a Content-Encoding; raises UnsupportedMediaType."""
     match headers.get("content-encoding", "identity").strip().lower():
         case "identity" | "":
-            return Identity()
+            return Filter()
         case "gzip" | "x-gzip":
             return Gunzip(bounds.decompressed_bytes, reserve)
         case other:

@@ -1,7 +1,8 @@
 """The errors for documents that cannot be read: they name the document, by its id where that can be found."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -23,6 +24,13 @@ def invalid_documents(faults: Sequence[Fault]) -> InvalidDocuments:
     first = faults[0]
     where = f"document {first.document}" if first.document else "the body"
     return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raises InvalidDocuments with the first of these faults, if there are some."""
+    found = list(islice(faults, MAX_FAULTS))
+    if found:
+        raise invalid_documents(found)
 
 
 def refused(detail: str, field: str = "") -> InvalidDocuments:

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.contract.examples import EXAMPLES
-from app.contract.names import SCHEMAS, named_choices
 from app.errors import V2
 from app.http.access import SCHEMES, scopes_for
 from app.http.openapi_fragments import (
@@ -50,6 +49,7 @@ _TAGS = {
     "health": "Liveness of the process and readiness of the service.",
     "metrics": "Metrics for Prometheus.",
 }
+SCHEMAS = "#/components/schemas/"
 
 
 def describe(app: FastAPI) -> None:
@@ -190,3 +190,32 @@ def text_of(app: FastAPI) -> str:
     import yaml
 
     return yaml.safe_dump(app.openapi(), sort_keys=False, allow_unicode=True, width=140)
+
+
+def named_choices(schemas: dict[str, Any]) -> dict[str, Any]:
+    """The schemas with a name for each object and each list of words that a field may be beside something else, such as
+    null.
+
+    The name is that of the schema and of the field, so that no other schema changes it.
+    """
+    found = dict(schemas)
+    for parent, schema in schemas.items():
+        for field, value in schema.get("properties", {}).items():
+            if "anyOf" in value:
+                name = parent.removesuffix("Out") + "".join(word.capitalize() for word in field.split("_"))
+                options = [_named(option, name, found) for option in value["anyOf"]]
+                found[parent] = found[parent] | {
+                    "properties": found[parent]["properties"] | {field: value | {"anyOf": options}}
+                }
+    return dict(sorted(found.items()))
+
+
+def _named(option: dict[str, Any], name: str, schemas: dict[str, Any]) -> dict[str, Any]:
+    """A reference to the schema, which is added by its name, if it needs one; else the schema itself."""
+    if option.get("type") != "object" and not option.keys() & {"enum", "const"}:
+        return option
+    free = name if name not in schemas else f"{name}Word"
+    if free in schemas:
+        raise ValueError(f"{free} is the name of another schema")
+    schemas[free] = option
+    return {"$ref": SCHEMAS + free}

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.datasets import profile
-from app.datasets.label_changes import LabelChanges
 from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
-from app.datasets.upload import read_dataset
+from app.datasets.service import LabelChanges, read_dataset
 from app.http.bodies import in_steps, in_thread, read_json
+from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import (
     DOCUMENT_BODY,
     DRAWS,
@@ -20,10 +20,8 @@ from app.http.openapi_fragments import (
     json_body,
     path_parameter,
 )
-from app.http.paging import Cursor, PageSize
 from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
 from app.services import Services, ServicesDep, services_of
-from app.services.left_out import left_out
 from storage.records import Dataset, DatasetProfile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)

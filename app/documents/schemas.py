@@ -1,13 +1,18 @@
 """Schemas of documents as answers show them, and the values of their query."""
 
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from pydantic import Field
 
 from app.codecs.json_documents.document import DrawWord
+from app.http.answers.tables import EXACT
 from app.http.schemas import Schema
 from storage.records import Label
+
+MAX_PAGE = 500
 
 
 class State(StrEnum):
@@ -29,6 +34,95 @@ class Order(StrEnum):
     """those first of whose label a model is the surest"""
     LEAST_CERTAIN = "least_certain"
     RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class DocumentQuery:
+    """A query for documents of a dataset, as the parameters of a request have it."""
+
+    limit: Annotated[
+        int,
+        Query(
+            ge=1,
+            le=MAX_PAGE,
+            description="Most documents of a page; in other forms, of a part that is read at a time.",
+        ),
+    ] = 50
+    cursor: Annotated[str | None, Query(max_length=256, description="`next` of the page before.")] = None
+    ids: Annotated[
+        str | None,
+        Query(
+            max_length=60_000,
+            description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.',
+        ),
+    ] = None
+    contains: Annotated[
+        str | None,
+        Query(min_length=1, max_length=256, description="Text that a document contains, or a name of its features."),
+    ] = None
+    label: Annotated[str | None, Query(max_length=256, description="Label that the documents have.")] = None
+    predicted: Annotated[str | None, Query(max_length=256, description="Label that the model predicts.")] = None
+    state: Annotated[State | None, Query(description="State: open documents have no label and were not left out.")] = (
+        None
+    )
+    at_least: Annotated[
+        float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")
+    ] = 0.0
+    at_most: Annotated[float, Query(ge=0, le=1, description="Most probability of it.")] = 1.0
+    order: Annotated[
+        Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")
+    ] = Order.POSITION
+    seed: Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random order.")] = 0
+    model: Annotated[
+        str | None,
+        Query(max_length=300, description="Model whose predictions are shown: name, name@alias or name/number."),
+    ] = None
+    mistaken: Annotated[
+        bool, Query(description="Only documents with a label, to which the model gives another one.")
+    ] = False
+    by: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=256,
+            description="Name of a person: only documents to which the person gave a label. With `claim` those that "
+            "others have claimed are left out instead.",
+        ),
+    ] = None
+    claim: Annotated[
+        int | None,
+        Query(
+            ge=0,
+            le=86_400,
+            description="Seconds for which the documents of the page are claimed for the person; 0: those that others "
+            "have claimed are left out, and none is claimed.",
+        ),
+    ] = None
+    disagreement: Annotated[bool, Query(description="Only documents to which people gave different labels.")] = False
+    flagged: Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")] = False
+    skipped: Annotated[bool, Query(description="Only documents that people left out: the same as `state=skipped`.")] = (
+        False
+    )
+    probability_below: Annotated[
+        float, Query(ge=0, le=1, description="Only documents to whose label the model gives a probability below this.")
+    ] = 1.0
+    exact: Annotated[bool, Query(description=EXACT)] = False
+
+    @property
+    def meant(self) -> State | None:
+        """State of the documents that are meant; None for any."""
+        return State.SKIPPED if self.skipped else self.state
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether it takes predictions of all documents to answer."""
+        by_model = self.order in (Order.LIKELIEST, Order.LEAST_CERTAIN)
+        return by_model or self.mistaken or self.predicted is not None or self.bounded
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it bounds the probability that a model gives to its label."""
+        return self.at_least > 0 or self.at_most < 1 or self.probability_below < 1
 
 
 class StoredDocument(Schema):

@@ -8,57 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.json.text import InvalidJson, decode_json
-from app.datasets.claims import claim, claimed_by_others
-from app.datasets.stored_documents import stored_documents
-from app.documents.schemas import Order, State
+from app.datasets.documents import claim, claimed_by_others, stored_documents
+from app.documents.schemas import MAX_PAGE, DocumentQuery, Order, State
 from app.documents.search import search
 from app.errors import InvalidRequest
-from app.predictions.dataset_scores import DatasetScores, scores_at, scores_of_dataset
+from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
 from storage.records import Label, Version
 from storage.repositories.datasets import Answer, Documents, StoredFields
 
-MAX_PAGE = 500
 _MOST_BYTES = 8 << 20
 """Bytes of the documents of a page, or nonzeros; a single document may have more."""
 
 Positions = NDArray[np.int64]
 Page = dict[str, Any]
-
-
-class Query(NamedTuple):
-    """A query for documents of a dataset."""
-
-    limit: int
-    cursor: str | None
-    ids: str | None
-    contains: str | None
-    label: str | None
-    predicted: str | None
-    state: State | None
-    at_least: float
-    at_most: float
-    below: float
-    order: Order
-    seed: int
-    mistaken: bool
-    by: str | None
-    claim: int | None
-    disagreement: bool
-    flagged: bool
-
-    @property
-    def needs_scores(self) -> bool:
-        """Whether it takes predictions of all documents to answer."""
-        by_model = self.order in (Order.LIKELIEST, Order.LEAST_CERTAIN)
-        return by_model or self.mistaken or self.predicted is not None or self.bounded
-
-    @property
-    def bounded(self) -> bool:
-        """Whether it bounds the probability that a model gives to its label."""
-        return self.at_least > 0 or self.at_most < 1 or self.below < 1
 
 
 class Predictor(NamedTuple):
@@ -81,14 +46,16 @@ class _Opened(NamedTuple):
     """Predictions of all documents, if the query needs them."""
 
 
-def check(query: Query, *, model: bool) -> None:
+def check(query: DocumentQuery) -> None:
     """Raises InvalidRequest for parts of a query that do not fit together."""
-    if query.needs_scores and not model:
+    if query.needs_scores and query.model is None:
         raise InvalidRequest(
             "model",
             "is needed: predicted, mistaken, at_least, at_most, probability_below and these orders are about what a "
             "model predicts",
         )
+    if query.skipped and query.state is not None:
+        raise InvalidRequest("skipped", "and state say both which documents are meant: give one of them")
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
     if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION or query.claim):
@@ -97,7 +64,7 @@ def check(query: Query, *, model: bool) -> None:
         raise InvalidRequest("by", "is needed: a claim is that of a person")
 
 
-def pages(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> Iterator[Page]:
+def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> Iterator[Page]:
     """The page of a query, then those that follow, each read when it is asked for.
 
     Raises InvalidRequest, InvalidDocuments, NotFound.
@@ -120,7 +87,7 @@ def pages(services: Services, dataset: str, query: Query, predictor: Predictor |
             return
 
 
-def _open(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> _Opened:
+def _open(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> _Opened:
     answers = services.datasets.log(dataset).answers()
     documents = services.datasets.open_annotated(dataset, answers)
     scores = None
@@ -138,14 +105,14 @@ def _where(opened: _Opened, wanted: Callable[[Answer], bool]) -> NDArray[np.bool
     return found
 
 
-def _candidates(opened: _Opened, query: Query) -> Positions:
+def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
     """Ascending positions of the documents that have the label, the state and the prediction of a query."""
     documents, scores = opened.documents, opened.scores
     labeled = documents.class_indices >= 0
     wanted = np.ones(len(labeled), bool)
-    if query.state is not None:
+    if query.meant is not None:
         left_out = ~labeled & _where(opened, lambda answer: answer.skipped)
-        match query.state:
+        match query.meant:
             case State.LABELED:
                 wanted &= labeled
             case State.UNLABELED:
@@ -170,8 +137,8 @@ def _candidates(opened: _Opened, query: Query) -> Positions:
             wanted &= labeled & (scores.predicted != _in_classes(opened.predictor.version, documents))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
-            if query.below < 1:
-                wanted &= scores.probabilities < query.below
+            if query.probability_below < 1:
+                wanted &= scores.probabilities < query.probability_below
     return np.flatnonzero(wanted)
 
 
@@ -190,7 +157,7 @@ def _class_index(field: str, label: str, classes: Any) -> int:
     return names.index(label)
 
 
-def _sort_keys(opened: _Opened, query: Query) -> NDArray[np.uint64] | None:
+def _sort_keys(opened: _Opened, query: DocumentQuery) -> NDArray[np.uint64] | None:
     """Numbers, all different, by which documents are ordered, shape (n_documents,); None for the order of positions."""
     n = len(opened.documents.class_indices)
     positions = np.arange(n, dtype=np.uint64)
@@ -217,7 +184,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _next(
-    opened: _Opened, query: Query, candidates: Positions, keys: NDArray[np.uint64] | None, cursor: int | None
+    opened: _Opened, query: DocumentQuery, candidates: Positions, keys: NDArray[np.uint64] | None, cursor: int | None
 ) -> tuple[Positions, int | None]:
     """The documents after the cursor, and the next cursor: the last document that was looked at;
 
@@ -329,7 +296,7 @@ def _add_predictions(
         }
 
 
-def _remember(services: Services, opened: _Opened, query: Query, found: Positions) -> None:
+def _remember(services: Services, opened: _Opened, query: DocumentQuery, found: Positions) -> None:
     """Record how documents without a label were come by, which decides what their labels, which come later, say of the
     others.
     """
@@ -339,7 +306,7 @@ def _remember(services: Services, opened: _Opened, query: Query, found: Position
         services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
 
 
-def _draw(query: Query) -> Draw | None:
+def _draw(query: DocumentQuery) -> Draw | None:
     """How a query draws documents, None if it is in their own order and says nothing of what they are."""
     if query.contains:
         return Draw.FOUND

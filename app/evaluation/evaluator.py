@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin
-from app.http.disconnect import raise_if_disconnected
+from app.http.bodies import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation import Agreement, Confusion, Reliability, ranked

@@ -7,9 +7,19 @@ from importlib.resources import files
 
 from starlette.responses import HTMLResponse
 
-from app.evaluation.markup import Markup, element, joined
-from app.evaluation.plot_files import LARGEST_MATRIX, PLOTS, save_link, style, with_curves
-from app.evaluation.plots import Drawing, curves, reliability
+from app.evaluation.plots import (
+    LARGEST_MATRIX,
+    PLOTS,
+    Drawing,
+    Markup,
+    curves,
+    element,
+    joined,
+    reliability,
+    save_link,
+    style,
+    with_curves,
+)
 from app.evaluation.schemas import ClassFigures, Evaluation
 
 _MOST_CONFUSED = 30

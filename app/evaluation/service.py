@@ -4,33 +4,34 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from fastapi import Request
+from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.annotations.service import resolved
 from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import check_unread, document_blocks, media_type_of
-from app.codecs.faults import invalid_documents
+from app.codecs.faults import refuse
 from app.codecs.json.struct import is_given
-from app.codecs.json.words import in_words
+from app.codecs.json.text import in_words
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
 from app.evaluation.page import page_of
-from app.evaluation.plot_files import SVG, check_plot, plot_of
+from app.evaluation.plots import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.evaluation.training_overlap import overlap_warnings, positions_to_evaluate, told, training_overlap
 from app.http.answers.files import temporary_file
 from app.http.answers.negotiation import negotiate
-from app.http.bodies import read_blocks, read_json
-from app.http.disconnect import run_until_disconnect
+from app.http.bodies import read_blocks, read_json, run_until_disconnect
 from app.http.route_classes import RESERVATION
-from app.predictions.prediction import Loaded, decode_documents, load_model
 from app.predictions.scoring import run_scoring, score_posted, score_stored
+from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
 from core.errors import Fault
 from core.models.model import Model
-from storage.records import Version
-from storage.repositories.datasets import Batch
+from storage.errors import NotFound
+from storage.records import Dataset, Version
+from storage.repositories.datasets import Batch, Documents
 from storage.repositories.datasets.labels import Classes
 
 JSON, HTML = "application/json", "text/html"
@@ -146,10 +147,76 @@ def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
     """The batches, after the checks of labels that a dataset has; raises InvalidDocuments and LimitExceeded."""
     classes, position = Classes(most), 0
     for batch in batches:
+        ids = batch.ids or [None] * batch.rows.n_rows
         faults = classes.faults(batch.labels, MAX_FAULTS)
-        if faults:
-            ids = batch.ids or [None] * batch.rows.n_rows
-            raise invalid_documents([Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults])
+        refuse(Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults)
         classes.encode(batch.labels)
         position += batch.rows.n_rows
         yield batch
+
+
+class TrainingOverlap(NamedTuple):
+    """The documents of a dataset that a version was trained on."""
+
+    labeled: NDArray[np.bool_] | None
+    """Whether a document was trained on with its label, of shape (n_documents,); None if the training had other
+    documents."""
+    known: bool = True
+    """False if the training dataset was deleted, so that the overlap is unknown."""
+
+
+def training_overlap(services: Services, version: Version, dataset: Dataset) -> TrainingOverlap:
+    """Compare a dataset with the training dataset of a version, by digests of their files. Raises StoreUnavailable."""
+    try:
+        training = services.datasets.get(version.dataset)
+        if not _same_documents(training, dataset):
+            return TrainingOverlap(None)
+        return TrainingOverlap(services.datasets.open(training.id, version.annotations).class_indices >= 0)
+    except NotFound:
+        return TrainingOverlap(None, known=False)
+
+
+def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_out: bool) -> NDArray[np.int64]:
+    """Positions of the labeled documents; with ``held_out``, of those whose labels were not trained on."""
+    labeled = documents.class_indices >= 0
+    if held_out and overlap.labeled is not None:
+        labeled &= ~overlap.labeled
+    return np.flatnonzero(labeled)
+
+
+def told(overlap: TrainingOverlap, positions: NDArray[np.int64]) -> int | None:
+    """How many of the documents at these positions the version was trained on with their labels;
+
+    None if that is unknown.
+    """
+    if not overlap.known:
+        return None
+    return 0 if overlap.labeled is None else int(np.count_nonzero(overlap.labeled[positions]))
+
+
+def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDArray[np.int64]) -> list[str]:
+    """Warnings about figures on the documents at these positions."""
+    if not overlap.known:
+        return [f"whether the model was trained on these labels is unknown: dataset {version.dataset!r} was deleted"]
+    if overlap.labeled is None:
+        return []
+    found = []
+    n_labeled = told(overlap, positions) or 0
+    n_others = len(positions) - n_labeled
+    if n_labeled:
+        found.append(
+            f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the "
+            "figures are too optimistic"
+        )
+    if n_others:
+        found.append(f"{n_others} of the {len(positions)} labeled documents were trained on without their labels")
+    return found
+
+
+def _same_documents(one: Dataset, other: Dataset) -> bool:
+    """Whether two datasets have the same documents in the same order; their labels and ids may differ."""
+    contents = [
+        {kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids", "drawn")}
+        for each in (one, other)
+    ]
+    return contents[0] == contents[1]

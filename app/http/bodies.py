@@ -1,9 +1,10 @@
-"""Request bodies that are read into memory, within bounds: JSON and the documents of a prediction."""
+"""Request bodies that are read into memory, within bounds, and work on them in threads while the client is there."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,15 +12,12 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from app.codecs.base import Bounds, Reserve
-from app.codecs.dispatch import check_size, decompressor_of, in_blocks, is_compressed, media_type_of
+from app.codecs.dispatch import check_size, decompressor_of, is_compressed, media_type_of
 from app.codecs.json.struct import decode_struct
-from app.codecs.json.text import InvalidJson
-from app.codecs.transport.byte_order_mark import without_byte_order_mark
-from app.codecs.transport.content_encoding import Decompressor
-from app.errors import InvalidRequest, UnsupportedMediaType
+from app.codecs.transport.encodings import Filter, filtered, without_byte_order_mark
+from app.errors import UnsupportedMediaType
 from app.http.limits import Reservation
-from app.http.route_classes import RESERVATION
-from app.http.state import HttpState
+from app.http.route_classes import RESERVATION, HttpState
 
 T = TypeVar("T")
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -27,6 +25,8 @@ _END: Any = object()
 """What ``next`` returns at the end of an iterator."""
 _MIN_BLOCK_BYTES = 32 << 10
 """Bytes of a block that is worth parsing alone; smaller parts are joined."""
+_disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", default=None)
+"""Event that is set when the client of this context has disconnected."""
 
 
 async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
@@ -100,10 +100,33 @@ async def read_json(request: Request, state: HttpState, kind: type[StructT], abs
     return await in_thread(state.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
 
 
-def _decoded(data: bytes, decompressor: Decompressor, kind: type[StructT], reserve: Reserve) -> StructT:
-    text = b"".join(piece for part in in_blocks(data) for piece in decompressor.feed(part))
-    decompressor.finish()
+def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
+    return decode_struct(without_byte_order_mark(filtered(data, decompressor)), kind, reserve)
+
+
+async def run_until_disconnect(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a blocking function that calls ``raise_if_disconnected`` now and then.
+
+    The body of the request must have been read.
+    """
+    disconnected = threading.Event()
+    token = _disconnected.set(disconnected)
+    watch = asyncio.create_task(_watch(request, disconnected))
     try:
-        return decode_struct(without_byte_order_mark(text), kind, reserve)
-    except InvalidJson as error:
-        raise InvalidRequest(error.field, error.detail) from None
+        return await in_thread(executor, function, *arguments)
+    finally:
+        watch.cancel()
+        _disconnected.reset(token)
+
+
+def raise_if_disconnected() -> None:
+    """Raises ClientDisconnect if the client of this context has disconnected."""
+    disconnected = _disconnected.get()
+    if disconnected is not None and disconnected.is_set():
+        raise ClientDisconnect
+
+
+async def _watch(request: Request, disconnected: threading.Event) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    disconnected.set()

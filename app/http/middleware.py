@@ -1,8 +1,7 @@
-"""ASGI middleware of the gateway: request ids, request metrics, time-outs of bodies, chunked sending, connection limit,
+"""ASGI middleware of the gateway: request ids, metrics, traces, time-outs of bodies, chunked sending, connection limit,
 security headers.
 
-It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers.
-"""
+It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers."""
 
 import asyncio
 import re
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import TooManyConnections, TooSlow, error_response, in_form_for
 from app.http.access import KEY_ID
+from storage.process.tracing import Attributes, tracing
 
 REQUEST_ID = "X-Request-ID"
 """The header that carries the id of a request, in the request and in its answer."""
@@ -31,6 +31,10 @@ _VALID_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LIVENESS_PATHS = ("/v1/health/live", "/v2/health/live")
 _MAX_LOGGED_PATH = 512
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+_HEADER = b"traceparent"
+_SERVER_ERROR = 500
+_UNTRACED = ("/v1/health/", "/v2/health/", "/metrics")
+"""what is asked every few seconds by machines"""
 
 
 class HttpMiddleware(ABC):
@@ -216,3 +220,38 @@ class SecurityHeaders(HttpMiddleware):
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+class RequestTracing(HttpMiddleware):
+    """Records a span of each request but for probes, named by method and route.
+
+    The names of attributes are those of the semantic conventions.
+    """
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle the request."""
+        if scope["path"].startswith(_UNTRACED):
+            await self._app(scope, receive, send)
+            return
+        sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == _HEADER), None)
+        about: Attributes = {
+            "http.request.method": scope["method"],
+            "url.path": scope["path"],
+            "url.scheme": scope["scheme"],
+        }
+        with tracing.span(scope["method"], about, parent=sent, kind="server") as span:
+            if span is not None:
+                structlog.contextvars.bind_contextvars(trace=f"{span.get_span_context().trace_id:032x}")
+
+            async def send_and_note(message: Message) -> None:
+                if message["type"] == "http.response.start" and span is not None:
+                    route = getattr(scope.get("route"), "path", None)
+                    if route is not None:
+                        span.update_name(f"{scope['method']} {route}")
+                        span.set_attribute("http.route", route)
+                    span.set_attribute("http.response.status_code", message["status"])
+                    if message["status"] >= _SERVER_ERROR:
+                        tracing.mark_failed(span, str(message["status"]))
+                await send(message)
+
+            await self._app(scope, receive, send_and_note)

@@ -1,26 +1,33 @@
-"""Route classes: they authorize a request and check its query before the route handles it."""
+"""Route classes: they authorize a request and check its query before the route handles it.
 
+The key of a request that lasts is checked again and again: what is open for a revoked or expired key ends within
+seconds."""
+
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import InvalidRequest
-from app.http.access import KEY_ID, caller_of
-from app.http.key_checks import receive_while_valid
+from app.http.access import KEY_ID, Access, caller_of
+from app.http.limits import Limit
 from app.http.middleware import SEND_STACK
-from app.http.state import state_of
+from app.settings import GatewaySettings
 from core.spelling import did_you_mean
 from storage.records import MAX_TEXT
 
 RESERVATION = "halfmoon.reservation"
 """Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+CHECK_SECONDS = 1.0
+"""Seconds between two checks while nothing happens."""
 
 
 class AuthorizedRoute(APIRoute):
@@ -55,7 +62,8 @@ class AuthorizedRoute(APIRoute):
 
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters."""
-        return [parameter.alias for parameter in self.dependant.query_params]
+        described = (self.dependant, *self.dependant.dependencies)
+        return [parameter.alias for each in described for parameter in each.query_params]
 
 
 class RawRoute(AuthorizedRoute):
@@ -108,3 +116,59 @@ def _check_query(request: Request, known: Sequence[str]) -> None:
                 if known
                 else "no query parameter is known here",
             )
+
+
+def receive_while_valid(receive: Receive, check: Callable[[], None]) -> Receive:
+    """A ``receive`` that checks the key with every part of the body, and while it waits for one.
+
+    It raises what ``check`` raises.
+    """
+    complete = False
+
+    async def receive_and_check() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()
+        receiving = asyncio.ensure_future(receive())
+        try:
+            while not (await asyncio.wait([receiving], timeout=CHECK_SECONDS))[0]:
+                check()
+        finally:
+            if not receiving.done():
+                receiving.cancel()
+                await asyncio.wait([receiving])
+        check()
+        complete = not receiving.result().get("more_body", False)
+        return receiving.result()
+
+    return receive_and_check
+
+
+class HttpState(Protocol):
+    """The services that a route of any domain needs to authorize a request and to read its body."""
+
+    @property
+    def settings(self) -> GatewaySettings:
+        """Settings, among them the bounds of bodies."""
+        ...
+
+    @property
+    def access(self) -> Access:
+        """API keys and what they allow."""
+        ...
+
+    @property
+    def buffer_limit(self) -> Limit:
+        """Limit on bytes of bodies and answers in memory."""
+        ...
+
+    @property
+    def parse_pool(self) -> ThreadPoolExecutor:
+        """Threads that parse large bodies."""
+        ...
+
+
+def state_of(request: Request) -> HttpState:
+    """The state of the gateway that handles this request."""
+    found: HttpState = request.app.state.services
+    return found

@@ -1,13 +1,29 @@
-"""Routes of a version of a model: of the one that a model serves or an alias names, and of the one with a number."""
+"""Routes of a version of a model: of the one that a model serves or an alias names, and of the one with a number.
+
+Like an invalid id, an invalid number is answered with 404."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 
 from app.http.openapi_fragments import path_parameter
 from app.http.route_classes import Handler
-from app.http.version_numbers import NUMBER, checked_number
+from storage.errors import NotFound
+
+_END = 2**31
+
+
+_MOST_DIGITS = len(str(_END))
+"""Digits that are parsed at most: Python refuses to parse thousands."""
+
+
+NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": _END - 1}
+
+
+VersionNumber = Annotated[str, Path(json_schema_extra=NUMBER)]
+"""Type of the path parameter, as text."""
+
 
 MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
 """Parameter of a path without the number of a version."""
@@ -55,3 +71,10 @@ def version_reference(request: Request) -> str:
     """
     name, number = request.path_params["name"], request.path_params.get("number")
     return str(name) if number is None else f"{name}/{checked_number(name, number)}"
+
+
+def checked_number(name: str, number: str) -> int:
+    """The number of a version; raises NotFound."""
+    if not (len(number) <= _MOST_DIGITS and number.isascii() and number.isdecimal() and 1 <= int(number) < _END):
+        raise NotFound("model version", f"{name}/{number}")
+    return int(number)

@@ -14,13 +14,12 @@ import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
-from app.codecs.dispatch import decompressor_of, in_blocks, media_type_of
-from app.codecs.transport.content_encoding import Decompressor
+from app.codecs.base import check_limit
+from app.codecs.dispatch import decompressor_of, media_type_of
+from app.codecs.transport.encodings import filtered
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.bodies import in_thread, read_blocks
-from app.http.route_classes import RESERVATION
-from app.http.state import HttpState
-from storage.errors import LimitExceeded
+from app.http.route_classes import RESERVATION, HttpState
 from storage.records import MAX_TEXT
 
 LENGTH = "inference-header-content-length"
@@ -62,7 +61,7 @@ async def read_parts(request: Request, state: HttpState) -> BinaryBody:
         )
     bounds, reserve = state.settings.request_bounds, request.scope[RESERVATION].grow
     decompressor = decompressor_of(request.headers, bounds, reserve)
-    data = await in_thread(state.parse_pool, _unpacked, b"".join(await read_blocks(request, bounds)), decompressor)
+    data = await in_thread(state.parse_pool, filtered, b"".join(await read_blocks(request, bounds)), decompressor)
     length = request.headers.get(LENGTH)
     if length is None:
         return BinaryBody(data, b"")
@@ -107,8 +106,7 @@ def strings_of(name: str, data: memoryview, longest: int) -> Iterator[list[str]]
         at += 4 + length
         if at > len(data):
             raise InvalidRequest(name, f"the binary data end within string {count}")
-        if length > longest:
-            raise LimitExceeded(f"bytes in an element of {name}", longest)
+        check_limit(length, f"bytes in an element of {name}", longest)
         try:
             found.append(str(data[at - length : at], "utf-8"))
         except UnicodeDecodeError:
@@ -118,9 +116,3 @@ def strings_of(name: str, data: memoryview, longest: int) -> Iterator[list[str]]
             yield found
             found = []
     yield found
-
-
-def _unpacked(data: bytes, decompressor: Decompressor) -> bytes:
-    text = b"".join(piece for part in in_blocks(data) for piece in decompressor.feed(part))
-    decompressor.finish()
-    return text

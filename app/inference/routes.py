@@ -14,7 +14,7 @@ from app.http.version_routes import on_versions, version_reference
 from app.inference.service import infer, metadata
 from app.operations.routes import ready as ready_now
 from app.operations.schemas import Ready
-from app.predictions.prediction import load_model
+from app.predictions.service import load_model
 from app.services import services_of
 from storage.errors import Unavailable
 

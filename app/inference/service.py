@@ -10,15 +10,13 @@ from starlette.responses import Response
 
 from app.codecs.dispatch import media_type_of
 from app.codecs.json.struct import decode_struct
-from app.codecs.json.text import InvalidJson
 from app.errors import InvalidRequest
 from app.http.bodies import in_steps, read_json
 from app.http.route_classes import RESERVATION
 from app.inference.binary import LENGTH, read_parts
 from app.inference.tensors import SPARSE, TEXT, documents_of
-from app.predictions.answer_texts import AnswerTexts
-from app.predictions.prediction import fits_event_loop, in_answer_steps, last_of, load_model
 from app.predictions.scoring import batches_of
+from app.predictions.service import AnswerTexts, fits_event_loop, in_answer_steps, last_of, load_model
 from app.services import Services
 from core.documents.kinds import Kind, is_dense
 from core.documents.part_columns import PartColumns
@@ -83,10 +81,7 @@ async def _read(request: Request, services: Services) -> tuple[InferBody, bytes]
     if media_type_of(request.headers) == "application/json" and LENGTH not in request.headers:
         return await read_json(request, services, InferBody), b""
     parts = await read_parts(request, services)
-    try:
-        return decode_struct(parts.json, InferBody, request.scope[RESERVATION].grow), parts.data
-    except InvalidJson as error:
-        raise InvalidRequest(error.field, error.detail) from None
+    return decode_struct(parts.json, InferBody, request.scope[RESERVATION].grow), parts.data
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:

@@ -15,17 +15,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.base import MAX_FAULTS, Bounds, Reserve
-from app.codecs.faults import invalid_documents
+from app.codecs.base import MAX_FAULTS, Bounds, Reserve, check_limit
+from app.codecs.faults import refuse
 from app.codecs.json.slices import decoded_slices, trimmed
 from app.codecs.json.struct import decode_structs
 from app.codecs.json.text import InvalidJson, JsonText
+from app.codecs.numbers import narrowed
 from app.errors import InvalidRequest
 from app.inference.binary import numbers_of, sliced, strings_of
 from core.documents.kinds import DENSE as VECTOR
 from core.documents.kinds import PartRows, Rows, RowsOfKind, TextRows, in_words, parts_of, without_parts
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
-from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT
 
 T = TypeVar("T")
@@ -115,12 +115,9 @@ def _part(
 
 def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds, reserve: Reserve) -> Generator[None, None, SparseRows]:
     rows = (yield from _of_dense(arrays["X"], reserve)) if "X" in arrays else _of_sparse(arrays)
-    if rows.n_rows > bounds.documents:
-        raise LimitExceeded("documents", bounds.documents)
+    check_limit(rows.n_rows, "documents", bounds.documents)
     wrong = layout_fault(rows)
-    faults = [wrong] if wrong else find_faults(rows := sorted_rows(rows), MAX_FAULTS)
-    if faults:
-        raise invalid_documents(faults)
+    refuse([wrong] if wrong else find_faults(rows := sorted_rows(rows), MAX_FAULTS))
     if not rows.n_rows:
         raise InvalidRequest("inputs", "there is no document")
     return rows
@@ -144,8 +141,7 @@ def _texts(
         parts.append(TextRows.of(texts))
         reserve(parts[-1].data.nbytes + parts[-1].indptr.nbytes)
         n_texts += len(texts)
-        if n_texts > bounds.documents:
-            raise LimitExceeded("documents", bounds.documents)
+        check_limit(n_texts, "documents", bounds.documents)
         yield None
     if tensor.shape not in ([n_texts], [n_texts, 1]):  # many clients send strings as a column
         raise InvalidRequest(tensor.name, f"{n_texts} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
@@ -182,7 +178,7 @@ def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
             f"must go from 0 to {len(indices)}, the number of indices, but goes from {indptr[0]} to {indptr[-1]}",
         )
     n_features = int(indices.max()) + 1 if len(indices) else 0
-    return SparseRows(indptr, indices.astype(np.uint32), _narrow(arrays["data"]), n_features)
+    return SparseRows(indptr, indices.astype(np.uint32), narrowed(arrays["data"]), n_features)
 
 
 def _of_dense(matrix: NDArray[np.float32], reserve: Reserve) -> Generator[None, None, SparseRows]:
@@ -204,12 +200,6 @@ def _of_dense(matrix: NDArray[np.float32], reserve: Reserve) -> Generator[None, 
     return SparseRows(indptr, indices, values, n_features)
 
 
-def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
-    """The values as float32. A larger value becomes infinite, which the check of all rows refuses."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
-
-
 def _array(
     tensor: Tensor, binary: memoryview | None, datatypes: Sequence[str], bounds: Bounds, reserve: Reserve
 ) -> Generator[None, None, NDArray[Any]]:
@@ -226,13 +216,11 @@ def _array(
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
     if tensor.shape[0] and not tensor.shape[-1]:
         raise InvalidRequest(tensor.name, f"has {tensor.shape[0]} documents without a single feature")
-    if tensor.name in DENSE and tensor.shape[0] > bounds.documents:
-        raise LimitExceeded("documents", bounds.documents)
-    if prod(tensor.shape) > bounds.nonzeros:
-        raise LimitExceeded("numbers in a tensor", bounds.nonzeros)
+    check_limit(tensor.name in DENSE and tensor.shape[0], "documents", bounds.documents)
+    check_limit(prod(tensor.shape), "numbers in a tensor", bounds.nonzeros)
     parts: list[NDArray[Any]] = []
     for numbers in _numbers(tensor, bounds) if binary is None else [numbers_of(tensor.name, tensor.datatype, binary)]:
-        part = _narrow(numbers) if tensor.name in DENSE else numbers
+        part = narrowed(numbers) if tensor.name in DENSE else numbers
         reserve(part.nbytes)
         parts.append(part)
         yield

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 
 from app.errors import Unauthenticated
-from app.http.key_checks import CHECK_SECONDS
+from app.http.route_classes import CHECK_SECONDS
 from app.jobs.schemas import JobOut
 from storage.records import Job
 

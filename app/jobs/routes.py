@@ -16,16 +16,15 @@ from app.http.answers.files import iter_file, written_file
 from app.http.answers.negotiation import negotiate
 from app.http.answers.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.http.bodies import in_steps, in_thread, read_json
+from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, EXTRA, NAME, error_responses, json_body
-from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.jobs.events import events_of
 from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
-from app.jobs.submission import submit
+from app.jobs.service import submit
 from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
-from app.services.left_out import left_out
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from storage.errors import Conflict, QueueUnavailable, RedisStateUnavailable

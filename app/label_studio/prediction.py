@@ -8,8 +8,8 @@ import structlog
 
 from app.http.bodies import in_thread
 from app.label_studio.label_config import text_choice
-from app.predictions.prediction import Loaded, load_model
 from app.predictions.scoring import score_posted
+from app.predictions.service import Loaded, load_model
 from app.services import Services
 from core.documents.kinds import TextRows
 from core.errors import HalfmoonError

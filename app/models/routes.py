@@ -7,14 +7,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from app.http.bodies import in_thread, read_json
+from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import ENCODING, NAME, error_responses, json_body, path_parameter
-from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.version_numbers import VersionNumber, checked_number
-from app.models.export import ExportFormat, export
+from app.http.version_routes import VersionNumber, checked_number
 from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut, records_of_models
+from app.models.service import ExportFormat, export
 from app.services import Services, ServicesDep, services_of
-from app.services.left_out import left_out
 from storage.store.bulk import in_parallel
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)

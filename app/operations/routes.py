@@ -10,8 +10,8 @@ from app.http.answers.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
 from app.operations.problem_pages import PAGES, page_of, text_of
-from app.operations.readiness import readiness
 from app.operations.schemas import Alive, Ready
+from app.operations.service import readiness
 from app.services import ServicesDep
 from storage.errors import NotFound, Unavailable
 

@@ -1,19 +1,55 @@
-"""Routes of the page. They are for its own files, so they are not part of the contract."""
+"""Routes of the page. They are for its own files, so they are not part of the contract.
 
+The key of a person is exchanged once for a cookie that scripts cannot read and that other sites cannot use."""
+
+from typing import Annotated
+
+import msgspec
 from fastapi import APIRouter, HTTPException, Request
+from msgspec import Meta
 from starlette.responses import Response
 
 from app.codecs.dispatch import ENDINGS
+from app.http.access import COOKIE
 from app.http.answers.negotiation import negotiate
+from app.http.bodies import read_json
 from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.page import session
 from app.page.files import page_files
-from app.services import services_of
+from app.services import Services, services_of
 
 _INDEX = "index.html"
 
 router = APIRouter(tags=["page"], include_in_schema=False, route_class=AuthorizedRoute)
 session_router = APIRouter(tags=["page"], include_in_schema=False, route_class=RawRoute)
+
+
+class SessionBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The key of a person."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+async def begin(request: Request, services: Services) -> Response:
+    """Set the cookie; raises Unauthenticated for a key that is not valid."""
+    body = await read_json(request, services, SessionBody)
+    services.access.check_key(body.key)
+    response = Response(status_code=204)
+    response.set_cookie(
+        COOKIE, body.key, httponly=True, samesite="strict", secure=request.url.scheme == "https", path=_path(request)
+    )
+    return response
+
+
+def end(request: Request) -> Response:
+    """Remove the cookie."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", path=_path(request))
+    return response
+
+
+def _path(request: Request) -> str:
+    """Path of the service, which may lie below a prefix."""
+    return f"{request.scope.get('root_path', '')}/"
 
 
 @router.get("/")
@@ -27,13 +63,13 @@ async def show_page(request: Request) -> Response:
 @session_router.post("/page/session")
 async def begin_session(request: Request) -> Response:
     """Exchange a key for a cookie."""
-    return await session.begin(request, services_of(request))
+    return await begin(request, services_of(request))
 
 
 @router.delete("/page/session", status_code=204)
 async def end_session(request: Request) -> Response:
     """Forget the key."""
-    return session.end(request)
+    return end(request)
 
 
 @router.get("/page/endings.json")

@@ -17,8 +17,8 @@ from app.codecs.json.struct import is_given
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Schema
-from app.predictions.prediction import Loaded, decode_documents, load_model
 from app.predictions.scoring import UnseenCounter, score_posted
+from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
 from core.documents.kinds import TextRows
 from core.documents.part_columns import PartColumns

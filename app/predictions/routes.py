@@ -10,8 +10,8 @@ from app.http.route_classes import RawRoute
 from app.http.schemas import Schema
 from app.http.version_routes import MODEL, on_versions, version_reference
 from app.predictions.explanation import ExplainBody, ExplanationOut, explain
-from app.predictions.prediction import LabelBody, LabelOut, label, predict
 from app.predictions.schemas import Prediction
+from app.predictions.service import LabelBody, LabelOut, label, predict
 from app.predictions.suggestion import SuggestBody, Suggestions, suggest
 from app.services import services_of
 

@@ -12,14 +12,12 @@ from pydantic import Field
 from starlette.responses import Response
 
 from app.codecs.json_documents.document import DrawWord, ShortText
-from app.datasets.claims import claim, claimed_by_others
-from app.datasets.stored_documents import stored_documents
+from app.datasets.documents import claim, claimed_by_others, stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema
-from app.predictions.dataset_scores import scores_of_dataset, two_likeliest
-from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
-from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
+from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored, scores_of_dataset, two_likeliest
+from app.predictions.service import load_model
 from app.services import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import (

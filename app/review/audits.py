@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.predictions.dataset_scores import DatasetScores, scores_at, scores_of_dataset
+from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
 from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, VersionError
 from app.services import Services
 from core.evaluation.forecast import Point, forecast

@@ -11,11 +11,11 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.datasets.stored_documents import stored_documents
+from app.datasets.documents import stored_documents
 from app.errors import InvalidRequest
 from app.http.bodies import read_json
-from app.predictions.prediction import load_model
 from app.predictions.scoring import rows_at, run_scoring
+from app.predictions.service import load_model
 from app.review.schemas import DoubtsBody
 from app.services import Services
 from core.evaluation.active_learning import comparable, similarities

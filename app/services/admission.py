@@ -1,8 +1,8 @@
-"""Admission of the store: before that, and while the store is not bound to the queue, a gateway accepts and repairs no
-job.
-"""
+"""Whether the store may be used: before its admission, and while it is not bound to the queue, a gateway accepts and
+repairs no job."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +17,7 @@ from storage.upkeep.binding import Binding
 _START_SECONDS = 20.0
 """Seconds that a start waits for the store. A gateway whose store hangs starts all the same, and is not ready."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+_SECONDS = 1.0
 
 
 class Admission:
@@ -95,3 +96,22 @@ class Admission:
         if not self._binding.bound:
             self._binding.bind()
         self.problem = None
+
+
+class StoreProbe:
+    """Remembers the last answer of ``probe`` for a second. Callers that come meanwhile wait for it."""
+
+    def __init__(self, probe: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
+        self._probe = probe
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._writable = False
+        self._until = float("-inf")
+
+    def writable(self) -> bool:
+        """Whether the store could be written within the last second."""
+        with self._lock:
+            if self._clock() >= self._until:
+                self._writable = self._probe()
+                self._until = self._clock() + _SECONDS
+            return self._writable

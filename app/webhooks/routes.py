@@ -10,8 +10,7 @@ from app.http.bodies import in_thread, read_json
 from app.http.openapi_fragments import ENCODING, error_responses, json_body
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.services import Services, ServicesDep, services_of
-from app.services.webhooks.addresses import AddressRefused
-from app.services.webhooks.sender import is_secret, new_secret
+from app.services.webhooks.sender import AddressRefused, is_secret, new_secret
 from app.webhooks.schemas import CreatedWebhook, WebhookBody, WebhookList, WebhookOut
 from storage.errors import LimitExceeded
 from storage.repositories.webhooks import Webhook

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from app.codecs.archives.text_files import TextFiles
 from app.codecs.base import Decoder, Format, Reading
 from app.codecs.faults import refused
-from app.codecs.transport.charset import encoding_of
-from app.codecs.transport.content_encoding import Gunzip
+from app.codecs.transport.encodings import Filtered, Gunzip, encoding_of
 from storage.repositories.datasets import Batch
 
 _BLOCK = tarfile.BLOCKSIZE
@@ -24,7 +23,7 @@ _Member = tuple[tarfile.TarInfo, bool]
 """An entry, and whether its bytes are wanted."""
 
 
-class TarDecoder:
+class TarDecoder(Decoder):
     """Cuts the bytes into headers and files, each as it is whole."""
 
     def __init__(self, reading: Reading) -> None:
@@ -115,28 +114,6 @@ class TarDecoder:
             self._skipped, self._name = _padded(header.size) if header.isreg() else 0, ""
 
 
-class GzippedTarDecoder:
-    """A tar archive that is compressed by gzip as a whole."""
-
-    def __init__(self, reading: Reading) -> None:
-        self._gunzip = Gunzip(reading.bounds.decompressed_bytes, reading.reserve)
-        self._tar = TarDecoder(reading)
-
-    def feed(self, data: bytes) -> Iterator[Batch]:
-        """See Decoder."""
-        for piece in self._gunzip.feed(data):
-            yield from self._tar.feed(piece)
-
-    def finish(self) -> Iterator[Batch]:
-        """See Decoder."""
-        self._gunzip.finish()
-        return self._tar.finish()
-
-    def warnings(self) -> Sequence[str]:
-        """See Decoder: what was left out."""
-        return self._tar.warnings()
-
-
 def _padded(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
@@ -168,7 +145,7 @@ def _format(
 TAR = _format("application/x-tar", TarDecoder, "A tar archive", ("application/tar",), ("tar",), compressed=False)
 GZIPPED = _format(
     "application/gzip",
-    GzippedTarDecoder,
+    lambda reading: Filtered(Gunzip(reading.bounds.decompressed_bytes, reading.reserve), TarDecoder(reading)),
     "A tar archive, compressed by gzip,",
     ("application/x-gzip", "application/x-gtar", "application/x-compressed-tar"),
     ("tgz", "gz"),

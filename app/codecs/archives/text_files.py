@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from app.codecs.base import Bounds
+from app.codecs.base import Bounds, check_limit
 from app.codecs.faults import invalid_documents
 from core.documents.kinds import TextRows
 from core.errors import Fault
@@ -71,8 +71,7 @@ class TextFiles:
                 "have HALFMOON_MAX_DOCUMENT_BYTES raised",
             )
         self._bytes += size
-        if self._bytes > self._bounds.decompressed_bytes:
-            raise LimitExceeded("bytes in the files of the archive", self._bounds.decompressed_bytes)
+        check_limit(self._bytes, "bytes in the files of the archive", self._bounds.decompressed_bytes)
         return True
 
     def add(self, name: str, content: bytes) -> None:

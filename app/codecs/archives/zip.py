@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from app.codecs.archives.text_files import TextFiles
 from app.codecs.base import Format, Reading
 from app.codecs.faults import refused
-from app.codecs.transport.block_file import WholeBody
-from app.codecs.transport.charset import encoding_of
-from app.codecs.transport.zip_files import check_directory, zip_errors
+from app.codecs.transport.encodings import encoding_of
+from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, zip_errors
 from storage.repositories.datasets import Batch
 
 _DIRECTORY_BYTES = 8 << 20
@@ -16,22 +15,16 @@ _DIRECTORY_BYTES = 8 << 20
 _ENCRYPTED = 1
 
 
-class ZipDecoder:
-    """Stores the body until its end, in the file that ``spool`` opens or in memory, then reads a file after the
-    other."""
+class ZipDecoder(WholeBodyDecoder):
+    """Reads a file after the other, when the body is whole."""
 
     def __init__(self, reading: Reading) -> None:
+        super().__init__(reading)
         self._files = TextFiles(reading.bounds, encoding_of(reading.parameters.get("charset")))
-        self._body = WholeBody(reading.spool())
-
-    def feed(self, data: bytes) -> Iterator[Batch]:
-        """See Decoder."""
-        self._body.write(data)
-        return iter(())
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        file = self._body.file()
+        file = self.body()
         with zip_errors("not a readable zip"):
             check_directory(
                 file, _DIRECTORY_BYTES, "has more than some 80,000 files; send a tar archive, which is read as a stream"

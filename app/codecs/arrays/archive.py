@@ -1,7 +1,6 @@
-"""Arrays of .npy format in a zip file, read in parallel a slice at a time.
+"""Arrays of .npy format in a zip file, read in parallel a slice at a time: numbers, labels, ids and texts.
 
-Nothing is unpickled. What a header says is compared with what the file holds before it is used.
-"""
+Nothing is unpickled. What a header says is compared with what the file holds before it is used."""
 
 import io
 import zipfile
@@ -14,10 +13,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from app.codecs.base import check_limit
 from core.errors import Fault, InvalidDocuments
 from core.spelling import did_you_mean
-from storage.errors import LimitExceeded
-from storage.records import MAX_TEXT
+from storage.records import MAX_TEXT, Label
 
 SPARSE_FORMATS = ("csr", "csc", "coo")
 _TYPE_REMEDIES = {
@@ -29,6 +28,8 @@ _TYPE_REMEDIES = {
 _HEADER_BYTES = 4096
 DIRECTORY_BYTES = 64 << 10
 """Bytes of the directory of a zip file of arrays at most."""
+
+_LARGEST_WHOLE = 2**53
 
 
 class ArraySpec(NamedTuple):
@@ -78,6 +79,9 @@ class Array(NamedTuple):
             raise invalid_array(self.name, "has more numbers than the other arrays need")
 
 
+Arrays = Mapping[str, Array]
+
+
 def invalid_array(name: str, detail: str) -> InvalidDocuments:
     """The error of a body with a wrong array; with an empty name, of the body as a whole."""
     return InvalidDocuments(f"{name}: {detail}" if name else detail, [Fault("", name, detail)])
@@ -92,8 +96,7 @@ def open_arrays(
     LimitExceeded where the members decompress to more than ``most`` bytes.
     """
     members = _members(archive, specs, ignored)
-    if sum(info.file_size for info in members.values()) > most:
-        raise LimitExceeded("bytes in the decompressed body", most)
+    check_limit(sum(info.file_size for info in members.values()), "bytes in the decompressed body", most)
     return {
         name: _array(name, spec, stack.enter_context(archive.open(members[name])), members[name].file_size)
         for name, spec in specs.items()
@@ -176,3 +179,41 @@ def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> 
         raise invalid_array(name, f"its header says {count} numbers, its size differs")
     # with one dimension, one row or one column both orders are the same
     return Array(name, dtype, shape, fortran and min(shape) > 1 and len(shape) > 1, stream, start)
+
+
+def ids_of(array: Array, n_rows: int) -> list[str]:
+    """The next ids; integers are ids as decimals."""
+    return texts_of(array, n_rows) if array.dtype.kind == "U" else list(map(str, array.read(n_rows).tolist()))
+
+
+def labels_of(arrays: Arrays, n_rows: int) -> list[Label | None]:
+    """The next labels of arrays that may have some."""
+    if "labels" not in arrays:
+        return [None] * n_rows
+    if arrays["labels"].dtype.kind == "f":
+        return _whole_labels(arrays["labels"].read(n_rows))
+    if "labeled" not in arrays:
+        return [text or None for text in texts_of(arrays["labels"], n_rows)]
+    labels, labeled = arrays["labels"].read(n_rows).tolist(), arrays["labeled"].read(n_rows).tolist()
+    return [label if known else None for label, known in zip(labels, labeled, strict=True)]
+
+
+def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
+    """Integers, as floats because some are missing: those are NaN."""
+    known = labels[~np.isnan(labels)]
+    wrong = known[(known != np.floor(known)) | (np.abs(known) > _LARGEST_WHOLE)]
+    if len(wrong):
+        raise invalid_array(
+            "labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers"
+        )
+    return [None if label != label else int(label) for label in labels.tolist()]
+
+
+def texts_of(array: Array, n_rows: int) -> list[str]:
+    """The next strings; raises InvalidDocuments for what is not Unicode."""
+    try:
+        texts: list[str] = array.read(n_rows).tolist()
+        "".join(texts).encode()
+    except (ValueError, UnicodeError) as error:
+        raise invalid_array(array.name, "has characters that are not Unicode") from error
+    return texts

@@ -1,8 +1,7 @@
-"""Sparse matrices that are stored by column (CSC) or by coordinates (COO), brought into rows (CSR).
+"""Rows of documents from arrays in another order: by column (CSC), by coordinates (COO), or in several streams.
 
 Entries are counted by row, then written to the place of their row in files that are mapped into memory: memory grows
-with the number of documents alone, by 16 bytes each.
-"""
+with the number of documents alone, by 16 bytes each."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.codecs.arrays.archive import Array, invalid_array
 from app.codecs.base import Reading
+from core.documents.kinds import PartRows, Rows, parts_of
 from core.documents.rows import SparseRows
 
 SLICE_ENTRIES = 1 << 18
@@ -92,3 +92,23 @@ def _storage(reading: Reading, dtype: type, count: int) -> NDArray[Any]:
         return np.zeros(count, dtype)
     file.truncate(count * np.dtype(dtype).itemsize)
     return np.memmap(file, dtype, "r+", shape=(count,))
+
+
+def side_by_side(one: Iterator[Rows], other: Iterator[Rows]) -> Iterator[Rows]:
+    """The documents, each with the parts of both. Slices without rows are passed on: after each the caller may stop.
+
+    Both streams are read to their ends. They must have equally many rows in all.
+    """
+    rows: Rows | None = None
+    for left in other:
+        if not left.n_rows:
+            yield left
+        while left.n_rows:
+            while rows is None or not rows.n_rows:
+                rows = next(one)
+                if not rows.n_rows:
+                    yield rows
+            count = min(rows.n_rows, left.n_rows)
+            yield PartRows({**parts_of(rows.between(0, count)), **parts_of(left.between(0, count))})
+            rows, left = rows.between(count, rows.n_rows), left.between(count, left.n_rows)
+    yield from one

@@ -17,7 +17,7 @@ time.
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial, reduce
 from typing import IO, Any
@@ -29,18 +29,18 @@ from app.codecs.arrays.archive import (
     DIRECTORY_BYTES,
     Array,
     ArraySpec,
+    ids_of,
     invalid_array,
+    labels_of,
     open_array,
     open_arrays,
     sparse_format,
+    texts_of,
 )
-from app.codecs.arrays.into_rows import SLICE_ENTRIES, Entries, checked_places, into_rows, summed
-from app.codecs.arrays.labels import ids_of, labels_of, texts_of
-from app.codecs.arrays.side_by_side import side_by_side
-from app.codecs.base import VECTOR_NAME, Bounds, Format, Reading
+from app.codecs.arrays.into_rows import SLICE_ENTRIES, Entries, checked_places, into_rows, side_by_side, summed
+from app.codecs.base import VECTOR_NAME, Bounds, Format, check_limit
 from app.codecs.numbers import narrowed, rows_of
-from app.codecs.transport.block_file import WholeBody
-from app.codecs.transport.zip_files import check_directory, zip_errors
+from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, zip_errors
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from storage.errors import LimitExceeded
@@ -70,38 +70,24 @@ _BESIDE = {"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArrayS
 _IGNORED = ("format", "_is_array")
 
 
-class NpzDecoder:
-    """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
-
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._body = WholeBody(reading.spool())
-        self._bounds = reading.bounds
-
-    def feed(self, data: bytes) -> Iterator[Batch]:
-        """See Decoder."""
-        self._body.write(data)
-        return iter(())
+class NpzDecoder(WholeBodyDecoder):
+    """Yields batches of rows, when the body is whole."""
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        spool = self._body.file()
+        spool = self.body()
         if spool.read(len(_NPY)) == _NPY:
             raise invalid_array("", "this is a .npy file, of one array; it is sent as application/x-npy")
         check_directory(spool, DIRECTORY_BYTES, "its directory is larger than that of a few arrays")
         with zip_errors("not a readable zip of arrays"), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
             order = sparse_format(archive)
             specs = _SPARSE | _COORDINATES | _DENSE | _named(archive) | _TEXT | _BESIDE
-            arrays = open_arrays(archive, specs, _IGNORED, self._bounds.decompressed_bytes, stack)
+            arrays = open_arrays(archive, specs, _IGNORED, self.reading.bounds.decompressed_bytes, stack)
             # slices without rows are among them: after each the caller may stop
             for rows in reduce(side_by_side, self._streams(arrays, order)):
                 yield _batch(arrays, rows)
             for array in arrays.values():
                 array.finish()
-
-    def warnings(self) -> Sequence[str]:
-        """See Decoder: none."""
-        return ()
 
     def _streams(self, arrays: Arrays, order: str) -> Iterator[Iterator[Rows]]:
         """The documents by each of their parts alone."""
@@ -123,24 +109,24 @@ class NpzDecoder:
 
     def _whole_rows(self, arrays: Arrays, specs: Mapping[str, ArraySpec], entries: ReadEntries) -> Iterator[Rows]:
         """The rows of a matrix that is stored by column or by coordinates, after slices without rows."""
-        n_rows, n_features = _shape(arrays, specs, self._bounds)
+        n_rows, n_features = _shape(arrays, specs, self.reading.bounds)
         n_entries = arrays["data"].length
         lengths = {"indptr": n_features + 1, **dict.fromkeys(("indices", "row", "col"), n_entries)}
         _check_lengths(arrays, lengths, n_rows)
         read = partial(entries, arrays, n_rows, n_features)
-        whole = yield from into_rows(read, (n_rows, n_features), n_entries, self._reading)
+        whole = yield from into_rows(read, (n_rows, n_features), n_entries, self.reading)
         for done in range(0, len(whole.indptr) - 1, _SLICE_ROWS):
             ends = whole.indptr[done : done + _SLICE_ROWS + 1]
-            for start, stop in _pieces(ends, _longest(self._bounds)):
+            for start, stop in _pieces(ends, _longest(self.reading.bounds)):
                 first, last = int(ends[start]), int(ends[stop])
                 rows = summed(ends[start : stop + 1] - first, whole.indices[first:last], whole.values[first:last])
                 yield rows_of(rows.indptr, rows.indices, rows.values, n_features)
 
     def _sparse(self, arrays: Arrays) -> Iterator[Rows]:
-        n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
+        n_rows, n_features = _shape(arrays, _SPARSE, self.reading.bounds)
         _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
         for _, ends in _ends(arrays, n_rows):
-            for start, stop in _pieces(ends, _longest(self._bounds)):
+            for start, stop in _pieces(ends, _longest(self.reading.bounds)):
                 yield _sparse_rows(arrays, ends[start : stop + 1], n_features)
 
     def _texts(self, arrays: Arrays) -> Iterator[Rows]:
@@ -152,15 +138,15 @@ class NpzDecoder:
                 f"is given beside {', '.join(both)}; documents come as text or as a sparse matrix, each with or "
                 "without X",
             )
-        _check_shape("text", texts.length, 0, self._bounds)
+        _check_shape("text", texts.length, 0, self.reading.bounds)
         _check_lengths(arrays, {}, texts.length)
-        if texts.dtype.itemsize > 4 * self._bounds.document_bytes:
-            raise LimitExceeded("bytes in a text", self._bounds.document_bytes)
+        if texts.dtype.itemsize > 4 * self.reading.bounds.document_bytes:
+            raise LimitExceeded("bytes in a text", self.reading.bounds.document_bytes)
         for start, stop in _ranges(texts.length, max(1, _SLICE_BYTES // texts.dtype.itemsize)):
             yield TextRows.of(texts_of(texts, stop - start))
 
     def _dense(self, arrays: Arrays, name: str) -> Iterator[Rows]:
-        n_rows, n_features = _dense_shape(arrays, name, self._bounds)
+        n_rows, n_features = _dense_shape(arrays, name, self.reading.bounds)
         matrix, part = arrays[name], DENSE + name.removeprefix("X").removeprefix(_NAMED.removesuffix("."))
         if matrix.fortran:
             slices = self._transposed(matrix)
@@ -182,10 +168,10 @@ class NpzDecoder:
         n_rows, n_features = matrix.shape
         n_columns = max(1, _TILE_BYTES // (n_rows * matrix.dtype.itemsize))
         tiles = list(_ranges(n_features, n_columns))
-        spool = self._reading.spool()
+        spool = self.reading.spool()
         if spool is None:
             spool = io.BytesIO()
-            self._reading.reserve(n_rows * n_features * matrix.dtype.itemsize)
+            self.reading.reserve(n_rows * n_features * matrix.dtype.itemsize)
         with spool:
             for start, stop in tiles:
                 spool.write(matrix.read((stop - start) * n_rows).reshape(stop - start, n_rows).T.tobytes())
@@ -200,7 +186,7 @@ class NpyDecoder(NpzDecoder):
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        spool = self._body.file()
+        spool = self.body()
         if spool.read(len(_ZIP)) == _ZIP:
             raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
         with zip_errors("not a readable zip of arrays"):
@@ -266,8 +252,7 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
     if arrays["shape"].length != 2:
         raise invalid_array("shape", "must be two numbers, documents and features")
     n_rows, n_features = arrays["shape"].read(2).tolist()
-    if arrays["data"].length > bounds.nonzeros:
-        raise LimitExceeded("nonzeros", bounds.nonzeros)
+    check_limit(arrays["data"].length, "nonzeros", bounds.nonzeros)
     _check_shape("shape", n_rows, n_features, bounds)
     return n_rows, n_features
 
@@ -292,8 +277,7 @@ def _dense_shape(arrays: Arrays, name: str, bounds: Bounds) -> tuple[int, int]:
     _check_shape(name, n_rows, n_features, bounds)
     if n_rows and not n_features:
         raise invalid_array(name, f"has {n_rows} documents without a single feature")
-    if n_features > _longest(bounds):
-        raise LimitExceeded("numbers in a dense document", _longest(bounds))
+    check_limit(n_features, "numbers in a dense document", _longest(bounds))
     _check_lengths(arrays, {}, n_rows)
     return n_rows, n_features
 
@@ -301,8 +285,7 @@ def _dense_shape(arrays: Arrays, name: str, bounds: Bounds) -> tuple[int, int]:
 def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> None:
     if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
         raise invalid_array(name, f"must be at least 0, and features at most {MAX_FEATURES}")
-    if n_rows > bounds.documents:
-        raise LimitExceeded("documents", bounds.documents)
+    check_limit(n_rows, "documents", bounds.documents)
 
 
 def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:

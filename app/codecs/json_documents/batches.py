@@ -1,24 +1,22 @@
 """Batches of documents in JSON, as arrays."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from typing import cast
 
 import msgspec
 import numpy as np
 
-from app.codecs.base import MAX_FAULTS
-from app.codecs.faults import invalid_documents, refused
+from app.codecs.base import check_limit
+from app.codecs.faults import refuse, refused
 from app.codecs.json.text import InvalidJson
-from app.codecs.json_documents.dense import DenseParts, vectors_in
 from app.codecs.json_documents.document import PARTS, Document
-from app.codecs.json_documents.features import feature_fault, named_rows
+from app.codecs.json_documents.parts import DenseParts, feature_fault, named_rows, vectors_in
 from app.codecs.numbers import rows_of
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
 from core.documents.rows import SparseRows
 from core.errors import Fault
-from storage.errors import LimitExceeded
 from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.batch import LEAVE_OUT, MAX_NAMES
@@ -118,13 +116,12 @@ class BatchBuilder:
 
     def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
         """Raises InvalidDocuments for the first documents that have a fault, given as field and detail."""
-        found = ((place, fault) for place, fault in enumerate(faults) if fault is not None)
-        named = []
-        for place, fault in islice(found, MAX_FAULTS):
-            id = documents[place].id
-            named.append(Fault(str(self.position + place if id is None else id), *fault))
-        if named:
-            raise invalid_documents(named)
+        ids = (document.id for document in documents)
+        refuse(
+            Fault(str(place if id is None else id), *fault)
+            for place, (id, fault) in enumerate(zip(ids, faults, strict=False), self.position)
+            if fault is not None
+        )
 
 
 def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
@@ -132,8 +129,7 @@ def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
     if not any(given):
         return None
     names = list(dict.fromkeys(chain.from_iterable(fields for fields in given if fields)))
-    if len(names) > MAX_NAMES:
-        raise LimitExceeded("names of extra fields", MAX_NAMES, LEAVE_OUT)
+    check_limit(len(names), "names of extra fields", MAX_NAMES, LEAVE_OUT)
     return ExtraFields(names, [[fields.get(name) for name in names] if fields else () for fields in given])
 
 

@@ -1,16 +1,15 @@
 """``application/json``: ``{"documents": [...]}``, parsed as a stream."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from app.codecs.base import MAX_FAULTS, Format, Reading
-from app.codecs.faults import document_too_long, invalid_documents
+from app.codecs.base import MAX_FAULTS, Decoder, Format, Reading
+from app.codecs.faults import document_too_long, invalid_documents, refuse
 from app.codecs.json.text import InvalidJson, JsonText
 from app.codecs.json_documents.batches import BatchBuilder
-from app.codecs.json_documents.decoding import DocumentDecoder
-from app.codecs.json_documents.document import Document
-from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
+from app.codecs.json_documents.document import Document, DocumentDecoder
+from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark
 from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
@@ -28,7 +27,7 @@ _HEAD_BYTES = 1024
 _SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a line is application/x-ndjson'
 
 
-class JsonDecoder:
+class JsonDecoder(Decoder):
     """A state machine of six states. Each state is a method that returns the position after what it has parsed, or None
     if it needs more text.
 
@@ -81,10 +80,6 @@ class JsonDecoder:
         if self._state != self._end:
             raise self._malformed("the text ends too early")
         return iter(())
-
-    def warnings(self) -> Sequence[str]:
-        """See Decoder: none."""
-        return ()
 
     def _head(self, text: JsonText, at: int) -> int | None:
         found = _HEAD.match(text, at)
@@ -171,8 +166,7 @@ class JsonDecoder:
                 faults.append(self._decoder.fault(error, text[start:stop], position))
                 if len(faults) == MAX_FAULTS:
                     break
-        if faults:
-            raise invalid_documents(faults)
+        refuse(faults)
         return documents
 
     def _wrong(self, text: JsonText) -> InvalidDocuments:
@@ -285,7 +279,7 @@ _EXAMPLES = {
 }
 FORMAT = Format(
     "application/json",
-    lambda reading: WithoutByteOrderMark(JsonDecoder(reading)),
+    lambda reading: Filtered(WithoutByteOrderMark(), JsonDecoder(reading)),
     {
         "schema": {"$ref": "#/components/schemas/Documents"},
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},

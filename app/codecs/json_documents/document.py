@@ -1,15 +1,17 @@
-"""The JSON form of a document, and what is wrong with one."""
+"""The JSON form of a document: its fields, their names in a request, and what is wrong with one."""
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from functools import lru_cache
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
-from app.codecs.base import VECTOR_NAME
+from app.codecs.base import COLUMNS, VECTOR_NAME, Column, Reading
 from app.codecs.faults import EXTRA_REMEDY, id_in
-from app.codecs.json.text import InvalidJson, known_fields
+from app.codecs.json.text import InvalidJson, JsonText, decode_json, known_fields
+from app.errors import InvalidRequest
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE
 from core.documents.rows import MAX_FEATURES
@@ -32,6 +34,7 @@ _WORDS = re.compile(rb"(?!true|false|null|NaN|Infinity)[^\W\d]|[+<#]|\d+ \d+:")
 _SECOND = re.compile(rb'"[^"\\]*"\s*:[^{}]*\}\s*\{\s*"')
 _DRAWS = f"; it is one of {', '.join(draw.word for draw in Draw)}"
 _PART_NAMES = "; the name of a vector has 1 to 64 letters, digits, _ or -"
+Other = dict[str, Any]
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
@@ -43,7 +46,7 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     indices: list[Index] | None = None
     values: list[float] | None = None
     features: msgspec.Raw = msgspec.Raw()
-    """JSON object that ``app.codecs.json_documents.features`` parses, for a whole batch at once."""
+    """JSON object that ``app.codecs.json_documents.parts`` parses, for a whole batch at once."""
     text: str | None = None
     vector: list[float] | None = None
     vectors: dict[PartName, list[float] | None] | None = None
@@ -110,3 +113,81 @@ def _advice(given: str, detail: str, names: Mapping[str, str]) -> str:
         return _PART_NAMES
     unknown = known_fields(detail, names)
     return _DRAWS if field == "drawn" else unknown and f"{unknown}; {EXTRA_REMEDY}"
+
+
+class DocumentDecoder:
+    """Decodes documents alone, in lines and in arrays. Each method raises InvalidJson.
+
+    Raises InvalidRequest where two fields would have one name.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        extra = reading.extra
+        kind = _document(tuple(reading.columns.items()), extra in (None, "refuse"))
+        self._names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+        self._one, self._array = msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+        self._others = (msgspec.json.Decoder(Other), msgspec.json.Decoder(list[Other])) if extra == "keep" else None
+
+    def one(self, text: JsonText) -> Document:
+        """The document of a text."""
+        found = [decode_json(self._one.decode, text)]
+        if self._others:
+            self._keep(found, [decode_json(self._others[0].decode, text)])
+        return found[0]
+
+    def lines(self, text: JsonText) -> list[Document]:
+        """The documents of lines; a line without anything has none."""
+        found = decode_json(self._one.decode_lines, text)
+        if self._others:
+            self._keep(found, decode_json(self._others[0].decode_lines, text))
+        return found
+
+    def array(self, text: JsonText) -> list[Document]:
+        """The documents of an array."""
+        found = decode_json(self._array.decode, text)
+        if self._others:
+            self._keep(found, decode_json(self._others[1].decode, text))
+        return found
+
+    def fault(self, error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
+        """What is wrong with a document, whose text this is."""
+        return json_fault(error, text, self._names, position)
+
+    def _keep(self, documents: list[Document], others: list[Other]) -> None:
+        """Add the unknown fields to the extra ones.
+
+        A name that both have is of the extra field, which says so itself.
+        """
+        for document, fields in zip(documents, others, strict=False):
+            unknown = {name: value for name, value in fields.items() if name not in self._names}
+            if unknown:
+                document.fields = unknown | (document.fields or {})
+
+
+@lru_cache(maxsize=64)
+def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Document]:
+    """What documents are decoded as: text, label and id are the fields that the request names, by default these.
+
+    ``strict`` refuses unknown ones.
+    """
+    if not columns and strict:
+        return Document
+    # an empty name says that no field holds it, so it gets one that none has
+    rename: dict[str, str] = {column: name or f"\uffff{column}" for column, name in columns}
+    names = [rename.get(name, name) for name in Document.__struct_fields__]
+    twice = next((column for column in COLUMNS if column in rename and names.count(rename[column]) > 1), None)
+    if twice:
+        raise InvalidRequest(
+            twice, f"the field {rename[twice]!r} has a meaning of its own in a document; it cannot be the {twice}"
+        )
+    fields = [(each.name, each.type, each.default) for each in msgspec.structs.fields(Document)]
+    # names of inherited fields stay as they are, so all fields come anew
+    try:
+        kind = msgspec.defstruct(
+            "Document", fields, bases=(Document,), rename=rename, forbid_unknown_fields=strict, gc=False
+        )
+    except ValueError:
+        raise InvalidRequest(
+            columns[0][0], "the name of a field has no quotes, backslashes or control characters here"
+        ) from None
+    return cast(type[Document], kind)

@@ -3,9 +3,8 @@
 from app.codecs.base import Format, Reading
 from app.codecs.json.text import InvalidJson
 from app.codecs.json_documents.batches import BatchBuilder
-from app.codecs.json_documents.decoding import DocumentDecoder
-from app.codecs.json_documents.document import Document
-from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
+from app.codecs.json_documents.document import Document, DocumentDecoder
+from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark
 from app.codecs.transport.lines import InvalidLine, LinesDecoder
 from storage.repositories.datasets import Batch
 
@@ -39,7 +38,7 @@ class NdjsonDecoder(LinesDecoder):
 
 FORMAT = Format(
     "application/x-ndjson",
-    lambda reading: WithoutByteOrderMark(NdjsonDecoder(reading)),
+    lambda reading: Filtered(WithoutByteOrderMark(), NdjsonDecoder(reading)),
     {
         "schema": {"type": "string", "description": "A Document a line."},
         "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", '

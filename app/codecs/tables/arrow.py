@@ -7,33 +7,27 @@ from importlib.util import find_spec
 
 from app.codecs.base import Format, Reading
 from app.codecs.tables.arrow_child import Kind, read_in_child
-from app.codecs.transport.block_file import WholeBody
+from app.codecs.transport.whole_body import WholeBodyDecoder
 from app.errors import UnsupportedMediaType
 from storage.repositories.datasets import Batch
 
 _EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
 
 
-class ArrowDecoder:
-    """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
+class ArrowDecoder(WholeBodyDecoder):
+    """Yields batches of rows, when the body is whole."""
 
     def __init__(self, reading: Reading, media_type: str, kind: Kind) -> None:
         if find_spec("pyarrow") is None:
             raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA)
+        super().__init__(reading)
         self._kind: Kind = kind
-        self._reading = reading
-        self._body = WholeBody(reading.spool())
         self._warnings: list[str] = []
-
-    def feed(self, data: bytes) -> Iterator[Batch]:
-        """See Decoder."""
-        self._body.write(data)
-        return iter(())
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        with self._body.descriptor_file() as file:
-            self._warnings = yield from read_in_child(file, self._kind, self._reading)
+        with self.descriptor_file() as file:
+            self._warnings = yield from read_in_child(file, self._kind, self.reading)
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: which columns are not learned from."""

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import IO
 
+from app.codecs.base import check_limit
 from app.codecs.faults import refused
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
@@ -42,11 +43,9 @@ def check_sizes(file: IO[bytes], most: int) -> None:
     total = 0
     try:
         for size in _sizes(file):
-            if size > _BATCH_BYTES:
-                raise LimitExceeded("bytes in a record batch of Arrow", _BATCH_BYTES, _ADVICE)
+            check_limit(size, "bytes in a record batch of Arrow", _BATCH_BYTES, _ADVICE)
             total += size
-            if total > most:
-                raise LimitExceeded("bytes in the decompressed body", most)
+            check_limit(total, "bytes in the decompressed body", most)
     except struct.error:
         raise broken_file("a message is damaged") from None
 
@@ -61,8 +60,7 @@ def _sizes(file: IO[bytes]) -> Iterator[int]:
             raise broken_file("it does not begin as a stream of Arrow does, or is older than version 0.15")
         if length == 0:
             return
-        if length > _METADATA_BYTES:
-            raise LimitExceeded("bytes in the metadata of a message of Arrow", _METADATA_BYTES)
+        check_limit(length, "bytes in the metadata of a message of Arrow", _METADATA_BYTES)
         message = _Flatbuffer(file.read(length))
         body = file.tell()
         yield length + max(message.body_bytes, _unpacked(file, body, message))

@@ -16,11 +16,10 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from app.codecs.base import MAX_FAULTS, Column, Decoder, Format, Reading
-from app.codecs.faults import invalid_documents, refused
+from app.codecs.base import Column, Decoder, Format, Reading
+from app.codecs.faults import refuse, refused
 from app.codecs.tables.header import Header, header_of
-from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
-from app.codecs.transport.charset import with_charset
+from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark, with_charset
 from core.documents.kinds import TextRows
 from core.errors import Fault
 from storage.errors import LimitExceeded
@@ -40,7 +39,7 @@ _UTF8_BYTES = 4
 Row = list[str]
 
 
-class TableDecoder:
+class TableDecoder(Decoder):
     """Cuts the text where a row ends, which the quotes decide, and parses many rows at a time."""
 
     def __init__(self, reading: Reading, separators: str) -> None:
@@ -150,7 +149,7 @@ class TableDecoder:
             self._header = header_of(rows[skipped - 1], self._reading)
         header, documents = self._header, rows[skipped:]
         if not set(map(len, documents)) <= {header.width}:
-            self._check_widths(documents, text, skipped)
+            refuse(self._width_faults(header, documents, text, skipped))
             documents = [row for row in documents if row]
         if not documents:
             return None
@@ -161,22 +160,17 @@ class TableDecoder:
             fields=_kept(documents, header),
         )
 
-    def _check_widths(self, rows: list[Row], text: str, skipped: int) -> None:
-        """Refuse rows of another length than the header; a line without anything is no row."""
-        assert self._header is not None
-        width, faults, position = self._header.width, [], self._position
+    def _width_faults(self, header: Header, rows: list[Row], text: str, skipped: int) -> Iterator[Fault]:
+        """Rows of another length than the header; a line without anything is no row."""
+        position = self._position
         for number, row in enumerate(rows, skipped):
-            if row and len(row) != width:
-                advice = "a field that has the separator or a line end must be in quotes"
+            if row and len(row) != header.width:
                 detail = (
-                    f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {width}; {advice}"
+                    f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {header.width}; "
+                    "a field that has the separator or a line end must be in quotes"
                 )
-                faults.append(Fault(str(position), "", detail))
-                if len(faults) == MAX_FAULTS:
-                    break
+                yield Fault(str(position), "", detail)
             position += bool(row)
-        if faults:
-            raise invalid_documents(faults)
 
     def _too_long(self, line: int) -> LimitExceeded:
         advice = "have HALFMOON_MAX_DOCUMENT_BYTES raised, or look for a quote that is never closed"
@@ -228,7 +222,9 @@ def _format(
     """A format of rows whose fields are separated by one of these characters."""
 
     def decoder(reading: Reading) -> Decoder:
-        return with_charset(WithoutByteOrderMark(TableDecoder(reading, separators)), reading.parameters.get("charset"))
+        return with_charset(
+            Filtered(WithoutByteOrderMark(), TableDecoder(reading, separators)), reading.parameters.get("charset")
+        )
 
     return Format(
         media_type,

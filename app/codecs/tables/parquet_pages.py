@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
+from app.codecs.base import check_limit
 from app.codecs.tables.arrow_stream import broken_file
-from storage.errors import LimitExceeded
 
 _PAGE_BYTES = 1 << 28
 _ENTRY_BYTES = 16
@@ -46,8 +46,7 @@ def check_pages(file: IO[bytes], metadata: Any, most: int) -> None:
     for page in _pages(file, metadata):
         size = _number(page, _SIZE, -1)
         entries = _number(_fields(page, _DICTIONARY), 1, 0)
-        if max(size, entries * _ENTRY_BYTES) > _PAGE_BYTES:
-            raise LimitExceeded("bytes in a page of Parquet", _PAGE_BYTES, _ADVICE)
+        check_limit(max(size, entries * _ENTRY_BYTES), "bytes in a page of Parquet", _PAGE_BYTES, _ADVICE)
         encoding = _number(_fields(page, _DATA), 2, _number(_fields(page, _DATA_2), 4, 0))
         if encoding in _GROWING:
             raise broken_file(
@@ -57,8 +56,7 @@ def check_pages(file: IO[bytes], metadata: Any, most: int) -> None:
         if min(size, entries) < 0:
             raise _damaged()
         total += max(size, _LEAST)
-        if total > most:
-            raise LimitExceeded("bytes in the decompressed body", most)
+        check_limit(total, "bytes in the decompressed body", most)
 
 
 def _pages(file: IO[bytes], metadata: Any) -> Iterator[Fields]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from app.codecs.base import Format
 from app.codecs.numbers import rows_of
-from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
+from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark
 from app.codecs.transport.lines import InvalidLine, LinesDecoder
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
@@ -176,7 +176,7 @@ def _quoted(text: bytes) -> str:
 
 FORMAT = Format(
     "text/x-svmlight",
-    lambda reading: WithoutByteOrderMark(SvmlightDecoder(reading.bounds.document_bytes)),
+    lambda reading: Filtered(WithoutByteOrderMark(), SvmlightDecoder(reading.bounds.document_bytes)),
     {
         "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
         "example": "1 4:0.2 18:0.9\n0 5:1\n",

@@ -1,11 +1,11 @@
 """Text with a document a line, cut into lines whatever the blocks in which it comes."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from app.codecs.base import MAX_FAULTS
-from app.codecs.faults import document_too_long, invalid_documents
+from app.codecs.base import MAX_FAULTS, Decoder
+from app.codecs.faults import document_too_long, refuse
 from core.errors import Fault
 from storage.repositories.datasets import Batch
 
@@ -20,7 +20,7 @@ class InvalidLine(Exception):
         self.fault = fault
 
 
-class LinesDecoder(ABC):
+class LinesDecoder(Decoder):
     """Cuts the text into lines and parses many at a time; raises LimitExceeded for a line of more than ``longest``
     bytes.
     """
@@ -52,10 +52,6 @@ class LinesDecoder(ABC):
         block, self._rest = bytes(self._rest), bytearray()
         return self._batches(block)
 
-    def warnings(self) -> Sequence[str]:
-        """See Decoder: none, unless a format has some."""
-        return ()
-
     @abstractmethod
     def batch_of(self, block: bytes) -> Batch | None:
         """The documents of complete lines, or None if there are none; ``one_by_one`` finds out which line is wrong."""
@@ -78,8 +74,7 @@ class LinesDecoder(ABC):
             else:
                 if found is not None:
                     parsed.append(found)
-        if faults:
-            raise invalid_documents(faults)
+        refuse(faults)
         return parsed
 
     def _batches(self, block: bytes) -> Iterator[Batch]:

@@ -24,7 +24,7 @@ _VAGUE = ("", "application/octet-stream", "text/plain", "application/vnd.ms-exce
 """Media types that browsers give to files which they do not know, and Windows to CSV."""
 
 
-class MultipartDecoder:
+class MultipartDecoder(Decoder):
     """Feeds the bytes of the file to the decoder of its format."""
 
     def __init__(self, reading: Reading) -> None:

@@ -21,16 +21,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import ipc
 
-from app.codecs.base import Bounds, Reading
-from app.codecs.dispatch import FORMATS, decompressor_of, in_blocks
+from app.codecs.base import Bounds, Reading, in_blocks
+from app.codecs.dispatch import FORMATS, decompressor_of
 from app.codecs.tables.arrow_rows import read_rows
-from app.codecs.transport.content_encoding import reserve_nothing
+from app.codecs.transport.encodings import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
 from app.http.bodies import _decoded
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
-from app.predictions.prediction import decode_documents
+from app.predictions.service import decode_documents
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped

@@ -24,7 +24,7 @@ from pyarrow import ipc
 from app.codecs.base import Bounds
 from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
 from app.codecs.json_documents.document import PARTS
-from app.codecs.transport.content_encoding import reserve_nothing
+from app.codecs.transport.encodings import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.bodies import _decoded
@@ -32,7 +32,7 @@ from app.inference.service import InferBody
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
 from app.models.schemas import AliasBody
-from app.predictions.prediction import decode_documents
+from app.predictions.service import decode_documents
 from core.documents.kinds import NamedRows, Rows, RowsOfKind, TextRows, parts_of
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded

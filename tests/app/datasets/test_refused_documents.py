@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from app.predictions.prediction import decode_documents
+from app.predictions.service import decode_documents
 from app.settings import GatewaySettings
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded

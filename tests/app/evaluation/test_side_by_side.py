@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.http import disconnect
+from app.http import bodies
 from app.predictions import scoring
 from core.documents.rows import SparseRows
 from core.models.linear import LinearModel
@@ -41,7 +41,7 @@ def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkey
     """At the next batch after it is known that the client has left; fails if that is never known."""
 
     def nobody_waits() -> bool:
-        gone = disconnect._disconnected.get()
+        gone = bodies._disconnected.get()
         return gone is not None and gone.is_set()
 
     publish(gateway.store)

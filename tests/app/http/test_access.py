@@ -12,7 +12,7 @@ import yaml
 
 from app.cli.commands import main
 from app.cli.contract import FILE
-from app.cli.keys import SCOPES
+from app.cli.store import SCOPES
 from app.http.access import SCHEMES, scopes_for
 from app.http.sockets.listener import check_exposure
 from storage.errors import CannotStart

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.codecs.transport.content_encoding import Gunzip
-from app.datasets import upload
+from app.codecs.transport.encodings import Gunzip
+from app.datasets import service as uploads
 from app.http import middleware
 from app.http.sockets import connection
 from storage.records import Job
@@ -105,13 +105,13 @@ def test_a_fast_beginning_does_not_pay_for_dripping(start: Start, path: str) -> 
 def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only the service's own work moves, by more than a client has for the whole body."""
     gateway = start(body_idle_timeout_seconds=HANG, min_body_bytes_per_second=1e9)
-    now, batches = [0.0], upload._batches
+    now, batches = [0.0], uploads._batches
 
     def slowly(*arguments: Any) -> Iterator[Batch]:
         now[0] += 2 * HANG
         return batches(*arguments)
 
-    monkeypatch.setattr(upload, "_batches", slowly)
+    monkeypatch.setattr(uploads, "_batches", slowly)
     monkeypatch.setattr(middleware, "time", SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter))
     answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
     assert answer.status_code == 201, answer.text

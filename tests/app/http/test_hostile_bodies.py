@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.codecs.base import BLOCK_BYTES
-from app.predictions import answer_texts
+from app.predictions import service
 from benchmarks.hostile_bodies import Hostile, hostile_bodies
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.waiting import until
@@ -59,7 +59,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     for module in decoders:
         monkeypatch.setattr(module, "decode_json", found.counted(module.decode_json, lambda decode, text: len(text)))
     # a number is written with some twenty characters
-    monkeypatch.setattr(answer_texts, "_encoded", found.counted(answer_texts._encoded, lambda values: 5 * len(values)))
+    monkeypatch.setattr(service, "_encoded", found.counted(service._encoded, lambda values: 5 * len(values)))
     return found
 
 

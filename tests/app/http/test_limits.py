@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.codecs.transport.content_encoding import Gunzip
+from app.codecs.transport.encodings import Gunzip
 from app.errors import TooManyRequests
 from app.http.access import KEY_ID, caller_of
 from app.http.limits import Limit

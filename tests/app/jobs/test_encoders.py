@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.predictions import prediction
+from app.predictions import service
 from core.documents.kinds import TextRows
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
@@ -133,7 +133,7 @@ def test_predictions_of_texts_run_the_encoder(gateway: Gateway, folder: Path) ->
 def test_one_text_goes_to_a_thread_once(gateway: Gateway, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the thread and back for every step of so little work would take longer than the work."""
     publish(gateway.store, model=reading(folder))
-    monkeypatch.setattr(prediction, "in_answer_steps", lambda *_: pytest.fail("it goes in steps"))
+    monkeypatch.setattr(service, "in_answer_steps", lambda *_: pytest.fail("it goes in steps"))
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": "goal"}]}).json()
     assert answer["scores"] == [[1.0]]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.jobs.resolution import _rows, size_of
+from app.jobs.service import _rows, size_of
 from app.settings import GatewaySettings
 from core.options.text import TextOptions
 from core.registry import algorithm

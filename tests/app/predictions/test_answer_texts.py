@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from app.predictions import answer_texts
-from app.predictions.answer_texts import AnswerTexts
+from app.predictions import service
+from app.predictions.service import AnswerTexts
 from storage.repositories.datasets import Batch
 from tests.app.predictions.test_scoring import model_of, rows_of
 
@@ -20,7 +20,7 @@ IDS: dict[str, tuple[list[list[str | None] | None], list[str] | None]] = {
 @pytest.mark.parametrize("most", [1, 2, 100])
 @pytest.mark.parametrize("name", IDS)
 def test_ids(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_texts, "_NUMBERS", most)
+    monkeypatch.setattr(service, "_NUMBERS", most)
     given, wanted = IDS[name]
     batches = [Batch(rows_of().between(0, n), [None] * n, ids) for n, ids in zip((1, 2, 1), given, strict=True)]
     texts = AnswerTexts(model_of(2), ["no", "yes"], lambda size: None)

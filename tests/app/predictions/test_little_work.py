@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions.prediction import fits_event_loop
+from app.predictions.service import fits_event_loop
 from core.documents.rows import SparseRows
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions import dataset_scores
+from app.predictions import scoring
 from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
 from core.models.linear import LinearModel
@@ -83,7 +83,7 @@ def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.M
         scored += 1
         return score_stored(*arguments)
 
-    monkeypatch.setattr(dataset_scores, "score_stored", score)
+    monkeypatch.setattr(scoring, "score_stored", score)
     publish(gateway.store)
     dataset = upload(gateway)
     assert ids(suggest(gateway, dataset=dataset, n=2, strategy="uncertain")) == ["even", "near"]

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from app.services.store_probe import StoreProbe
+from app.services.admission import StoreProbe
 from tests.app.conftest import Gateway, problem_of
 from tests.waiting import SOON
 

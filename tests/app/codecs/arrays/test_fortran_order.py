@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.codecs.arrays import npz
 from app.codecs.arrays.npz import NpzDecoder
 from app.codecs.base import Bounds, Reading
-from app.codecs.transport.content_encoding import reserve_nothing
+from app.codecs.transport.encodings import reserve_nothing
 from core.documents.kinds import DENSE, PartRows
 from core.documents.rows import SparseRows
 

@@ -14,7 +14,7 @@ from app.codecs.json import struct as struct_module
 from app.codecs.json.slices import decoded_slices, elements, slices
 from app.codecs.json.struct import OBJECT_BYTES, decode_struct
 from app.codecs.json.text import InvalidJson, JsonText, decode_json
-from app.codecs.transport.content_encoding import reserve_nothing
+from app.codecs.transport.encodings import reserve_nothing
 from storage.errors import LimitExceeded
 
 TEXT = st.text(st.sampled_from('ab\\",[]{}: \n\u00e9'), max_size=6)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.codecs.base import BLOCK_BYTES
-from app.codecs.transport.content_encoding import Gunzip
+from app.codecs.transport.encodings import Gunzip
 from core.errors import InvalidDocuments
 
 

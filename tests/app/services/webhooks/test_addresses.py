@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.services.webhooks.addresses import AddressRefused, allowed_addresses, target_of
+from app.services.webhooks.sender import AddressRefused, allowed_addresses, target_of
 
 PRIVATE = [
     *(

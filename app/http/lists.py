@@ -1,9 +1,14 @@
-"""What lists leave out: a record that cannot be read stops no list, which says so."""
+"""Lists: the query parameters of their pages, and the damaged records that they leave out."""
 
 import re
+from typing import Annotated
+
+from fastapi import Query
 
 from storage.store.keys import Damage
 
+PageSize = Annotated[int, Query(ge=1, le=500, description="Most entries of a page.")]
+Cursor = Annotated[str | None, Query(max_length=256, description="`next_cursor` of the page before.")]
 _MOST_NAMED = 10
 
 

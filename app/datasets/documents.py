@@ -1,14 +1,17 @@
-"""Stored documents in the form in which they were sent, for answers that show them."""
+"""Stored documents in the form in which they were sent, and claims of them by the people who will label them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.services import Services
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.rows import SparseRows
+from storage.errors import RedisStateUnavailable
 from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
@@ -102,3 +105,22 @@ def _label(documents: Documents, position: int) -> Fields:
         return {"label": None, "drawn": None}
     draw = Draw.UNKNOWN if documents.drawn is None else Draw(int(documents.drawn[position]))
     return {"label": documents.classes[class_index], "drawn": draw.word}
+
+
+def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[int]:
+    """Positions of the documents that others than this person have claimed; none where nobody is named."""
+    with suppress(RedisStateUnavailable):
+        return set() if by is None else services.redis_state.claims.of_others(dataset, by)
+    return set()
+
+
+def claim(services: Services, dataset: str, positions: Collection[int], by: str | None, seconds: int) -> set[int]:
+    """Claim documents for a person; positions of those that others were faster to claim.
+
+    Claims of nobody, or of no seconds, are none.
+    """
+    with suppress(RedisStateUnavailable):
+        return (
+            set() if by is None or not seconds else services.redis_state.claims.claim(dataset, positions, by, seconds)
+        )
+    return set()

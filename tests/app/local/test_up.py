@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.local import startup
-from app.local.startup import GATEWAY_TIMEOUT_SECONDS, Startup
+from app.local import up
 from app.local.supervisor import Supervisor
+from app.local.up import GATEWAY_TIMEOUT_SECONDS, Startup
 from storage.errors import CannotStart
 
 
@@ -19,7 +19,7 @@ def test_a_gateway_is_asked_before_it_is_given_up(monkeypatch: pytest.MonkeyPatc
     late = starting._deadline + GATEWAY_TIMEOUT_SECONDS
     monkeypatch.setattr(time, "monotonic", lambda: late)
     answer: dict[str, Any] | None = {"workers": 0} if ready else None
-    monkeypatch.setattr(startup, "_health", lambda url: answer)
+    monkeypatch.setattr(up, "_health", lambda url: answer)
     if ready:
         starting.poll()
         assert len(said) == 1

@@ -1,11 +1,27 @@
-"""A body in memory as a file, for formats that are read from their end."""
+"""Bodies that are read from their end, as files; zip files among them."""
 
+import errno
 import io
+import struct
 import tempfile
+import zipfile
+import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import IO, Any
+
+from app.codecs.base import Decoder, Reading
+from app.codecs.faults import refused
+from storage.repositories.datasets import Batch
+
+_ZIP64_BYTES = 1 << 32
+_BROKEN = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, UnicodeError),
+    *(EOFError, NotImplementedError, OverflowError, RuntimeError),
+)
+"""Errors that zipfile raises on a damaged file, beside an OSError for an offset that the file does not have."""
 
 
 class BlockFile(io.RawIOBase):
@@ -47,21 +63,26 @@ class BlockFile(io.RawIOBase):
         return b"".join(parts)
 
 
-class WholeBody:
-    """A body that is stored until its end, in the file ``spool`` or, without one, in memory."""
+class WholeBodyDecoder(Decoder):
+    """A decoder of a format that is read from its end: the body is stored until then.
 
-    def __init__(self, spool: IO[bytes] | None) -> None:
-        self._spool = spool
+    It is stored in the file that ``spool`` opens or, without one, in memory.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self._spool = reading.spool()
         self._blocks: list[bytes] = []
 
-    def write(self, data: bytes) -> None:
-        """The next bytes of the body."""
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
         if self._spool is None:
             self._blocks.append(data)
         else:
             self._spool.write(data)
+        return iter(())
 
-    def file(self) -> Any:
+    def body(self) -> Any:
         """The body as a file, from its beginning."""
         found: Any = BlockFile(self._blocks) if self._spool is None else self._spool
         found.seek(0)
@@ -75,3 +96,31 @@ class WholeBody:
             self._blocks.clear()
         self._spool.seek(0)
         return self._spool
+
+
+@contextmanager
+def zip_errors(what: str) -> Iterator[None]:
+    """Errors of a damaged zip file inside the block become InvalidDocuments; ``what`` says what the file is not."""
+    try:
+        yield
+    except (*_BROKEN, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        raise refused(f"{what}: {error}") from error
+
+
+def check_directory(spool: IO[bytes], most: int, too_large: str) -> None:
+    """Refuse a directory of more bytes before zipfile reads it into memory.
+
+    Only a file beyond 4 GiB needs a zip64 directory.
+    """
+    size = spool.seek(0, 2)
+    tail_bytes = min(size, 22 + (1 << 16))
+    spool.seek(size - tail_bytes)
+    tail = spool.read(tail_bytes)
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or end + 22 > len(tail):
+        raise refused("not a zip file, or cut short")
+    zip64 = b"PK\x06\x07" in tail[max(0, end - 20) : end]
+    if size < _ZIP64_BYTES and (zip64 or int.from_bytes(tail[end + 12 : end + 16], "little") > most):
+        raise refused(too_large)

@@ -1,13 +1,18 @@
-"""``halfmoon keys``: create, list and revoke API keys."""
+"""``halfmoon keys``, ``halfmoon backup`` and ``halfmoon restore``: commands that work on a store, without a gateway."""
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from storage.process.settings import Settings
+
 import math
+import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-
-from app.cli.store_address import add_data, store_address
 
 if TYPE_CHECKING:
     from storage.repositories.api_keys import ApiKeys
@@ -18,6 +23,75 @@ SCOPES = ("predict", "label", "train", "admin")
 
 
 _MAX_DAYS = 36_500
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the data folder."""
+    parser.add_argument("--data", type=Path, help="folder of `halfmoon up`, in place of HALFMOON_STORE_URL")
+
+
+def store_address(options: argparse.Namespace, settings: "Settings", *, existing: bool) -> str:
+    """The URL of the store. Raises CannotStart if ``existing`` is required and the data folder has no store."""
+    from storage.errors import CannotStart
+
+    if options.data is None:
+        return settings.store_url
+    if existing and not (options.data / "store").is_dir():
+        raise CannotStart(f"{options.data} is not a data folder of `halfmoon up`: it has no folder `store`")
+    return str((options.data.absolute() / "store").as_uri())
+
+
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``halfmoon backup``."""
+    parser.epilog = "example: halfmoon backup halfmoon.tar --data /srv/halfmoon"
+    parser.add_argument("file", type=Path, help="tar file to write; it must not exist")
+    add_data(parser)
+    parser.set_defaults(run=_backup)
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``halfmoon restore``."""
+    parser.epilog = "example: halfmoon restore halfmoon.tar --data /srv/halfmoon-again"
+    parser.add_argument("file", type=Path, help="tar file that `halfmoon backup` wrote")
+    add_data(parser)
+    parser.set_defaults(run=_restore)
+
+
+def _backup(options: argparse.Namespace) -> int:
+    _exit_on_signals()
+    from storage.process.settings import Settings
+    from storage.store import open_raw, open_store
+    from storage.store.admission import check_format
+    from storage.upkeep.backup import back_up
+
+    settings = Settings()
+    address = store_address(options, settings, existing=True)
+    check_format(open_store(address, settings.cache_dir))
+    copied = back_up(
+        open_raw(address),
+        options.file,
+        lambda key: print(f"halfmoon: {key} is damaged; it is copied as it is", file=sys.stderr),
+    )
+    print(f"{options.file} has {copied.files:,} files of {address}, {copied.bytes:,} bytes", file=sys.stderr)
+    return 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    _exit_on_signals()
+    from storage.process.settings import Settings
+    from storage.store import open_raw
+    from storage.upkeep.backup import restore
+
+    address = store_address(options, Settings(), existing=False)
+    copied = restore(open_raw(address), options.file)
+    print(f"{address} has {copied.files:,} files of {options.file}, {copied.bytes:,} bytes", file=sys.stderr)
+    return 0
+
+
+def _exit_on_signals() -> None:
+    """Let SIGTERM and SIGINT raise SystemExit, so that a partial copy is removed."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit("halfmoon: stopped by a signal, nothing is kept"))
 
 
 def add_command(parser: argparse.ArgumentParser) -> None:

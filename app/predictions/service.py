@@ -1,27 +1,30 @@
-"""Prediction: decode the documents of a body, load the model, score, answer."""
+"""Prediction: decode the documents of a body, load the model, score, answer.
+
+The numbers of an answer are written as JSON batch after batch: as text they take less memory than as objects, and none
+is encoded at once."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from fastapi import Request
+from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.codecs.base import MAX_FAULTS, Bounds, Reserve
-from app.codecs.dispatch import BodyDecoder, body_decoder, is_compressed
-from app.codecs.faults import invalid_documents
-from app.codecs.transport.content_encoding import reserve_nothing
+from app.codecs.base import MAX_FAULTS, Bounds, Decoder, Reserve, check_limit
+from app.codecs.dispatch import body_decoder, is_compressed
+from app.codecs.faults import refuse
+from app.codecs.transport.encodings import reserve_nothing
 from app.http.bodies import in_steps, in_thread, read_blocks, read_json
 from app.http.route_classes import RESERVATION
 from app.http.schemas import Schema
-from app.predictions.answer_texts import AnswerTexts
-from app.predictions.scoring import identify_fault, score_posted
+from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services
 from core.documents.kinds import TextRows, checked
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
-from storage.errors import LimitExceeded
 from storage.records import Label, Version
 from storage.repositories.datasets import Batch
 
@@ -30,6 +33,8 @@ _ROW_WORK, _COLUMN_WORK = 1000, 100
 """Cost of answering for a document, and for each class of it, in multiplications."""
 _EVENT_LOOP_WORK = 4_000_000
 """Multiplications that may be done on the event loop: some milliseconds."""
+_NUMBERS = 1 << 16
+"""Numbers that are encoded at a time, which holds the interpreter for some milliseconds."""
 
 
 class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,6 +49,90 @@ class LabelOut(Schema):
     label: Label
     probability: float | None
     """Probability of the label; null if the model is not calibrated."""
+
+
+class AnswerTexts:
+    """Labels, scores and probabilities of documents as JSON texts.
+
+    ``flat`` numbers are one array, others an array of a row a document.
+    """
+
+    def __init__(self, model: Model, labels: Iterable[Label], reserve: Reserve, *, flat: bool = False) -> None:
+        self._model = model
+        self._labels = np.array(list(labels), object)
+        self._reserve = reserve
+        self._flat = flat
+        self._texts: dict[str, list[bytes]] = {"ids": [], "labels": [], "scores": [], "probabilities": []}
+        self.n_rows = 0
+        self.unseen = UnseenCounter()
+
+    def add_each(self, batches: Iterable[Batch]) -> Iterator[None]:
+        """Score and add the documents of a body, some in each step.
+
+        Raises InvalidDocuments, LimitExceeded, TooManyRequests.
+        """
+        most = max(1, _NUMBERS // max(self._model.n_columns, len(self._model.classes)))
+        for scored in score_posted(self._model, self._named(batches)):
+            self.unseen.count(scored)
+            for start in range(0, len(scored.scores), most):
+                self._add(scored.scores[start : start + most])
+                yield
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether a document has an id."""
+        return bool(self._texts["ids"])
+
+    def array(self, name: str) -> Iterator[bytes]:
+        """Parts of the JSON array of ids, labels, scores or probabilities; null if there are none."""
+        texts = self._texts[name]
+        if not texts:
+            yield b"null"
+            return
+        for index, text in enumerate(texts):
+            yield b"," if index else b"["
+            yield text
+        yield b"]"
+
+    def _named(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches, after their ids were written: from the first document that has one, and of those before then,
+        too.
+        """
+        position = 0
+        for batch in batches:
+            stop = position + batch.rows.n_rows
+            if self.has_ids or (batch.ids and any(id is not None for id in batch.ids)):
+                start = position if self.has_ids else 0
+                given = [None] * (position - start) + list(batch.ids or [None] * batch.rows.n_rows)
+                for at in range(0, len(given), _NUMBERS):
+                    part = given[at : at + _NUMBERS]
+                    self._write("ids", [str(start + at + place) if id is None else id for place, id in enumerate(part)])
+            position = stop
+            yield batch
+
+    def _add(self, scores: NDArray[np.float64]) -> None:
+        self.n_rows += len(scores)
+        probabilities = self._model.probabilities(scores)
+        self._write("labels", self._labels.take(self._model.labels_of(scores, probabilities)).tolist())
+        self._write_rows("scores", scores)
+        if probabilities is not None:
+            self._write_rows("probabilities", probabilities)
+
+    def _write_rows(self, name: str, rows: NDArray[np.float64]) -> None:
+        if self._flat:
+            self._write(name, rows.ravel().tolist())
+        elif rows.shape[1] > 1:
+            self._write(name, rows.tolist())
+        else:
+            # a row has one number: the lists of rows, which take longer than the prediction, are not made
+            self._append(name, b"[" + _encoded(rows[:, 0].tolist()).replace(b",", b"],[") + b"]")
+
+    def _write(self, name: str, values: list[Any]) -> None:
+        self._append(name, _encoded(values))
+
+    def _append(self, name: str, text: bytes) -> None:
+        self._reserve(len(text))
+        self._texts[name].append(text)
 
 
 async def label(request: Request, services: Services, reference: str) -> Response:
@@ -173,17 +262,20 @@ def decode_documents(
         if not batch.rows.n_rows:
             continue
         rows, faults = checked(batch.rows, MAX_FAULTS)
-        if faults:
-            raise invalid_documents([identify_fault(fault, batch, position) for fault in faults])
+        refuse(identify_fault(fault, batch, position) for fault in faults)
         position += rows.n_rows
-        if position > bounds.documents:
-            raise LimitExceeded("documents", bounds.documents)
+        check_limit(position, "documents", bounds.documents)
         yield batch._replace(rows=rows)
     if not position:
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
 
 
-def _batches(body: BodyDecoder, blocks: Iterable[bytes]) -> Iterator[Batch]:
+def _batches(body: Decoder, blocks: Iterable[bytes]) -> Iterator[Batch]:
     for block in blocks:
         yield from body.feed(block)
     yield from body.finish()
+
+
+def _encoded(values: list[Any]) -> bytes:
+    """The elements as JSON, without the brackets around them."""
+    return _ENCODER.encode(values)[1:-1]

@@ -1,0 +1,189 @@
+"""The work behind calls about datasets: uploads, and changes of labels.
+
+A body is parsed and stored as a dataset while it is received."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+from fastapi import Request
+
+from app.codecs.base import BLOCK_BYTES, Decoder, Reserve, in_blocks
+from app.codecs.dispatch import body_decoder, document_blocks
+from app.codecs.faults import refuse
+from app.codecs.json.slices import decoded_slices
+from app.codecs.json.struct import is_given
+from app.codecs.json.text import InvalidJson
+from app.datasets.schemas import LabelsBody
+from app.errors import InvalidRequest
+from app.http.access import caller_of
+from app.http.answers.files import temporary_file
+from app.http.bodies import in_steps, in_thread
+from app.http.limits import Reservation
+from app.http.route_classes import RESERVATION
+from app.services import Services
+from core.errors import Fault
+from storage.records import MAX_TEXT, Dataset, Label
+from storage.repositories.datasets import Batch, DatasetBuilder
+from storage.repositories.datasets.files.draws import draw_detail
+from storage.repositories.datasets.labels import label_detail
+from storage.store.local_files import translate_os_errors
+
+T = TypeVar("T")
+_ENTRY_BYTES = 160
+"""Bytes of memory of an entry of a large dict, beside the characters of its key."""
+_KNOWN = 10_000
+_EXPECTED = "must be an object of values by document id"
+_LONGEST = 16 * MAX_TEXT
+"""Bytes of a valid entry at most: id and label, each character as an escape of six bytes."""
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+Detail = Callable[[Any], str | None]
+"""Says why a value is not valid, None if it is."""
+
+
+async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
+    """Store the documents of a body as a dataset.
+
+    Memory does not grow with the body; after an error nothing is kept.
+    """
+    with services.upload_limit.reserve(caller_of(request.scope), 1):
+        return await _read_dataset(request, services, name)
+
+
+async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
+    reservation: Reservation = request.scope[RESERVATION]
+    pool = services.store_pool
+    async with _exit_in_thread(pool, ExitStack()) as stack:
+        body, builder = await in_thread(pool, _start_upload, request, services, name, stack)
+        block = bytearray()
+        async for chunk in request.stream():
+            block += chunk
+            if len(block) >= BLOCK_BYTES:
+                await in_steps(None, pool, _parse(body, builder, bytes(block)))
+                block.clear()
+                reservation.grow(builder.held_bytes - reservation.size)
+        await in_steps(request, pool, _parse(body, builder, bytes(block), complete=True))
+        return await in_thread(pool, _seal, body, builder)
+
+
+def make_dataset(
+    services: Services, documents: msgspec.Raw, query: Mapping[str, str]
+) -> Generator[None, None, Dataset]:
+    """Store the documents of a JSON array as a dataset without a name, a batch a step; ``query`` as of an upload."""
+    with services.datasets.builder(None) as builder:
+        body = body_decoder(
+            {"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile, query=query
+        )
+        for block in document_blocks(documents):
+            yield from _parse(body, builder, block)
+            yield
+        yield from _parse(body, builder, b"", complete=True)
+        return _seal(body, builder)
+
+
+@translate_os_errors("write", "the upload")
+def _start_upload(
+    request: Request, services: Services, name: str | None, stack: ExitStack
+) -> tuple[Decoder, DatasetBuilder]:
+    builder = stack.enter_context(services.datasets.builder(name))
+    spool = lambda: stack.enter_context(temporary_file(services.store))  # noqa: E731
+    body = body_decoder(request.headers, services.settings.upload_bounds, spool, query=request.query_params)
+    return body, builder
+
+
+def _parse(body: Decoder, builder: DatasetBuilder, data: bytes, *, complete: bool = False) -> Iterator[None]:
+    """Add the documents of the next bytes, a batch a step: a short compressed body may hold very many."""
+    steps = _batches(body, data, complete)
+    while (batch := _next(steps)) is not None:
+        builder.add(batch)
+        yield
+
+
+def _batches(body: Decoder, data: bytes, complete: bool) -> Iterator[Batch]:
+    for piece in in_blocks(data):
+        yield from body.feed(piece)
+    if complete:
+        yield from body.finish()
+
+
+@translate_os_errors("write", "the upload")
+def _next(batches: Iterator[Batch]) -> Batch | None:
+    return next(batches, None)
+
+
+def _seal(body: Decoder, builder: DatasetBuilder) -> Dataset:
+    return builder.seal(body.warnings())
+
+
+@asynccontextmanager
+async def _exit_in_thread(executor: Executor, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """A context manager whose exit blocks; it exits in a thread, also when the request is cancelled."""
+    value = manager.__enter__()
+    try:
+        yield value
+    finally:
+        await asyncio.shield(in_thread(executor, manager.__exit__, *sys.exc_info()))
+
+
+@dataclass(frozen=True)
+class LabelChanges:
+    """Changes of labels by document id."""
+
+    labels: dict[str, Label | None] = field(default_factory=dict)
+    drawn: dict[str, str] = field(default_factory=dict)
+    """How labels were come by, in words."""
+
+    def read(self, body: LabelsBody, reserve: Reserve) -> Iterator[None]:
+        """Add the changes of a body, a slice a step. Raises as ``_entries``."""
+        if not is_given(body.labels):
+            raise InvalidRequest("labels", _EXPECTED)
+        for labels in _entries(body.labels, "labels", "label", _label_detail, reserve):
+            self.labels.update(labels)
+            yield
+        for drawn in _entries(body.drawn, "drawn", "drawn", draw_detail, reserve):
+            self.drawn.update(drawn)
+            yield
+
+    def clear(self) -> None:
+        """Drop the changes one by one: freeing a dict of a million entries would hold the interpreter."""
+        for entries in (self.labels, self.drawn):
+            while entries:
+                entries.popitem()
+
+
+def _label_detail(label: Any) -> str | None:
+    return None if label is None else label_detail(label, None)
+
+
+def _entries(
+    raw: msgspec.Raw, name: str, fault_field: str, detail: Detail, reserve: Reserve
+) -> Iterator[dict[str, Any]]:
+    """The entries of a raw field by document id, a slice at a time; none if the field is absent or null.
+
+    Raises InvalidRequest if the field is no object, InvalidDocuments naming the documents whose values are not valid,
+    LimitExceeded, and what ``reserve`` raises.
+    """
+    if not is_given(raw):
+        return
+    text = memoryview(raw)
+    if text[0] != ord("{"):
+        raise InvalidRequest(name, _EXPECTED)
+    known: dict[Any, Any] = {}
+    try:
+        for entries in decoded_slices(_decode, text, _LONGEST, f"an entry of {name}"):
+            refuse(
+                Fault(id, fault_field, wrong) for id, value in entries.items() if (wrong := detail(value)) is not None
+            )
+            reserve(sum(map(len, entries)) + _ENTRY_BYTES * len(entries))
+            # equal values share one object: labels are few
+            yield {
+                id: known.setdefault(value, value) if len(known) < _KNOWN else value for id, value in entries.items()
+            }
+    except InvalidJson as error:
+        raise InvalidRequest(name, error.detail) from None
