@@ -188,7 +188,8 @@ def _matrices(size: int) -> Iterator[Hostile]:
     """Zip files of zeros: a thousandth of their size as sent."""
     for rows, columns in ((4, size // 32), (size // 32, 4), (int(size**0.5) // 3, int(size**0.5) // 3)):
         for order in "CF":
-            matrix: np.ndarray[Any, Any] = np.zeros((max(2, rows), max(2, columns)), np.float64, order=order)  # type: ignore[call-overload]
+            zeros = np.zeros((max(2, rows), max(2, columns)))
+            matrix = zeros if order == "C" else np.asfortranarray(zeros)
             for path in ("/v1/datasets", _PREDICT, _EVALUATE):
                 yield Hostile(f"{path}: npz, {rows} × {columns} in order {order}", path, _NPZ, _zipped(X=matrix))
             yield Hostile(f"npy, {rows} × {columns} in order {order}", _PREDICT, _NPY, _saved(matrix))

@@ -61,14 +61,28 @@ class Gateway:
         return open_store(f"file://{self.root}")
 
     def kept(self) -> list[str]:
-        """Everything below the folders of the store, but the locks and folders of the staging area itself."""
+        """Everything below the folders of the store, but the locks and folders of the staging area itself, and the
+        record that the gateway stages every two seconds.
+        """
         # os.walk bears with folders that vanish meanwhile
         found = [
             Path(folder, name).relative_to(self.root)
             for folder, folders, files in os.walk(self.root)
             for name in (*folders, *files)
         ]
-        return sorted(str(path) for path in found if len(path.parts) > (2 if path.parts[0] == ".staging" else 1))
+        staged = {path for path in found if path.parts[0] == ".staging"}
+        return sorted(
+            str(path)
+            for path in found
+            if (len(path.parts) > 2 and not self._renews(path) if path in staged else len(path.parts) > 1)
+        )
+
+    def _renews(self, path: Path) -> bool:
+        """Whether a file is the record of the queue on its way into the store, or has arrived there meanwhile."""
+        try:
+            return b'"beat":' in (self.root / path).read_bytes()
+        except OSError:
+            return True
 
     def upload(self, documents: list[dict[str, Any]], **query: str) -> dict[str, Any]:
         answer = self.client.post("/v1/datasets", json={"documents": documents}, params=query)

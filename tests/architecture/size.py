@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +16,12 @@ PRODUCT = ("core", "app", "storage", "workers", "client")
 LONGEST_CODE_LINE = 120
 TINY = 20
 """lines of code of a module that is too small to stand alone where one other module imports it"""
+
+READ_FROM = 20
+"""statements of a file that a job runs from which on whoever follows the job must read the file: fewer are a helper,
+whose name says what it does"""
+ADDED = ("a field of a job", "a format", "a candidate of `auto`")
+"""things whose recipes are counted"""
 
 Trees = Mapping[Path, ast.Module]
 
@@ -27,6 +34,7 @@ def tracked(root: Path = ROOT) -> list[Path]:
     return [path for name in names.splitlines() if (path := root / name).is_file()]
 
 
+@cache
 def parsed(*rooms: str, root: Path = ROOT) -> Trees:
     """Syntax trees of the modules of these rooms, by path within the repository."""
     paths = [path.relative_to(root) for path in tracked(root) if path.suffix == ".py"]
@@ -37,8 +45,13 @@ def statements(trees: Trees) -> Counter[str]:
     """Number of statements of each room, docstrings left out."""
     counts: Counter[str] = Counter()
     for path, tree in trees.items():
-        counts[path.parts[0]] += sum(isinstance(node, ast.stmt) and not _is_text(node) for node in ast.walk(tree))
+        counts[path.parts[0]] += len(statements_in(tree))
     return counts
+
+
+def statements_in(tree: ast.AST) -> list[ast.stmt]:
+    """Statements of a module or a function, docstrings left out."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not _is_text(node)]
 
 
 def helpers_with_one_caller(trees: Trees) -> list[str]:
@@ -59,18 +72,18 @@ def tiny_modules_with_one_importer(trees: Trees) -> list[str]:
     importers: Counter[str] = Counter()
     for tree in trees.values():
         importers.update(set(_imported(tree)))
-    lines = {path: code_lines(path, tree) for path, tree in trees.items() if not path.name.startswith("__")}
+    lines = {path: len(code_lines(path, tree)) for path, tree in trees.items() if not path.name.startswith("__")}
     return [
         f"{path}: {count} lines" for path, count in lines.items() if count <= TINY and importers[_module(path)] == 1
     ]
 
 
-def code_lines(path: Path, tree: ast.Module) -> int:
-    """Number of lines of a module beside docstrings, comments and blank lines."""
+def code_lines(path: Path, tree: ast.Module) -> set[int]:
+    """Numbers of the lines of a module beside docstrings, comments and blank lines."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _is_text(node)]
     without = {number for node in texts for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     lines = enumerate((ROOT / path).read_text().splitlines(), 1)
-    return sum(number not in without and bool(line.strip()) and line.lstrip()[0] != "#" for number, line in lines)
+    return {number for number, line in lines if line.strip() and line.lstrip()[0] != "#"} - without
 
 
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -94,6 +107,12 @@ def prose_bytes(root: Path = ROOT) -> int:
         path.read_text() for path in tracked(root) if path.suffix == ".md" and path.relative_to(root).parts[0] == "docs"
     ]
     return sum(len(line.encode()) + 1 for page in pages for line in page.splitlines() if not re.match(r" *\|", line))
+
+
+def recipe(thing: str, root: Path = ROOT) -> list[str]:
+    """Files that are written by hand to add a thing, by the recipes of CONTRIBUTING.md, which tests hold."""
+    (row,) = re.findall(rf"^\| {re.escape(thing)} \|.*$", (root / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    return re.findall(r"`([^`]*[/.][^`]*)`", row.partition("|")[2].partition("|")[2])
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -126,7 +145,7 @@ def _module(path: Path) -> str:
 
 
 def sizes() -> dict[str, int]:
-    """The rows of the table."""
+    """The rows of the table that are read from the files alone."""
     product, others = parsed(*PRODUCT), parsed("benchmarks", "tests")
     of_product, of_others = statements(product), statements(others)
     app = {path: tree for path, tree in product.items() if path.parts[0] == "app"}
@@ -139,12 +158,28 @@ def sizes() -> dict[str, int]:
         f"modules of {TINY} lines and less with one importer": len(tiny_modules_with_one_importer(product)),
         f"lines of code over {LONGEST_CODE_LINE} columns": len(long_lines({**product, **others})),
         "kB of docs/ beside tables": round(prose_bytes() / 1000),
+        **{f"files written by hand for {thing}": len(recipe(thing)) for thing in ADDED},
+    }
+
+
+def crossed() -> dict[str, int]:
+    """The rows of the table on the way of one job, which is run and traced: see tests.architecture.way."""
+    from tests.architecture.way import walked
+
+    way = walked()
+    counts = [way.statements(path) for path in way.functions]
+    most = [count for count in counts if count >= READ_FROM]
+    return {
+        "files of which one job runs a function": len(counts),
+        "statements of the functions that one job runs": sum(counts),
+        f"files of which one job runs {READ_FROM} statements and more": len(most),
+        "statements of their functions that it runs": sum(most),
     }
 
 
 def main() -> None:
     """Print the table."""
-    for name, figure in sizes().items():
+    for name, figure in {**sizes(), **crossed()}.items():
         print(f"| {name} | {figure:,} |")
 
 

@@ -1,13 +1,12 @@
 """Small files, small functions, few files in a folder, and nothing that belongs to one machine."""
 
-import ast
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.size import LONGEST_CODE_LINE, TINY, functions, sizes, tracked
+from tests.architecture.size import LONGEST_CODE_LINE, PRODUCT, TINY, functions, parsed, sizes, tracked
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
@@ -17,7 +16,6 @@ LONGER = {
     "app/services/__init__.py: open_services",
     "benchmarks/simulation/protocol.py",
     "benchmarks/storm.py: page",
-    "benchmarks/store_storm/parties.py: parties",
     "storage/records.py",
     "tests/app/datasets/test_refused_documents.py",
     "tests/app/http/test_access.py",
@@ -31,14 +29,14 @@ FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|\bpypi\.org|127\.0\.0\
 
 
 def test_files_and_functions_are_small(repository: Path) -> None:
-    sources = {path: path.read_text() for path in tracked(repository) if path.suffix == ".py"}
-    assert len(sources) > 50
-    long = {str(path.relative_to(repository)) for path, source in sources.items() if source.count("\n") > LONGEST_FILE}
-    for path, source in sources.items():
-        for function in functions(ast.parse(source)):
+    trees = {**parsed(*PRODUCT), **parsed("benchmarks", "tests")}
+    assert len(trees) > 50
+    long = {str(path) for path in trees if (repository / path).read_text().count("\n") > LONGEST_FILE}
+    for path, tree in trees.items():
+        for function in functions(tree):
             assert function.end_lineno is not None
             if function.end_lineno - function.lineno >= LONGEST_FUNCTION:
-                long.add(f"{path.relative_to(repository)}: {function.name}")
+                long.add(f"{path}: {function.name}")
     assert long <= LONGER
 
 

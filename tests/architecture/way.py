@@ -1,14 +1,14 @@
-"""The way of one job: the files whose functions run from ``POST /v1/jobs`` to the published version.
+"""The way of one job: the functions that run from ``POST /v1/jobs`` to the published version.
 
-``python -m tests.architecture.way`` prints them in their order, with the number of functions of each that run. The job
-is a small one of ``svm``, the second of its process, so that what is loaded or compiled once does not count. What a
-gateway does every few seconds does not count either.
+``python -m tests.architecture.way`` prints their files in their order, with the number of functions of each that run,
+and of the statements of these. The job is a small one of ``svm``, the second of its process, so that what is loaded or
+compiled once does not count. What a gateway does every few seconds does not count either.
 """
 
+import ast
 import sys
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +21,7 @@ from app.settings import GatewaySettings
 from storage.queue.connect import connect
 from storage.store import open_store
 from tests.app.conftest import TWO_CLASSES, serving
+from tests.architecture.size import functions, statements_in
 from tests.stores import Valkey
 from tests.workers.worker.attempts import make_context
 from workers.worker.attempt import Attempts
@@ -34,10 +35,20 @@ class Way:
     """Functions that have run, by file, in the order in which the files were reached."""
 
     def __init__(self) -> None:
-        self.functions: dict[Path, set[str]] = {}
+        self.functions: dict[Path, set[int]] = {}
+        """first lines of the functions of a file, those of decorators included"""
         self._noted = False
         self._periodic: set[int] = set()
         """idents of the threads that do something every few seconds"""
+
+    def statements(self, path: Path) -> int:
+        """Number of statements of the functions of a file that have run, docstrings left out."""
+        ran = [
+            node
+            for node in functions(ast.parse((ROOT / path).read_text()))
+            if min([node.lineno, *(each.lineno for each in node.decorator_list)]) in self.functions[path]
+        ]
+        return len({statement.lineno for node in ran for statement in statements_in(node)})
 
     @contextmanager
     def noted(self, really: bool) -> Iterator[None]:
@@ -58,7 +69,7 @@ class Way:
         if self._noted and thread not in self._periodic and path.is_relative_to(ROOT):
             path = path.relative_to(ROOT)
             if path.parts[0] in ROOMS:
-                self.functions.setdefault(path, set()).add(frame.f_code.co_name)
+                self.functions.setdefault(path, set()).add(frame.f_code.co_firstlineno)
 
 
 def trace(folder: Path) -> Way:
@@ -86,15 +97,20 @@ def trace(folder: Path) -> Way:
     return way
 
 
+def walked() -> Way:
+    """The way of a job, on a store of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return trace(Path(folder))
+
+
 def main() -> None:
     """Print the files, and how many there are."""
-    with tempfile.TemporaryDirectory() as folder:
-        way = trace(Path(folder))
-    for path, names in way.functions.items():
-        print(f"{len(names):4} {path}")
-    rooms = Counter(path.parts[0] for path in way.functions)
-    lines = sum(len((ROOT / path).read_text().splitlines()) for path in way.functions)
-    print(f"{len(way.functions)} files of {lines:,} lines: {', '.join(f'{rooms[room]} of {room}' for room in ROOMS)}")
+    way = walked()
+    for path, firsts in way.functions.items():
+        print(f"{len(firsts):4} {way.statements(path):4} {path}")
+    for room in ROOMS:
+        paths = [path for path in way.functions if path.parts[0] == room]
+        print(f"{room}: {len(paths)} files, {sum(map(way.statements, paths)):,} statements")
 
 
 if __name__ == "__main__":

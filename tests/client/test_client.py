@@ -83,11 +83,12 @@ def test_errors_name_what_is_wrong(hm: Halfmoon) -> None:
     assert error.value.type == "/problems/invalid-documents"
 
 
+TEXT_AS_VERSION: Any = ("news", "3")
 NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
     "no name": (lambda hm: hm.models[""], "model '': give its name or id"),
     "a path": (lambda hm: hm.models["a/b"], "model 'a/b': give its name or id"),
     "a number": (lambda hm: hm.models[3], "model 3: give its name or id"),  # type: ignore[index]
-    "a version as text": (lambda hm: hm.models["news", "3"], "a version is models['news', 3] by its number"),  # type: ignore[index]
+    "a version as text": (lambda hm: hm.models[TEXT_AS_VERSION], "a version is models['news', 3] by its number"),
     "an alias and a number": (lambda hm: hm.models["news@live", 3], "or models['news@live'] by an alias"),
     "no job": (lambda hm: hm.jobs.get(""), "job '': give its name or id"),
     "no dataset": (lambda hm: hm.datasets.get("../models"), "dataset '../models': give its name or id"),

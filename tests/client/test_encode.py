@@ -142,6 +142,7 @@ def test_a_file_is_sent_as_it_is(tmp_path: Path, choice: Choice, lost: str) -> N
         body_of(tmp_path / "t.csv", choice)
 
 
+NO_LABELS: Any = 5
 REFUSED: dict[str, tuple[Any, Choice, str]] = {
     "a column misspelt": (
         pd.DataFrame(columns(None)),
@@ -169,7 +170,11 @@ REFUSED: dict[str, tuple[Any, Choice, str]] = {
     "a folder": (".", Choice(), "'.' is a folder; text files are sent as an archive"),
     "another file": (__file__, Choice(), "other files are read into a data frame or a list"),
     "a column of texts": (TEXTS, Choice(label="topic"), "label: texts have no columns with names"),
-    "a label that is one value": (TEXTS, Choice(label=5), "label: 5 is int; give the name of a column, or a list"),  # type: ignore[arg-type]
+    "a label that is one value": (
+        TEXTS,
+        Choice(label=NO_LABELS),
+        "label: 5 is int; give the name of a column, or a list",
+    ),
     "several labels": (TEXTS[:1], Choice(label=[["a", "b"]]), "a document has one label"),
     "bytes": ([b"a"], Choice(), "the text b'a' is bytes, no text; decode it"),
     "an array of three dimensions": (np.zeros((1, 1, 1)), Choice(), "not ndarray; numbers are a matrix"),

@@ -16,6 +16,7 @@ from halfmoon import encode
 
 from app.codecs.dispatch import ENDINGS
 from tests.app.conftest import Gateway, publish
+from tests.architecture.size import recipe
 from tests.stores import Valkey
 
 TOY = Path(__file__).parent / "toy_format.py"
@@ -76,6 +77,7 @@ def touched(before: Path, after: Path) -> list[str]:
 
 def test_a_format_is_a_module_and_its_place_in_a_list(answers: dict[str, Any]) -> None:
     assert answers["touched"] == ["codecs/dispatch.py", "codecs/tables/toy.py"]
+    assert recipe("a format") == ["app/codecs/ROOM/NAME.py", "app/codecs/dispatch.py", "docs/documents.md"]
     for kind in ("upload", "form"):
         status, dataset = answers[kind]
         assert (status, dataset["n_documents"], dataset["classes"]) == (201, 3, {"no": 1, "yes": 1})

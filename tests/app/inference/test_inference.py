@@ -1,6 +1,6 @@
 """The Open Inference Protocol, by a client that was generated from its published description."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -24,8 +24,8 @@ def tensor(name: str, datatype: str, data: list[Any], shape: list[int] | None = 
     return {"name": name, "datatype": datatype, "shape": shape or [len(data)], "data": data}
 
 
-def sparse(indptr: list[int], indices: list[int], data: list[float]) -> list[dict[str, Any]]:
-    return [tensor("indptr", "INT64", indptr), tensor("indices", "UINT32", indices), tensor("data", "FP32", data)]
+def sparse(indptr: list[int], indices: Sequence[float], data: list[float]) -> list[dict[str, Any]]:
+    return [tensor("indptr", "INT64", indptr), tensor("indices", "UINT32", [*indices]), tensor("data", "FP32", data)]
 
 
 def request(**fields: Any) -> InferenceRequest:
@@ -114,7 +114,7 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
     (sparse([0, 1], [-1], [1.0]), "indices: must lie between 0 and 2147483647"),
     (sparse([0, 1], [2**31], [1.0]), "indices: must lie between"),
     (sparse([0, 1], [2**70], [1.0]), "indices: data must be UINT32 numbers, but 1.18059e+21"),
-    (sparse([0, 1], [0.5], [1.0]), "indices: data must be UINT32 numbers, but 0.5 is not whole, or too large"),  # type: ignore[list-item]
+    (sparse([0, 1], [0.5], [1.0]), "indices: data must be UINT32 numbers, but 0.5 is not whole, or too large"),
     (sparse([0, 2], [1, 1], [1.0, 1.0]), "document 0: indices: index 1 is repeated"),
     (sparse([0, 5], [1], [1.0]), "indptr"),
     (sparse([3, 0], [1], [1.0]), "indptr"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.architecture.size import recipe
 from tests.stores import Valkey
 
 ROOMS = ("app", "core", "storage", "workers")
@@ -60,7 +61,7 @@ def test_a_field_of_the_spec_is_accepted_stored_answered_and_described(
     touched = [
         str(path) for path in sources(repository) if (tmp_path / path).read_text() != (repository / path).read_text()
     ]
-    assert touched == [SPEC], "the contract is written anew from it, and what uses the field is the third file"
+    assert touched == recipe("a field of a job") == [SPEC]
 
 
 def sources(repository: Path) -> list[Path]:

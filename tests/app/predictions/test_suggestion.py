@@ -13,10 +13,10 @@ from app.predictions import scoring
 from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
 from core.models.linear import LinearModel
-from core.models.model import Model
 from core.validation.calibration import Calibration
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 from tests.stores import no_file_beyond
+from tests.waiting import until
 
 # the scores of these by the model of ``publish`` are the differences of their second and first value
 UNLABELED = {"far": [0.0, 3.0], "near": [0.5, 0.6], "even": [1.0, 1.0], "no": [2.0, 0.0], "twin": [1.0, 1.1]}
@@ -103,7 +103,7 @@ def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.M
     suggest(gateway, dataset=upload(gateway), n=2)
     assert scored == 2
     publish(gateway.store)
-    suggest(gateway, dataset=dataset, n=2)
+    until(lambda: suggest(gateway, dataset=dataset, n=2)["version"] == 2)
     assert scored == 3
 
 
@@ -180,7 +180,7 @@ def test_probabilities_decide_where_they_are_known(gateway: Gateway) -> None:
     assert found["suggestions"][0]["label"] == predicted["labels"][0]
 
 
-def strewn(n: int) -> tuple[dict[str, list[float]], Model]:
+def strewn(n: int) -> tuple[dict[str, list[float]], LinearModel]:
     """Documents of five classes and a model of them."""
     rng = np.random.default_rng(3)
     dense = np.round(rng.standard_normal((n, 8)) * (rng.random((n, 8)) < 0.6), 3) + 0.001
@@ -196,7 +196,7 @@ def test_diverse_ones_are_the_representatives_of_the_least_sure(gateway: Gateway
     publish(gateway.store, model=model)
     dataset = upload(gateway, documents)
     pool = ids(suggest(gateway, dataset=dataset, n=3 * n, strategy="uncertain", random=0))
-    scores = np.array(list(documents.values()), np.float32).astype(float) @ model.coefficients + model.intercepts  # type: ignore[attr-defined]
+    scores = np.array(list(documents.values()), np.float32).astype(float) @ model.coefficients + model.intercepts
     two, classes = np.sort(scores, axis=1)[:, -2:], np.argmax(scores, axis=1)
     margins = two[:, 1] - two[:, 0]
     ranks = [np.count_nonzero((classes == classes[k]) & (margins < margins[k])) for k in range(300)]

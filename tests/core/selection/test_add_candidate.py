@@ -20,6 +20,7 @@ from core.problem.result import Linear, Result, Status
 from core.progress import Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.registry import METHODS, Method
+from tests.architecture.size import recipe
 from tests.core.selection.test_auto import fit, pool
 from tests.core.watcher import Watcher
 
@@ -103,6 +104,5 @@ def test_no_other_file_names_it(key: str, repository: Path) -> None:
     assert named - own == set(TOUCHED[1:])
 
 
-def test_the_recipe_names_these_files(repository: Path) -> None:
-    (row,) = re.findall(r"^\| a candidate of `auto` \|.*$", (repository / "CONTRIBUTING.md").read_text(), re.MULTILINE)
-    assert re.findall(r"`([^`]*[/.][^`]*)`", row) == TOUCHED
+def test_the_recipe_names_these_files() -> None:
+    assert recipe("a candidate of `auto`") == TOUCHED

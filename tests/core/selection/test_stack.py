@@ -1,5 +1,7 @@
 """Candidates pooled into one."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,18 +85,18 @@ PLACES = {"svm": 0, "tsvm": 10, "naive_bayes": 20, "label_spreading": 0, "kernel
 def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None = None) -> Candidate:
     """A candidate that has so many of 40 labels left out wrong."""
 
-    def solvers(wanted: ModelSpec) -> list[object]:
+    def solvers(wanted: ModelSpec) -> Any:
         raise AssertionError
 
     scores = np.where(LABELS, 1.0, -1.0)
     scores[np.arange(PLACES[algorithm], PLACES[algorithm] + wrong) % 40] *= -1
     found = None if fractions is None else FractionEstimate(np.array(fractions), np.zeros((0, 1)), [], [], [], False)
-    traits = {
+    traits: dict[str, Any] = {
         "linear": algorithm not in ("label_spreading", "kernel_ridge"),
         "uses_unlabeled": algorithm not in ("svm", "kernel_ridge"),
     }
     judgement = judge(scores[:, None], LABELS)
-    return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)  # type: ignore[arg-type]
+    return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)
 
 
 def log_likelihood(wrong: int) -> float:

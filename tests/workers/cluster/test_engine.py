@@ -224,7 +224,8 @@ def test_nobody_is_blamed_for_what_the_scheduler_had_no_time_to_hear(monkeypatch
         replaced.append(now[0])
 
     worker = SimpleNamespace(last_seen=0.0, nanny=None, address="tcp://127.0.0.1:1")
-    watch: Any = local._SilenceWatch(SimpleNamespace(workers={worker.address: worker}, remove_worker=remove_worker))  # type: ignore[arg-type]
+    scheduler: Any = SimpleNamespace(workers={worker.address: worker}, remove_worker=remove_worker)
+    watch: Any = local._SilenceWatch(scheduler)
     for second in range(20, 40):
         now[0] = second
         asyncio.run(watch._look())

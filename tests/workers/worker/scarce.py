@@ -55,7 +55,8 @@ def main(folder: str) -> None:
     most, told = training_bytes(SvmOptions(), size, "mapped"), {}
     request = type("Request", (), {"algorithm": "svm", "options": {}, "text": None})
     try:
-        EngineChoice(request, N_ROWS, 2, 1, most, "memory").of(RowsSize(N_ROWS, rows.n_nonzeros, rows.n_features))  # type: ignore[arg-type]
+        size_of_rows = RowsSize(N_ROWS, rows.n_nonzeros, rows.n_features)
+        EngineChoice(request, N_ROWS, 2, 1, most, "memory").of(size_of_rows)  # type: ignore[arg-type]
     except JobTooLarge as error:
         told["refused"] = str(error)
     limit = allocated() + most

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,14 +107,14 @@ def test_whatever_the_texts_the_cuts_and_the_order(
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_runs_in_files_of_a_large_collection(monkeypatch: pytest.MonkeyPatch, options: dict[str, int]) -> None:
+def test_runs_in_files_of_a_large_collection(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     monkeypatch.setattr(batches, "SPAN_ROWS", 30)
     monkeypatch.setattr(batches, "_SERIAL", 0)
     monkeypatch.setattr(counts, "_TABLE", 4)
     monkeypatch.setattr(mapped_counts, "_LEAST_BLOCK", 5000)
     rows = TextRows.of([*collection(), *ODD])
     for n_threads in (1, 3):
-        check_equal(partial(MappedCounter, rows, MEMORY, 20_000, n_threads), rows, TextOptions(**options))  # type: ignore[arg-type]
+        check_equal(partial(MappedCounter, rows, MEMORY, 20_000, n_threads), rows, TextOptions(**options))
 
 
 def test_words_that_many_terms_tie_with() -> None:

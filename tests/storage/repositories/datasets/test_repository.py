@@ -85,6 +85,9 @@ def test_leaving_unsealed_leaves_nothing(store: Store, tmp_path: Path) -> None:
     ] == []
 
 
+FRACTION: Any = [1.5]
+
+
 @pytest.mark.parametrize(
     ("batch", "fault"),
     [
@@ -100,7 +103,7 @@ def test_leaving_unsealed_leaves_nothing(store: Store, tmp_path: Path) -> None:
         ),
         (Batch(rows({1: 1.0}), [True]), Fault("1", "label", "must be a string or an integer")),
         (Batch(rows({1: 1.0}), [7]), Fault("1", "label", "labels must be all strings or all integers")),
-        (Batch(rows({1: 1.0}), [1.5]), Fault("1", "label", "must be a string or an integer")),  # type: ignore[list-item]
+        (Batch(rows({1: 1.0}), FRACTION), Fault("1", "label", "must be a string or an integer")),
         (Batch(rows({1: 1.0}), [""]), Fault("1", "label", "must have 1 to 256 characters")),
         (Batch(rows({1: 1.0}), ["\ud800"]), Fault("1", "label", "is not valid Unicode")),
         (Batch(rows({1: 1.0}), [None], [""]), Fault("1", "id", "must have 1 to 256 characters")),
