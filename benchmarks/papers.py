@@ -64,6 +64,12 @@ def drawn(X: Any, y: NDArray[Any], draws: int = _DRAWS) -> list[Draw]:
     return found
 
 
+def uspst() -> list[Draw]:
+    """The test part of the digits, ten draws of 50 labels."""
+    data = load("usps")
+    return drawn(data.X[data.splits["test"]], data.y[data.splits["test"]], 10)
+
+
 def coil_draws() -> list[Draw]:
     """Ten draws of 40 labels, two a class."""
     data = load("coil20")
@@ -166,6 +172,7 @@ SETS: dict[str, Callable[[], list[Draw]]] = {
     "g50c": lambda: official("g50c"),
     "pcmac": lambda: official("pcmac"),
     "coil20": coil_draws,
+    "uspst": uspst,
     "ssl-g241c": lambda: official("ssl-g241c", "labeled100", 3),
     "ssl-usps": lambda: official("ssl-usps", "labeled100", 3),
     "ssl-digit1": lambda: official("ssl-digit1", "labeled100", 3),

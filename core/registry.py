@@ -9,7 +9,13 @@ from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
-from core.options.subspace import GradientTsvmOptions, KernelAnnealingOptions, LaplacianRlsOptions, LaplacianSvmOptions
+from core.options.subspace import (
+    GradientTsvmOptions,
+    KernelAnnealingOptions,
+    LaplacianRlsOptions,
+    LaplacianSvmOptions,
+    LdsOptions,
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,13 @@ ALGORITHMS = {
             "transductive SVM with a smooth loss, linear or kernels",
             GradientTsvmOptions,
             "core.algorithms.gradient_tsvm:gradient_tsvm",
+            start=None,
+        ),
+        Algorithm(
+            "lds",
+            "low density separation: distances along dense places, then gradient_tsvm",
+            LdsOptions,
+            "core.algorithms.lds:lds",
             start=None,
         ),
         Algorithm(

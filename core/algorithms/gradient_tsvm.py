@@ -14,6 +14,7 @@ from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.centred import Centred
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
 from core.optimizers.subspace import in_kernel_space
+from core.options.linear import SemiSupervisedOptions
 from core.options.subspace import GradientTsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
@@ -35,13 +36,14 @@ def gradient_tsvm(problem: Problem, options: GradientTsvmOptions, init: Vector |
     not convex its curvature counts as 0. With a kernel the same over coordinates (their kernel PCA). The result is a
     stationary point, by what ``init`` would not help. Without unlabeled rows it is the SVM.
     """
-    return (yield from in_kernel_space(_linear, problem, options))
+    return (yield from in_kernel_space(smooth_tsvm, problem, options))
 
 
-def _linear(problem: Problem, options: GradientTsvmOptions) -> Steps:
+def smooth_tsvm(problem: Problem, options: SemiSupervisedOptions, name: str = "gradient_tsvm") -> Steps:
+    """The linear method, as a part of the algorithm of that name."""
     if problem.n_unlabeled == 0:
         return (yield from svm(problem, options))
-    search = _Search(problem, options)
+    search = _Search(problem, options, Phase(name))
     try:
         ending = yield from search.run()
     except Stopped:
@@ -60,8 +62,8 @@ def weight_stages(final: float) -> list[float]:
 class _Search:
     """The state of one run."""
 
-    def __init__(self, problem: Problem, options: GradientTsvmOptions) -> None:
-        self._problem, self._options = problem, options
+    def __init__(self, problem: Problem, options: SemiSupervisedOptions, phase: Phase) -> None:
+        self._problem, self._options, self._phase = problem, options, phase
         self._centred = Centred(problem, 2.0 * positive_fraction(problem, options) - 1.0)
         self._iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
 
@@ -73,8 +75,8 @@ class _Search:
         rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
         for stage, weight in enumerate(weight_stages(options.lambda_u)):
             loss = LowDensity(hinge, weight * self._problem.weights[self._problem.n_labeled :])
-            phase, part = Phase("gradient_tsvm").then("stage", stage), 1.0 / (_STAGES + 1)
-            report = Report(phase, 0, 0.0, None, stage * part, part, _STAGES + 1)
+            part = 1.0 / (_STAGES + 1)
+            report = Report(self._phase.then("stage", stage), 0, 0.0, None, stage * part, part, _STAGES + 1)
             own = rule if stage == _STAGES else rule._replace(reduction=_ROUGH_REDUCTION)
             ending = yield from translated(self._minimised(loss, own, report), self._centred.translate)
         return ending

@@ -90,10 +90,20 @@ class KernelSpace(NamedTuple):
     most_columns: int
 
 
+class PathSpace(NamedTuple):
+    """Requests the Subspace in which distances are those along paths through dense places
+    (core.kernels.paths), which all solvers that request it share.
+    """
+
+    rho: float
+    left_out: float
+
+
 class Subspace(NamedTuple):
-    """Coordinates of all rows in the space of a kernel, and the passes over them."""
+    """Coordinates of all rows in a space, the kernel by which their distances are found, and the passes over them."""
 
     coordinates: Coordinates
+    kernel: Kernel
     passes: Any
 
 
@@ -118,6 +128,7 @@ KernelRequest = (
     | KernelScores
     | CheckModelSize
     | KernelSpace
+    | PathSpace
     | Within
     | Neighbourhood
 )

@@ -17,6 +17,7 @@ from core.engine.kernel_requests import (
     KernelSubset,
     KernelSums,
     Neighbourhood,
+    PathSpace,
     Subspace,
     Within,
 )
@@ -29,6 +30,7 @@ from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
 from core.kernels.gram import Gram, Positions, Vector, wide_scores
 from core.kernels.graph import Laplacian
+from core.kernels.paths import path_coordinates
 from core.problem.result import stored_bytes
 from core.progress import Checkpoint, Phase
 
@@ -48,7 +50,7 @@ class KernelService:
         self._max_model_bytes = max_model_bytes
         self._kernels: dict[tuple[KernelSpec, int, int], Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
-        self._subspaces: dict[KernelSpace, Subspace | None] = {}
+        self._subspaces: dict[KernelSpace | PathSpace, Subspace | None] = {}
         self._graphs: dict[Neighbourhood, Laplacian] = {}
         self._support: dict[Phase, Positions] = {}
 
@@ -67,7 +69,7 @@ class KernelService:
                 return self._scores(request)
             case CheckModelSize(rows):
                 self._check_model_size(rows, solver)
-            case KernelSpace():
+            case KernelSpace() | PathSpace():
                 return self._subspace(request)
             case Neighbourhood():
                 return self._graph(request)
@@ -75,14 +77,19 @@ class KernelService:
                 return _within(subspace.passes, inner)
         return None
 
-    def _subspace(self, request: KernelSpace) -> Subspace | None:
+    def _subspace(self, request: KernelSpace | PathSpace) -> Subspace | None:
         """None where kernel values leave the range of float32."""
         if request not in self._subspaces:
-            kernel = self._kernel_of(request.kernel, 0, self._rows.n_rows)
+            spec = request.kernel if isinstance(request, KernelSpace) else _DISTANCES
+            kernel = self._kernel_of(spec, 0, self._rows.n_rows)
             gram, found = Gram(self._rows, kernel, None, self._checkpoint), None
             if gram.fits_float32:
-                coordinates = Coordinates(gram, request.most_columns, self._checkpoint)
-                found = Subspace(coordinates, Passes(coordinates.rows, 1, self._checkpoint))
+                coordinates = (
+                    Coordinates(gram.diagonal, gram.fill, request.most_columns, self._checkpoint)
+                    if isinstance(request, KernelSpace)
+                    else path_coordinates(gram, *request, self._checkpoint)
+                )
+                found = Subspace(coordinates, kernel, Passes(coordinates.rows, 1, self._checkpoint))
             self._subspaces[request] = found
         return self._subspaces[request]
 

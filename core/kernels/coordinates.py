@@ -1,39 +1,42 @@
 """Coordinates of documents in the space of a kernel, in which a linear solver learns what the kernel can."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows
-from core.kernels.gram import Gram, Positions, Vector
+from core.kernels.function import Float32Matrix
+from core.kernels.gram import Positions, Vector
 from core.numerics.compiled import compiled
 from core.progress import Checkpoint
 
-_ENOUGH = 1e-6
-"""share of the mean k(x, x) that a document's distance² from the space of the pivots may have: beyond, float32 leaves
-nothing but rounding"""
+Fill = Callable[[Positions, Float32Matrix], None]
+
+_EXACT = 1e-7
+"""share of Σ k(x, x) that coordinates of a kernel leave out: float32 has rounding there and nothing else"""
 
 
 class Coordinates:
-    """Rows z of shape (n_points, n_columns) with ``z_i · z_j = k(x_i, x_j)``: the pivoted Cholesky factor of a kernel
-    matrix.
+    """Rows z of shape (n_points, n_columns) with ``z_i · z_j = k(x_i, x_j)``: the pivoted Cholesky factor of a matrix.
 
     Pivots are the documents that lie farthest from the space of those before them. There are as many as it takes to
-    come within 1e-6 of the mean k(x, x), or ``most_columns``: what lies outside their space is then left out.
-    ``checkpoint`` is called after each. Raises what it raises. Source: Fine & Scheinberg 2001, Efficient SVM training
+    leave no more out than a share of ``Σ k(x, x)``, or ``most_columns``. ``fill`` writes rows of the matrix,
+    ``checkpoint`` is called after each; raises what it raises. Source: Fine & Scheinberg 2001, Efficient SVM training
     using low-rank kernel representations.
     """
 
-    def __init__(self, gram: Gram, most_columns: int, checkpoint: Checkpoint) -> None:
-        self.kernel = gram.kernel
-        left, goal = gram.diagonal.copy(), _ENOUGH * float(gram.diagonal.sum()) / max(1, gram.n_points)
-        factor = np.empty((max(1, min(most_columns, gram.n_points)), gram.n_points))
+    def __init__(
+        self, diagonal: Vector, fill: Fill, most_columns: int, checkpoint: Checkpoint, left_out: float = _EXACT
+    ) -> None:
+        left, goal, n = diagonal.copy(), left_out * float(diagonal.sum()), len(diagonal)
+        factor = np.empty((max(1, min(most_columns, n)), n))
         found: list[int] = []
-        row = np.empty((1, gram.n_points), np.float32)
-        while len(found) < len(factor) and (not found or left.max() > goal):
+        row = np.empty((1, n), np.float32)
+        while len(found) < len(factor) and (not found or left.sum() > goal):
             found.append(int(left.argmax()))
-            gram.fill(np.array(found[-1:]), row)
+            fill(np.array(found[-1:]), row)
             _add_column(factor, len(found) - 1, found[-1], row[0], left)
             left[found] = 0.0
             factor[len(found) - 1, found[:-1]] = 0.0

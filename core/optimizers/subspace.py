@@ -11,8 +11,9 @@ from core.engine.runner import Adjoint, Product, Request, Scores, Steps, Stopped
 from core.optimizers.expansion import empty_result, kernel_spec
 from core.options.subspace import SubspaceOptions
 from core.problem.problem import Problem
-from core.problem.result import Expansion, Linear, Result, Status
+from core.problem.result import Expansion, Linear, Status
 
+T = TypeVar("T")
 AnyOptions = TypeVar("AnyOptions", bound=SubspaceOptions)
 
 
@@ -33,21 +34,21 @@ def in_kernel_space(solver: Callable[[Problem, AnyOptions], Steps], problem: Pro
         yield CheckModelSize(np.sort(subspace.coordinates.pivots))
     except Stopped:
         return empty_result(options, problem, Status.CANCELLED)
-    return (yield from _within(solver(replace(problem, rows=subspace.coordinates.rows), options), subspace))
-
-
-def _within(steps: Steps, subspace: Subspace) -> Steps:
-    """Steps over the rows of a subspace."""
-
-    def translate(request: Request) -> Generator[Request, Any, Any]:
-        return (yield Within(subspace, request) if isinstance(request, Product | Scores | Adjoint) else request)
-
     coordinates = subspace.coordinates
-    result: Result = yield from translated(steps, translate)
+    result = yield from within(solver(replace(problem, rows=coordinates.rows), options), subspace)
     assert isinstance(result.decision, Linear)
     weights, order = (
         coordinates.expansion_weights(result.decision.coefficients),
         np.argsort(coordinates.pivots, kind="stable"),
     )
-    decision = Expansion(coordinates.pivots[order], weights[order], result.decision.intercept, coordinates.kernel)
+    decision = Expansion(coordinates.pivots[order], weights[order], result.decision.intercept, subspace.kernel)
     return replace(result, decision=decision)
+
+
+def within(steps: Generator[Request, Any, T], subspace: Subspace) -> Generator[Request, Any, T]:
+    """Steps over the coordinates of a subspace; graphs and kernels that they request are those of the rows."""
+
+    def translate(request: Request) -> Generator[Request, Any, Any]:
+        return (yield Within(subspace, request) if isinstance(request, Product | Scores | Adjoint) else request)
+
+    return translated(steps, translate)

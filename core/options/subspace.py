@@ -1,9 +1,10 @@
 """The options of the algorithms that are linear, or learn by coordinates in the space of a kernel."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from core.errors import InvalidOption
 from core.options.base import TrainingSize, Weight
 from core.options.kernel import KernelFunction
 from core.options.linear import AnnealingOptions, LinearOptions, SemiSupervisedOptions
@@ -14,6 +15,10 @@ _BY_COLUMNS = 12
 """bytes a nonzero: the rows by their columns, or as a dense matrix"""
 _EDGE = 64
 """bytes of a neighbour: while the edges of both ways are sorted"""
+_DISTANCES = 24
+"""bytes of the distance of two documents: its square, and while paths are found"""
+RHOS = (1.0, 4.0, 16.0)
+"""that ``auto`` chooses from"""
 _BLOCK = 4 * 128
 """bytes of the kernel values of a document that a thread computes at once"""
 
@@ -93,6 +98,53 @@ class LaplacianRlsOptions(LaplacianOptions):
 
 class GradientTsvmOptions(SubspaceOptions, SemiSupervisedOptions):
     """Options of the transductive SVM by gradients."""
+
+
+class LdsOptions(GradientTsvmOptions):
+    """Options of low density separation."""
+
+    kernel: Literal["linear", "rbf", "poly"] = Field(
+        default="rbf",
+        description="Kernel of the model that scores new documents: x·z, exp(−gamma |x − z|²) or (gamma x·z + "
+        "coef0)^degree.",
+    )
+    rho: Annotated[float, Field(ge=1e-3, le=100, allow_inf_nan=False)] | Literal["auto"] = Field(
+        default="auto",
+        description="How much longer steps through sparse places are, by the mean distance of a document from its "
+        "nearest; auto: of 1, 4 and 16 the one by which labels left out are predicted best.",
+    )
+    left_out: float = Field(
+        default=0.1, ge=1e-6, lt=1, description="Share of the sum of squared distances that coordinates leave out."
+    )
+    max_documents: int = Field(
+        default=3000,
+        ge=1,
+        le=20_000,
+        description="More documents than this are refused: memory grows with their square, time with their cube.",
+    )
+
+    @property
+    def holds_rows(self) -> bool:
+        """See Options: distances are of pairs of rows."""
+        return True
+
+    def hardly_learns(self, length: float, n_labeled: int) -> bool:
+        """See Options: coordinates have a mean length of 1."""
+        return super().hardly_learns(1.0, n_labeled)
+
+    def working_bytes(self, size: TrainingSize) -> int:
+        """The same, and bytes of distances and of coordinates of each rho."""
+        several = len(RHOS) if self.rho == "auto" else 1
+        return super().working_bytes(size) + size.n_documents**2 * (_DISTANCES + several * _COORDINATE)
+
+    def check_size(self, n_documents: int, n_classes: int) -> None:
+        """Raise InvalidOption for more documents than ``max_documents``."""
+        if n_documents > self.max_documents:
+            raise InvalidOption(
+                "max_documents",
+                f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows; "
+                "gradient_tsvm and laplacian_svm learn from as many",
+            )
 
 
 class KernelAnnealingOptions(SubspaceOptions, AnnealingOptions):

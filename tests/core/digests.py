@@ -26,6 +26,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ramp_svm": {"s": 0.5},
     "cccp_tsvm": {"gamma": "median"},
     "gradient_tsvm": {},
+    "lds": {},
     "kernel_da": {},
     "laplacian_svm": {"kernel": "rbf"},
     "laplacian_rls": {},

@@ -1,0 +1,116 @@
+"""Low density separation: paths against plain Dijkstra, coordinates against scaling by hand, and bent clusters."""
+
+import heapq
+import math
+
+import numpy as np
+import pytest
+
+from core.engine.solver import solve
+from core.errors import InvalidOption
+from core.kernels.function import Kernel
+from core.kernels.gram import Gram
+from core.kernels.paths import path_coordinates, path_squares
+from core.options.subspace import LdsOptions
+from core.problem.problem import Problem
+from core.problem.result import Status
+from core.train import TrainingTask, train
+from tests.core.problems import Array, rows_of, small
+
+
+def unheard() -> None:
+    """Is asked, and lets go on."""
+
+
+def dijkstra(dense: Array, rho: float) -> Array:
+    """The squared distances of the paper's Eqn. 2, one source after the other."""
+    n = len(dense)
+    steps = np.sqrt(((dense[:, None] - dense[None]) ** 2).sum(axis=2))
+    unit = float(np.mean([min(steps[i, j] for j in range(n) if j != i) for i in range(n)]))
+    found = np.zeros((n, n))
+    for source in range(n):
+        lengths, waiting = {source: 0.0}, [(0.0, source)]
+        while waiting:
+            length, i = heapq.heappop(waiting)
+            if length > lengths[i]:
+                continue
+            for j in range(n):
+                longer = length + math.exp(rho * steps[i, j] / unit) - 1.0
+                if longer < lengths.get(j, math.inf):
+                    lengths[j] = longer
+                    heapq.heappush(waiting, (longer, j))
+        for j, length in lengths.items():
+            found[source, j] = (math.log(1.0 + length) / rho) ** 2
+    return found
+
+
+def gram_of(dense: Array) -> Gram:
+    return Gram(rows_of(dense), Kernel("rbf", 0.1))
+
+
+@pytest.mark.parametrize("rho", [0.5, 4.0])
+def test_distances_are_those_of_the_shortest_paths(rho: float) -> None:
+    dense = np.random.default_rng(0).standard_normal((30, 3)).astype(np.float32).astype(np.float64)
+    np.testing.assert_allclose(path_squares(gram_of(dense), rho, unheard), dijkstra(dense, rho), rtol=1e-3, atol=1e-4)
+
+
+def test_coordinates_have_these_distances_but_for_what_is_left_out() -> None:
+    dense = np.random.default_rng(1).standard_normal((30, 2)).astype(np.float32).astype(np.float64)
+    D = dijkstra(dense, 1.0)
+    Z = path_coordinates(gram_of(dense), 1.0, 0.02, unheard).rows.matrix.astype(np.float64)
+    distances = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+    scale = 0.5 * D.mean()
+    assert np.abs(distances * scale - D).mean() < 0.15 * D.mean()
+    assert (Z**2).sum(axis=1).mean() == pytest.approx(1.0, abs=0.2)
+    few = path_coordinates(gram_of(dense), 1.0, 0.5, unheard)
+    assert few.rows.n_features < Z.shape[1]
+
+
+def arcs() -> tuple[Array, Array]:
+    rng, t = np.random.default_rng(0), np.linspace(0, np.pi, 60)
+    dense = np.concatenate([np.column_stack([np.cos(t), np.sin(t)]), np.column_stack([1 - np.cos(t), 0.4 - np.sin(t)])])
+    return dense + 0.03 * rng.standard_normal(dense.shape), np.repeat([0, 1], 60)
+
+
+@pytest.mark.parametrize("rho", ["auto", 4.0])
+def test_it_tells_bent_clusters_apart_by_two_labels_each(rho: float | str) -> None:
+    dense, truth = arcs()
+    class_indices = np.full(120, -1, np.int32)
+    class_indices[[5, 40, 65, 100]] = 0, 0, 1, 1
+    options = {"rho": rho, "positive_fraction": "labeled", "gamma": 5.0}
+    training = train(TrainingTask(rows_of(dense), class_indices, ["a", "b"], "lds", options))
+    assert training.status is Status.CONVERGED
+    assert np.mean((training.scores[:, 0] > 0) != truth[training.unlabeled]) < 0.05
+    predicted = training.model.scores(rows_of(dense))[:, 0]
+    assert np.mean((predicted > 0) != truth) < 0.05
+    assert np.abs(predicted[training.unlabeled] - training.scores[:, 0]).mean() < 0.1
+    straight = train(
+        TrainingTask(
+            rows_of(dense), class_indices, ["a", "b"], "gradient_tsvm", {"kernel": "linear", "positive_fraction": 0.5}
+        )
+    )
+    assert np.mean((straight.scores[:, 0] > 0) != truth[straight.unlabeled]) > 0.1
+
+
+def test_a_single_label_of_a_class_chooses_no_rho() -> None:
+    data = small(0, n=30, labeled=2)
+    found = solve("lds", data.problem, LdsOptions.parse({"positive_fraction": 0.5}))
+    expected = solve("lds", data.problem, LdsOptions.parse({"positive_fraction": 0.5, "rho": 4.0}))
+    np.testing.assert_array_equal(found.unlabeled_scores, expected.unlabeled_scores)
+
+
+def test_equal_documents_and_no_unlabeled_ones_are_taken() -> None:
+    rows = rows_of(np.ones((6, 2)))
+    found = solve("lds", Problem.of(rows, np.array([1.0, -1.0])), LdsOptions.parse({"positive_fraction": 0.5}))
+    assert np.isfinite(found.unlabeled_scores).all()
+    data = small(1, n=12, labeled=12)
+    assert solve("lds", data.problem, LdsOptions.parse({})).status is Status.CONVERGED
+
+
+def test_too_many_documents_are_refused_by_name() -> None:
+    with pytest.raises(InvalidOption, match="max_documents"):
+        train(
+            TrainingTask(
+                rows_of(np.eye(8)), np.array([0, 1, *[-1] * 6], np.int32), ["a", "b"], "lds", {"max_documents": 7}
+            )
+        )
