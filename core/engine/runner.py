@@ -83,12 +83,12 @@ Steps = Generator[Request, Any, Result]
 T = TypeVar("T")
 
 
-def as_part(steps: Steps, part: Span) -> Steps:
+def as_part(steps: Steps, span: Span) -> Steps:
     """A solver that does one part of the work of another: its reports get fractions of the whole."""
 
     def translate(request: Request) -> Generator[Request, Any, Any]:
         if isinstance(request, Report):
-            request = request._replace(fraction=part.position(request.fraction))
+            request = request._replace(fraction=span.position(request.fraction))
         return (yield request)
 
     return translated(steps, translate)
@@ -160,7 +160,7 @@ class PassCounter:
 class _Progress:
     """The progress of all runs together."""
 
-    part: Span
+    span: Span
     n_runs: int
     active: list[_Run] = field(default_factory=list)
     """runs side by side"""
@@ -171,7 +171,7 @@ class _Progress:
     def fraction(self) -> float:
         """Of the whole work; the sum is exact, so that it never falls for rounding."""
         ended = self.n_runs - self.n_left
-        return self.part.position(math.fsum([ended, *(run.fraction for run in self.active)]) / self.n_runs)
+        return self.span.position(math.fsum([ended, *(run.fraction for run in self.active)]) / self.n_runs)
 
 
 class Scheduler:
@@ -208,8 +208,8 @@ class Scheduler:
     ) -> None:
         self._passes.close()
 
-    def run(self, solvers: dict[Phase, Callable[[], Steps]], part: Span = WHOLE) -> list[Result]:
-        """The results of solvers over these rows; each key says what its solver is run for; they are ``part`` of the
+    def run(self, solvers: dict[Phase, Callable[[], Steps]], span: Span = WHOLE) -> list[Result]:
+        """The results of solvers over these rows; each key has the purpose of its solver. They take a ``span`` of the
         whole work.
 
         As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their
@@ -217,8 +217,8 @@ class Scheduler:
         results are then their best iterates, with status cancelled. Raises Stopped if a solver has none.
         """
         runs = [_Run(place, purpose, begin) for place, (purpose, begin) in enumerate(solvers.items())]
-        self._progress = _Progress(part, len(runs))
-        self._watch.latest = self._watch.latest._replace(fraction=part.start)
+        self._progress = _Progress(span, len(runs))
+        self._watch.latest = self._watch.latest._replace(fraction=span.start)
         most = WIDTH
         try:
             while left := [run for run in runs if run.result is None]:
@@ -334,4 +334,4 @@ class Scheduler:
             )
             # as if one run followed the other: what is kept must not depend on how far others are at this moment
             own = (run.place + run.fraction) / self._progress.n_runs
-            run.trace.append(self._watch.latest._replace(fraction=self._progress.part.position(own)))
+            run.trace.append(self._watch.latest._replace(fraction=self._progress.span.position(own)))

@@ -15,10 +15,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from storage.errors import JobDeleted, JobNotCancellable, JobNotFinished, NotFound, StoreDamaged
+from storage.errors import (
+    JobDeleted,
+    JobNotCancellable,
+    JobNotFinished,
+    NotFound,
+    RedisStateUnavailable,
+    StoreDamaged,
+)
 from storage.names import check_name, is_id, new_id
 from storage.problems import problem_of
-from storage.queue.redis_state import TraceRow
+from storage.queue.redis_state import RedisState, TraceRow
 from storage.records import (
     Cancellation,
     Dataset,
@@ -231,6 +238,21 @@ class Jobs(JobAttempts):
         with suppress(KeyMissing):
             return self._store.create(key, data) or self._store.read(key) == data
         raise NotFound("job", id)
+
+    def end(self, request: JobRequest, outcome: Outcome, started_at: datetime | None, redis_state: RedisState) -> bool:
+        """Record an outcome, publish it if it is a success, and tell Redis; whether it is the first. Idempotent.
+
+        Raises NotFound as ``record_outcome``.
+        """
+        won = self.record_outcome(request.id, outcome)
+        if self.publish(request.id) is None:
+            self.close(request.id)
+        with suppress(RedisStateUnavailable):
+            if won:
+                seconds = (outcome.finished_at - (started_at or outcome.finished_at)).total_seconds()
+                redis_state.count_outcome(request.algorithm, outcome.state.value, seconds)
+            redis_state.note_change(request.id)
+        return won
 
     def outcome(self, id: str) -> Outcome | None:
         """How the job ended, None if it has not; raises StoreDamaged."""

@@ -183,14 +183,7 @@ class Reconciler:
                 "files": files,
             }
         )
-        if self._jobs.record_outcome(id, outcome):
-            seconds = (outcome.finished_at - job.started_at).total_seconds() if job.started_at else 0.0
-            with suppress(RedisStateUnavailable):
-                self._redis_state.count_outcome(job.request.algorithm, state.value, seconds)
-        if self._jobs.publish(id) is None:
-            self._jobs.close(id)
-        with suppress(RedisStateUnavailable):
-            self._redis_state.note_change(id)
+        self._jobs.end(job.request, outcome, job.started_at, self._redis_state)
 
 
 def death_detail(death: Death | None) -> str:

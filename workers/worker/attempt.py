@@ -227,20 +227,10 @@ class Attempts:
 
         Idempotent.
         """
-        job_id = request.id
-        won = self._jobs.record_outcome(job_id, outcome)
+        won = self._jobs.end(request, outcome, attempt.started_at, self._context.redis_state)
         if not won:
-            self._context.store.delete(_prefix_of(job_id, attempt.number))
-        if self._jobs.publish(job_id) is None:
-            self._jobs.close(job_id)
-        if won:
-            with suppress(RedisStateUnavailable):
-                self._context.redis_state.count_outcome(
-                    request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds()
-                )
-        with suppress(RedisStateUnavailable):
-            self._context.redis_state.note_change(job_id)
-        _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
+            self._context.store.delete(_prefix_of(request.id, attempt.number))
+        _log.info("attempt ends", job=request.id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _completed(self, outcome: Outcome, request: JobRequest, heartbeat: Heartbeat) -> Outcome:
         """The outcome with the progress and the trace of the attempt, which Redis forgets, and from which number on its

@@ -20,11 +20,11 @@ _SPAN_ROWS, _SPAN_BYTES = 16, 1 << 14
 
 
 def with_vectors(
-    store: Store, documents: str, rows: Rows, id: EncoderId, encoder: Encoder, watch: Watch, part: Span
+    store: Store, documents: str, rows: Rows, id: EncoderId, encoder: Encoder, watch: Watch, span: Span
 ) -> PartRows:
     """The documents, stored under the id ``documents``, with a part more: the vectors of their texts. They have texts.
 
-    ``part`` is what making vectors is of the work of ``watch``; raises Stopped.
+    Making vectors takes a ``span`` of the work of ``watch``; raises Stopped.
     """
     key, parts = f"datasets/{documents}/encodings/{id.digest}", parts_of(rows)
     texts = parts[FIELDS["text"]]
@@ -32,7 +32,7 @@ def with_vectors(
     known = json_records.find(store, f"{key}.json", Encoding)
     if known is None:
         with staging_folder(store) as folder:
-            file = store.upload(f"{key}.npy", _written(folder, texts, encoder, watch, part))
+            file = store.upload(f"{key}.npy", _written(folder, texts, encoder, watch, span))
         known = Encoding(width=encoder.width, file=file)
         json_records.create(store, f"{key}.json", known)
     vectors = open_array(store.local(known.file)).reshape(texts.n_rows, known.width)
@@ -40,10 +40,10 @@ def with_vectors(
 
 
 @translate_os_errors("write", "the vectors of texts")
-def _written(folder: Path, texts: TextRows, encoder: Encoder, watch: Watch, part: Span) -> Path:
+def _written(folder: Path, texts: TextRows, encoder: Encoder, watch: Watch, span: Span) -> Path:
     with NpyWriter(folder / "vectors.npy", "<f4") as file:
         for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
             file.append(encoder.encode(list(texts.between(start, stop))).ravel())
-            watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=part.position(stop / texts.n_rows))
+            watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=span.position(stop / texts.n_rows))
             watch()
         return file.finish()

@@ -119,7 +119,7 @@ class TrainingInputs(NamedTuple):
     vocabulary: Vocabulary
     """meaning of the columns: numbers, names or terms"""
     rest: Span
-    """part of the job that is left for the training"""
+    """span of the job that is left for the training"""
     warnings: Sequence[str] = ()
     """warnings about the text"""
     terms_engine: EngineName | None = None
@@ -184,10 +184,10 @@ def _read(
 ) -> TrainingInputs:
     """The inputs of documents that are read once to know their columns, and again to write their rows."""
 
-    def report(part: Span, done: float, held: int) -> None:
+    def report(span: Span, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options, reader.engine))
-        watch.latest = watch.latest._replace(phase=Phase("terms"), fraction=part.position(done))
+        watch.latest = watch.latest._replace(phase=Phase("terms"), fraction=span.position(done))
         watch()
 
     finding, writing = _TEXT.between(0.0, 0.5), _TEXT.between(0.5, 1.0)

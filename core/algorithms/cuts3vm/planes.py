@@ -149,7 +149,7 @@ class Planes:
     def moved(self, sides: Vector) -> bool:
         """Whether other sides would change any plane."""
         among = _Among(np.flatnonzero(sides != self._sides))
-        return any(among.those(members).any() for members in self._members)
+        return any(among.mask(members).any() for members in self._members)
 
     def linearise(self, sides: Vector) -> Generator[Request, Any, None]:
         """Linearise all planes by other sides: each takes a pass over its rows that change sides, several planes at
@@ -158,11 +158,11 @@ class Planes:
         rows = np.flatnonzero(sides != self._sides)
         changes = self._weights[rows] * (sides - self._sides)[rows]
         weights, among = np.zeros((WIDTH, len(sides))), _Among(rows)
-        moved = [k for k, members in enumerate(self._members) if (changes * among.those(members)).any()]
+        moved = [k for k, members in enumerate(self._members) if (changes * among.mask(members)).any()]
         for first in range(0, len(moved), WIDTH):
             group = moved[first : first + WIDTH]
             for k, own in zip(group, weights, strict=False):
-                own[rows] = changes * among.those(self._members[k])
+                own[rows] = changes * among.mask(self._members[k])
             sums = np.zeros((len(group), len(self._centre) + 1))
             yield Adjoints([Adjoint(*each) for each in zip(weights, sums, strict=False)])
             for k, subgradient in zip(group, sums, strict=True):
@@ -218,6 +218,6 @@ class _Among:
     def __init__(self, rows: NDArray[np.intp]) -> None:
         self._bytes, self._bits = rows >> 3, (128 >> (rows & 7)).astype(np.uint8)
 
-    def those(self, members: Bits) -> Mask:
+    def mask(self, members: Bits) -> Mask:
         """A mask of the rows."""
         return np.asarray(members[self._bytes] & self._bits != 0)

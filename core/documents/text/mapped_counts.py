@@ -172,7 +172,7 @@ _COUNTED = 0.85
 class MappedCounter:
     """Counts the documents of words and terms in all texts.
 
-    The argument ``part`` says which part of the work that is reported a call is.
+    The argument ``span`` is the span of the reported work that a call takes.
     """
 
     def __init__(
@@ -187,16 +187,16 @@ class MappedCounter:
             report,
         )
 
-    def words(self, least: int, part: Span) -> Iterator[WordCounts]:
+    def words(self, least: int, span: Span) -> Iterator[WordCounts]:
         """The words that occur in at least so many documents, a bucket at a time."""
         multiplier, shelf, runs = drawn_multiplier(), _Shelf(self._space), list[WordRun]()
         with self._team() as team:
-            for run in word_runs(self._texts, multiplier, self._most_bytes, team, self._counting(part)):
+            for run in word_runs(self._texts, multiplier, self._most_bytes, team, self._counting(span)):
                 runs.append(WordRun(*(shelf.kept(array) for array in run)))
-        for done, bucket in self._buckets(runs, WORD_BYTES, part):
+        for done, bucket in self._buckets(runs, WORD_BYTES, span):
             yield merged_words(bucket, least, partial(self._report, done))
 
-    def terms(self, words: Sequence[str], least: int, most: int, part: Span) -> Iterator[Frequencies]:
+    def terms(self, words: Sequence[str], least: int, most: int, span: Span) -> Iterator[Frequencies]:
         """The terms of these words, as core.documents.text.tfidf numbers them, in at least ``least`` documents.
 
         Each bucket gives at most ``most`` terms: those in most documents, of equals the first.
@@ -204,23 +204,23 @@ class MappedCounter:
         multiplier, shelf, runs = drawn_multiplier(), _Shelf(self._space), list[TermRun]()
         with self._team() as team:
             known = Words.of(TextRows.of(words))
-            for run in term_runs(self._texts, known, multiplier, self._most_bytes, team, self._counting(part)):
+            for run in term_runs(self._texts, known, multiplier, self._most_bytes, team, self._counting(span)):
                 runs.append(TermRun(*(shelf.kept(array) for array in run)))
             del known
-        for done, bucket in self._buckets(runs, TERM_BYTES, part):
+        for done, bucket in self._buckets(runs, TERM_BYTES, span):
             self._report(done, TERM_BYTES * sum(len(run.hashes) for run in bucket))
             yield merged_terms(bucket, multiplier, least, most)
 
     def _team(self) -> "closing[Threads]":
         return closing(threads_for(self._texts, self._threads))
 
-    def _counting(self, part: Span) -> TextCheckpoint:
-        counting = part.between(0.0, _COUNTED)
+    def _counting(self, span: Span) -> TextCheckpoint:
+        counting = span.between(0.0, _COUNTED)
         return lambda done, held: self._report(counting.position(done), held)
 
-    def _buckets(self, runs: Sequence[Run], entry_bytes: int, part: Span) -> Iterator[tuple[float, list[Run]]]:
+    def _buckets(self, runs: Sequence[Run], entry_bytes: int, span: Span) -> Iterator[tuple[float, list[Run]]]:
         """The runs of each bucket, and the share of the work that is done before it."""
-        total, merging = sum(len(run.hashes) for run in runs), part.between(_COUNTED, 1.0)
+        total, merging = sum(len(run.hashes) for run in runs), span.between(_COUNTED, 1.0)
         n_buckets = max(1, -(-total // _MOST_MERGED), -(-entry_bytes * total // max(1, self._most_bytes)))
         for bucket in range(n_buckets):
             yield merging.position(bucket / n_buckets), [in_bucket(run, bucket, n_buckets) for run in runs]

@@ -60,14 +60,14 @@ def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, thr
     return terms
 
 
-def _steps(note: Callable[[float], None], part: Span) -> Checkpoint:
+def _steps(note: Callable[[float], None], span: Span) -> Checkpoint:
     """Notes progress of work with few steps of unknown number: each does a tenth of the rest."""
     done = 0.0
 
     def checkpoint() -> None:
         nonlocal done
         done += (1.0 - done) / 10
-        note(part.position(done))
+        note(span.position(done))
 
     return checkpoint
 
