@@ -97,30 +97,22 @@ class Interior:
 
         Only labeled rows with a hard margin may stay infeasible. Raises Indefinite if G is not positive definite.
         """
-        problem, n = self.problem, self.problem.n
+        problem = self.problem
         self._root = yield from cholesky(problem.G.copy())
         self._inverse = yield from dense.inverse(self._root)
         x, factor = yield from self._first_multipliers()
-        H, _ = yield from self._inverse_of_M(x, factor)
-        if problem.balance is not None:
-            image = H @ problem.balance
-            tilt = float(problem.linear_term(x) @ image) / float(problem.balance @ image)
-            x[n : n + 2] = max(tilt, 0.0), max(-tilt, 0.0)
-        scores = 0.5 * (H @ problem.linear_term(x))
-        shrink = 1.0 / max(1.0, float(np.abs(scores).max()))
-        x[: len(problem.y)] *= shrink
-        x[n:-1] *= shrink
-        mu = _FIRST * max(float(x[: len(problem.y)].mean()), 2.0 / H.diagonal()[problem.unlabeled].min(initial=np.inf))
-        x[n:-1] += mu / problem.epsilon
-        x[-1] = mu + problem.quadratic_term(x, factor).value
+        mu = yield from self._complete(x, factor)
         self._P = yield from self._inverse_of_S(x, factor)
+        # all pairs are centred: X S = μ I, and every scalar product is μ
         X = mu * self._P
         values = problem.values(X)
-        s = np.where(self._signed, mu / np.where(self._signed, x, 1.0), 0.0)
-        xi = np.where(self._capped, np.maximum(mu / self._upper_slack(x), s + self.right - values), 0.0)
+        s = np.where(self._signed, mu / self._positive(x), 0.0)
+        xi = np.where(self._capped, np.maximum(mu / self._room(x), s + self.right - values), 0.0)
+        # a slack that X leaves by itself, and that is not far below the centre, makes X feasible
         slack = values + xi - self.right
+        s = np.where(self._signed & (slack > _CENTRE * s), slack, s)
         root = yield from cholesky(X.copy())
-        self.variables = Variables(x, factor, X, root, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
+        self.variables = Variables(x, factor, X, root, s, xi)
 
     def _first_multipliers(self) -> Generator[None, None, tuple[Vector, Matrix]]:
         """γ at the centre of its range, and the factor there: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less
@@ -139,6 +131,27 @@ class Interior:
             except Indefinite:
                 x[inside] *= 0.5
 
+    def _complete(self, x: Vector, factor: Matrix) -> Generator[None, None, float]:
+        """Set the multipliers of the balance constraint and τ, and shrink those of the labeled rows; returns μ, the
+        complementarity of each pair.
+        """
+        problem, n, labeled = self.problem, self.problem.n, slice(len(self.problem.y))
+        H, _ = yield from self._inverse_of_M(x, factor)
+        if problem.balance is not None:
+            # the α − β by which the scores meet the balance constraint
+            image = H @ problem.balance
+            tilt = float(problem.linear_term(x) @ image) / float(problem.balance @ image)
+            x[n : n + 2] = max(tilt, 0.0), max(-tilt, 0.0)
+        # no score is beyond the margin then
+        scores = 0.5 * (H @ problem.linear_term(x))
+        shrink = 1.0 / max(1.0, float(np.abs(scores).max()))
+        x[labeled] *= shrink
+        x[n:-1] *= shrink
+        mu = _FIRST * max(float(x[labeled].mean()), 2.0 / H.diagonal()[problem.unlabeled].min(initial=np.inf))
+        x[n:-1] += mu / problem.epsilon
+        x[-1] = mu + problem.quadratic_term(x, factor).value
+        return mu
+
     def residuals(self) -> Residuals:
         """Objective values and residuals; the dual value is a bound always, the primal one only where the variables are
         feasible.
@@ -152,7 +165,7 @@ class Interior:
         )
         if problem.balance is not None:
             dual += 2 * problem.epsilon * float(variables.x[n : n + 2].min())  # only α − β counts
-        pairs = float(variables.s @ variables.x + variables.xi @ self._upper_slack(variables.x))
+        pairs = float(variables.s @ variables.x + variables.xi @ self._room(variables.x))
         infeasibility = float(np.abs(problem.values(variables.X) + variables.xi - variables.s - self.right).max())
         return Residuals(primal, dual, infeasibility, self._trace(variables.X, variables.x) + pairs)
 
@@ -208,7 +221,11 @@ class Interior:
         )
         return min(primal, dual)
 
-    def _upper_slack(self, x: Vector) -> Vector:
+    def _positive(self, x: Vector) -> Vector:
+        """x, 1 in the place of τ, which has no slack and may have any sign."""
+        return np.where(self._signed, x, 1.0)
+
+    def _room(self, x: Vector) -> Vector:
         """``bounds − x``, 1 where there is no bound."""
         return np.where(self._capped, np.where(self._capped, self.bounds, 0.0) - x, 1.0)
 
@@ -254,8 +271,8 @@ class Interior:
         crossed = np.outer(XV[n], PV[n])
         both = variables.X[n, n] * problem.columns(PV.T) + P[n, n] * problem.columns(XV.T) + crossed + crossed.T
         N[np.ix_(linear, linear)] = 0.25 * both
-        scalar = np.where(self._signed, variables.s / np.where(self._signed, variables.x, 1.0), 0.0)
-        N.reshape(-1)[:: len(N) + 1] += scalar + variables.xi / self._upper_slack(variables.x)
+        scalar = variables.s / self._positive(variables.x) + variables.xi / self._room(variables.x)
+        N.reshape(-1)[:: len(N) + 1] += scalar
         return N
 
     def _direction(
@@ -267,14 +284,14 @@ class Interior:
         large ones of S⁻¹. So X enters it as ``R Rᵀ``, and its left factor is multiplied last.
         """
         variables, problem, P = self.variables, self.problem, self._P
-        positive, upper_slack = np.where(self._signed, variables.x, 1.0), self._upper_slack(variables.x)
+        positive, room = self._positive(variables.x), self._room(variables.x)
         lower, upper = np.where(self._signed, target, 0.0), np.where(self._capped, target, 0.0)
         right = self.right - target * problem.values(P)
         if correction is not None:
             lower, upper = lower - correction.lower, upper - correction.upper
             right += self._values_from_root(correction.carried)
             yield
-        right += lower / positive - upper / upper_slack
+        right += lower / positive - upper / room
         dx = solved(newton, solved(newton, right), transposed=True)
         image = self._slack_image(dx)
         yield
@@ -290,8 +307,9 @@ class Interior:
             dX[part] -= variables.X[part]
             dX[part] -= 0.5 * (T[part] + T[:, part].T)
             yield
-        ds = lower / positive - variables.s - np.where(self._signed, variables.s / positive, 0.0) * dx
-        return _Direction(dx, dX, ds, np.asarray(upper / upper_slack - variables.xi + variables.xi / upper_slack * dx))
+        ds = lower / positive - variables.s - variables.s / positive * dx
+        dxi = np.asarray(upper / room - variables.xi + variables.xi / room * dx)
+        return _Direction(dx, dX, ds, dxi)
 
     def _correction(self, guess: _Direction) -> Generator[None, None, _Correction]:
         """The second-order terms of a predictor; its X is overwritten."""
@@ -325,8 +343,12 @@ class Interior:
     def _complementarity_after(self, direction: _Direction, primal: float, dual: float) -> float:
         """Complementarity after steps of these lengths."""
         variables = self.variables
-        x = variables.x + dual * direction.x
-        pairs = (variables.s + primal * direction.s) @ x + (variables.xi + primal * direction.xi) @ self._upper_slack(x)
+        x, s, xi = (
+            variables.x + dual * direction.x,
+            variables.s + primal * direction.s,
+            variables.xi + primal * direction.xi,
+        )
+        pairs = s @ x + xi @ self._room(x)
         return self._trace(variables.X, x) + primal * self._trace(direction.X, x) + float(pairs)
 
     def _max_steps(self, direction: _Direction) -> Generator[None, None, tuple[float, float]]:
@@ -351,8 +373,12 @@ class Interior:
             dense.max_step(variables.xi, direction.xi),
         )
         least = yield from dense.least_eigenvalue(slack_change, lambda z: np.asarray(P @ z), n + 1)
-        room = dense.max_step(self._upper_slack(variables.x)[self._capped], -direction.x[self._capped])
-        return primal, min(_max_step_of_matrix(least), dense.max_step(variables.x[:-1], direction.x[:-1]), room)
+        dual = min(
+            _max_step_of_matrix(least),
+            dense.max_step(variables.x[:-1], direction.x[:-1]),
+            dense.max_step(self._room(variables.x)[self._capped], -direction.x[self._capped]),
+        )
+        return primal, dual
 
 
 def _max_step_of_matrix(least: float) -> float:

@@ -43,27 +43,30 @@ def scan_texts(
     """Write the number of each word (−1 if the table does not have it) and its text to ``words`` and ``owners``;
     returns how many words and unknown words there are.
 
-    A word is two or more characters of words in a row. Unknown words are written to ``unknown``, and what they consist
-    of to ``own_letters``, unless ``unknown`` is empty.
+    A word is two or more characters of words in a row. Unknown words are written to ``unknown``, and their letters to
+    ``own_letters``, unless ``unknown`` is empty.
     """
-    n_words, n_unknown, kept = 0, 0, np.uintp(0)
+    n_words, n_unknown = 0, 0
+    kept = np.uintp(0)  # letters before it are those of unknown words
     for row in range(len(indptr) - 1):
         position, stop = np.uintp(indptr[row]), np.uintp(indptr[row + 1])
+        # the word under way: its letters lie from ``kept`` to ``end``, and ``mixed`` becomes its hash
         end, n_characters, mixed = kept, 0, multiplier
         while position <= stop:
-            character = np.uint32(0)  # a text ends as its last word does
+            # twice the lower case, and 1 more within a word; behind the text 0, which ends its last word
+            character = np.uint32(0)
             if position < stop and data[position] < 128:
                 character = characters[np.uintp(data[position])]
                 position += np.uintp(1)
             else:
                 character, position = _decoded(data, position, stop, characters)
-            if character & np.uint32(1):
+            if character & np.uint32(1):  # one more character of the word
                 lower = np.uint32(character >> np.uint32(1))
                 end = _encode(lower, own_letters, end)
                 mixed = (mixed ^ np.uint64(lower)) * multiplier
                 mixed ^= mixed >> _HALF
                 n_characters += 1
-            elif n_characters:
+            elif n_characters:  # the word has ended
                 if n_characters > 1:
                     tag = mixed & _LOW
                     number = _find(slots, starts, letters, own_letters, kept, end, tag)
@@ -72,7 +75,7 @@ def scan_texts(
                         unknown[n_unknown, FOUND_AT], unknown[n_unknown, FOUND_LENGTH] = n_words, np.int64(end - kept)
                         unknown[n_unknown, FOUND_HASH], unknown[n_unknown, FOUND_START] = np.int64(tag), np.int64(kept)
                         n_unknown += 1
-                        kept = end
+                        kept = end  # its letters stay
                     n_words += 1
                 end, n_characters, mixed = kept, 0, multiplier
     return n_words, n_unknown
