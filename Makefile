@@ -61,11 +61,11 @@ clean:
 	$(PYTHON) -m venv $(if $(CAN_INSTALL),--without-pip) .venv
 
 .venv/run.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[embedded,demo]' --editable ./client
+	$(INSTALL) --editable '.[embedded,demo,encoder]' --editable ./client
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[embedded,demo,dev,bench]' --editable ./client
+	$(INSTALL) --editable '.[embedded,demo,encoder,dev,bench]' --editable ./client
 	@touch $@ .venv/run.stamp
 
 # the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler

@@ -68,6 +68,7 @@ _ROUTERS = (
         jobs.raw_router,
         models.router,
         models.raw_router,
+        models.encoders_router,
         operations.router,
         operations.metrics_router,
         operations.problems_router,

@@ -455,12 +455,9 @@ class Alias(Record):
 
 
 class Encoding(Record):
-    """Vectors of the texts of a dataset by one encoder: ``datasets/{documents}/encodings/{digest}.json``."""
+    """Vectors of texts by one encoder: ``datasets/{documents}/encodings/{encoder}/{id}.json``."""
 
-    width: int
-    """numbers of a vector"""
     file: File
-    """the vectors one after the other (.npy, float32)"""
 
 
 class Job(BaseModel):

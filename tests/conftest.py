@@ -12,6 +12,8 @@ from tests.stores import any_store, no_redis, redis, s3_endpoint, shared_valkey,
 
 __all__ = ["any_store", "no_redis", "redis", "s3_endpoint", "shared_valkey", "store", "valkey"]
 
+# a test that is about an encoder names its own
+os.environ["HALFMOON_ENCODER"] = "none"
 settings.register_profile("same-every-run", derandomize=True, deadline=None, database=None)
 settings.load_profile("same-every-run")
 

@@ -194,10 +194,12 @@ def _up(options: argparse.Namespace) -> int:
     from app.http.sockets.listener import check_exposure
     from app.local.up import Plan, up
     from app.settings import GatewaySettings
+    from workers.encoders.catalogue import Encoders
 
     settings = GatewaySettings()
     check_exposure(settings.access, options.host)
     store_url = settings.store_url if "store_url" in settings.model_fields_set else None
+    print(f"halfmoon: {Encoders.of(settings).in_words}", file=sys.stderr, flush=True)
     data, drain = options.data.absolute(), settings.drain_seconds
     return up(
         Plan(data, options.host, options.port, options.workers, os.environ, drain, store_url, gateways=options.gateways)

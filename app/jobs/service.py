@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import structlog
+from msgspec import UNSET
 from msgspec.structs import fields
 
 from app.annotations.service import resolved
@@ -24,7 +25,7 @@ from app.services import Services
 from app.services.backlog import Allowance
 from app.settings import GatewaySettings
 from core.checks import check_options
-from core.documents.kinds import FIELDS, KINDS, in_words
+from core.documents.kinds import FIELDS, KINDS, in_words, is_dense
 from core.documents.part_columns import EncoderId
 from core.errors import InvalidOption
 from core.memory_estimate import RowsSize, expected_text_size, training_bytes
@@ -110,7 +111,8 @@ def _submit(
         else [label for label, _ in dataset.classes]
     )
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents)
-    text, encoder = _text(body, dataset), _encoder(services, body, dataset)
+    start = None if body.start_from is None else services.models.resolve(body.start_from)
+    text, encoder = _text(body, dataset), _encoder(services, body, dataset, start)
     in_other_form = {
         "dataset": dataset.id,
         "options": options.model_dump(mode="json", by_alias=True),
@@ -121,7 +123,7 @@ def _submit(
     draft = JobDraft(
         **{name: getattr(body, name) for name in JobSpec.model_fields} | in_other_form,
         model=body.model,
-        start=None if body.start_from is None else resolve_start(services, body.start_from, dataset, encoder),
+        start=None if start is None else checked_start(start, dataset, encoder),
         size=size_of(dataset, options, text, services.settings),
         caller=key_id,
         traceparent=tracing.traceparent(),
@@ -154,16 +156,22 @@ def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
     return None
 
 
-def _encoder(services: Services, body: JobBody, dataset: Dataset) -> EncoderRef | None:
+def _encoder(services: Services, body: JobBody, dataset: Dataset, start: Version | None) -> EncoderRef | None:
     """The encoder of the job, with its digest of now: a worker with another one refuses the job."""
-    if body.encoder is None:
+    name, has_text = body.encoder, _text(body, dataset) is not None
+    if name is UNSET:
+        # who sends vectors has an encoder
+        bare = has_text and not any(is_dense(part.name) for part in dataset.parts)
+        learned = services.encoders.default if start is None else start.facts.get("encoder")
+        name = str(learned) if bare and learned else None
+    if name is None:
         return None
-    if _text(body, dataset) is None:
+    if not has_text:
         raise InvalidRequest("encoder", f"reads text, but the documents are {KINDS[dataset.kind]}")
     try:
-        id = services.encoders.id(body.encoder)
+        id = services.encoders.id(name)
     except EncoderUnavailable as error:
-        raise InvalidRequest("encoder", f"{body.encoder!r} {error}") from None
+        raise InvalidRequest("encoder", f"{name!r} {error}") from None
     if any(part.name == id.part for part in dataset.parts):
         raise InvalidRequest("encoder", f"makes the part {id.part}, which the documents have already")
     return EncoderRef(name=id.name, digest=id.digest)
@@ -218,12 +226,11 @@ def _meaning(documents: msgspec.Raw, longest: int) -> Iterator[bytes]:
     yield b"]"
 
 
-def resolve_start(services: Services, name: str, dataset: Dataset, encoder: EncoderRef | None) -> Publication:
-    """The version of this name. It is resolved now, so that later versions and moved aliases do not change the job.
+def checked_start(version: Version, dataset: Dataset, encoder: EncoderRef | None) -> Publication:
+    """The version to start from, whatever its name stands for later.
 
-    Raises NotFound, and InvalidRequest for one that knows other documents than those that the job has.
+    Raises InvalidRequest if it knows other documents than those that the job has.
     """
-    version = services.models.resolve(name)
     _check_parts(version, dataset, encoder)
     _check_encoder(version, encoder)
     return Publication(name=version.name, version=version.number)

@@ -1,5 +1,6 @@
 """Routes of models: list, show and delete models, versions and aliases."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,25 @@ from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import ENCODING, NAME, error_responses, json_body, path_parameter
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.http.version_routes import VersionNumber, checked_number
-from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut, records_of_models
+from app.models.schemas import (
+    AliasBody,
+    AliasOut,
+    EncoderList,
+    EncoderOut,
+    ModelOut,
+    ModelPage,
+    ModelSummary,
+    VersionOut,
+    records_of_models,
+)
 from app.models.service import ExportFormat, export
 from app.services import Services, ServicesDep, services_of
 from storage.store.bulk import in_parallel
+from workers.encoders.encoder import EncoderUnavailable
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
+encoders_router = APIRouter(prefix="/v1/encoders", tags=["models"], route_class=AuthorizedRoute)
 
 _ALIAS: dict[str, Any] = {
     **json_body(AliasBody, {"version": 3}),
@@ -32,6 +45,25 @@ _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file", "content": {"application/zip": _BINARY, "application/octet-stream": _BINARY}},
 }
+
+
+@encoders_router.get("")
+def list_encoders(services: ServicesDep) -> EncoderList:
+    """List the pre-trained encoders that jobs may name, by name. One whose files cannot be used is left out."""
+    encoders, found = services.encoders, []
+    for name in encoders.names:
+        with suppress(EncoderUnavailable):
+            id = encoders.id(name)
+            found.append(
+                EncoderOut(
+                    name=name,
+                    default=name == encoders.default,
+                    digest=id.digest,
+                    width=encoders.load(id).width,
+                    texts_per_second=round(encoders.texts_per_second(name), 1),
+                )
+            )
+    return EncoderList(encoders=found)
 
 
 @router.get("", responses=error_responses(422, 503))

@@ -26,6 +26,26 @@ def records_of_models(name: str) -> str:
 Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
+class EncoderOut(Schema):
+    """A pre-trained encoder of this installation."""
+
+    name: str
+    default: bool
+    """Whether jobs that name none take it."""
+    digest: str
+    """SHA-256 of its files, which a model remembers."""
+    width: int
+    """Numbers of a vector."""
+    texts_per_second: float
+    """Sentences that one thread of this gateway reads in a second."""
+
+
+class EncoderList(Schema):
+    """The encoders."""
+
+    encoders: list[EncoderOut]
+
+
 class HeldOutOut(Schema):
     """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough
     others.

@@ -116,7 +116,7 @@ def open_services(
         admission.start()
         stack.callback(admission.release)
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
-        queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders(settings.encoders)
+        queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders.of(settings)
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
         fresh_seconds = _LOCAL_FRESH_SECONDS if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)

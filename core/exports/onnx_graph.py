@@ -55,9 +55,9 @@ def _varint(value: int) -> bytes:
     return bytes([*found, value])
 
 
-FLOAT, INT64, STRING, DOUBLE = 1, 7, 8, 11
+FLOAT, UINT8, INT8, INT64, STRING, DOUBLE = 1, 2, 3, 7, 8, 11
 """types of elements"""
-_KINDS = {"float32": FLOAT, "int64": INT64, "float64": DOUBLE}
+_KINDS = {"float32": FLOAT, "uint8": UINT8, "int8": INT8, "int64": INT64, "float64": DOUBLE}
 _IR_VERSION, _OPERATORS = 8, 17
 _MOST_BYTES = (1 << 31) - 1
 """bytes of a message, by the standard"""
@@ -80,7 +80,7 @@ def _attribute(value: float | list[int]) -> tuple[Message, Message]:
 
 
 def tensor(name: str, array: NDArray[Any]) -> Message:
-    """Numbers that are part of the graph: float32, float64 or int64."""
+    """Numbers that are part of the graph: float32, float64, int64, int8 or uint8."""
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     content: Message = [little.data.cast("B")] if little.size else []
     return message(5, numbers(1, array.shape), number(2, _KINDS[array.dtype.name]), text(8, name), message(9, content))

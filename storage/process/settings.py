@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     encoders: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], Path] = {}
     """Folders of pre-trained encoders by name, as a JSON object. Each has tokenizer.json, and model.onnx, or BERT or a
     static encoder's table as model.safetensors; gateways and workers need the same ones."""
+    encoder: str = "auto"
+    """Encoder of jobs that name none, for documents that are text: a name of an encoder; auto, the one that the extra
+    `encoders` brings, if it is installed; none: they learn from the text alone, and that one is not used."""
     log_format: str = Field(default="console", pattern="^(console|json)$")
     """Format of log lines: console or json."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

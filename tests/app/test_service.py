@@ -63,6 +63,7 @@ def test_the_contract_names_every_call() -> None:
         "GET /v1/jobs/{id}/events",
         "GET /v1/jobs/{id}/trace",
         "GET /v1/jobs/{id}/labels",
+        "GET /v1/encoders",
         "GET /v1/models",
         "GET /v1/models/{name}",
         "DELETE /v1/models/{name}",

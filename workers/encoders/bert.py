@@ -1,14 +1,15 @@
-"""BERT as an ONNX graph, made of the weights that transformers stores as safetensors: so onnxruntime runs it, without
-torch.
+"""BERT as an ONNX graph, made of its weights: so onnxruntime runs it, without torch.
 
-The graph takes ``input_ids``, ``attention_mask`` and ``token_type_ids``, int64 of shape (n, length), and gives the
-states of the last layer, float32 of shape (n, length, width). Layers are normalized after each sum, GELU is that of the
-error function, positions are learned. Source: Devlin et al. 2019, BERT; the names of the weights are those of
-``BertModel`` of transformers.
+The graph takes the vectors of the tokens of one text and gives the states of the last layer, both float32 of shape
+(1, length, width). Layers are normalized after each sum, GELU is that of the error function, positions are learned.
+Source: Devlin et al. 2019, BERT; the names of the weights are those of ``BertModel`` of transformers.
+
+Products may be rounded to eight bits: each row of states by its own scale, each column of weights by its own. So a
+vector does not depend on the texts beside it. Values of the attention stay as they are, as they bear rounding least.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from core.exports.onnx_graph import (
     FLOAT,
-    INT64,
+    UINT8,
     GraphTooLarge,
     Message,
     graph_input,
@@ -27,35 +28,46 @@ from core.exports.onnx_graph import (
     onnx_file,
     tensor,
 )
-from workers.encoders.encoder import EncoderUnavailable
+from workers.encoders.encoder import EncoderUnavailable, Vectors
 from workers.encoders.tensors import tensors_in
 
 _PREFIX = "bert."
 """what the names of weights begin with where they were stored with a head"""
-_NEVER = -1e9
-"""what is added to the attention to tokens that are not there"""
+_WORDS = "embeddings.word_embeddings.weight"
+_LEAST_GELU = -0.17
+"""what GELU is never below"""
 _REMEDY = "export it to model.onnx"
 _KNOWN = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 """what the graph is written for, by the names of config.json"""
 
 
 @dataclass(frozen=True)
-class _Bert:
-    """Weights by name, and the numbers that they do not tell."""
+class Bert:
+    """A BERT without its table of words, and the numbers that its weights do not tell."""
 
     weights: Mapping[str, NDArray[Any]]
+    words: Callable[[Sequence[int]], Vectors]
+    """vectors of tokens, by the table of words"""
     n_layers: int
     n_heads: int
     epsilon: float
+    rounded: bool = False
+    """whether products are rounded to eight bits"""
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         if name not in self.weights:
             raise EncoderUnavailable(f"has no {name} in its weights, as BERT has; {_REMEDY}")
         return np.asarray(self.weights[name], np.float32)
 
+    def embedding(self) -> Callable[[Sequence[int]], Vectors]:
+        """Makes the vectors of tokens in their places, shape (1, n_tokens, width), which the graph takes."""
+        positions = self["embeddings.position_embeddings.weight"] + self["embeddings.token_type_embeddings.weight"][0]
+        words = self.words
+        return lambda ids: (words(ids) + positions[: len(ids)])[None]
 
-def bert_graph(file: Path, config: Mapping[str, Any]) -> bytes:
-    """The graph of the weights of a file, as the ``config`` of its folder says. Raises EncoderUnavailable."""
+
+def bert_in(file: Path, config: Mapping[str, Any]) -> Bert:
+    """The BERT of a file of safetensors, as ``config``, that of its folder, says; raises EncoderUnavailable."""
     other = next(
         (f"{name} {config[name]!r}" for name, known in _KNOWN.items() if config.get(name, known) != known), None
     )
@@ -64,22 +76,31 @@ def bert_graph(file: Path, config: Mapping[str, Any]) -> bytes:
     if (file.parent / "2_Dense").is_dir():
         raise EncoderUnavailable(f"has a layer after its transformer, in 2_Dense; {_REMEDY} together with that")
     weights = {name.removeprefix(_PREFIX): each for name, each in tensors_in(file).items()}
-    bert = _Bert(
+    if _WORDS not in weights:
+        raise EncoderUnavailable(f"has no {_WORDS} in its weights, as BERT has; {_REMEDY}")
+    table = weights[_WORDS]
+    return Bert(
         weights,
+        lambda ids: np.asarray(table[ids], np.float32),
         int(config["num_hidden_layers"]),
         int(config["num_attention_heads"]),
         float(config.get("layer_norm_eps", 1e-12)),
     )
-    width = bert["embeddings.word_embeddings.weight"].shape[1]
+
+
+def bert_graph(bert: Bert) -> bytes:
+    """The graph of a BERT; raises EncoderUnavailable."""
+    width = len(bert["embeddings.LayerNorm.weight"])
     if width % bert.n_heads:
         raise EncoderUnavailable(f"has {width} numbers a token, which its {bert.n_heads} heads cannot share")
-    values = [graph_input(name, INT64, ["n", "length"]) for name in ("input_ids", "attention_mask", "token_type_ids")]
-    output = graph_output(f"state{bert.n_layers}", FLOAT, ["n", "length", width])
+    values = [
+        graph_input("embedded", FLOAT, ["n", "length", width]),
+        graph_output(f"state{bert.n_layers}", FLOAT, ["n", "length", width]),
+    ]
+    first = _normalized(bert, "embeddings", "embedded", "state0")
     layers = [part for number in range(bert.n_layers) for part in _layer(bert, number)]
     try:
-        return b"".join(
-            onnx_file("bert", [*_constants(width, bert.n_heads), *_embeddings(bert), *layers, *values, output])
-        )
+        return b"".join(onnx_file("bert", [*_constants(width, bert.n_heads), *first, *layers, *values]))
     except GraphTooLarge:
         raise EncoderUnavailable(
             f"takes more than 2 GiB; {_REMEDY}, with weights of 16 bits or in files of their own"
@@ -88,69 +109,98 @@ def bert_graph(file: Path, config: Mapping[str, Any]) -> bytes:
 
 def _constants(width: int, n_heads: int) -> Iterator[Message]:
     per_head = width // n_heads
-    yield tensor("zero", np.zeros(1, np.int64))
-    yield tensor("beside_heads", np.array([1, 2], np.int64))
     yield tensor("heads", np.array([0, 0, n_heads, per_head], np.int64))
     yield tensor("together", np.array([0, 0, width], np.int64))
+    yield tensor("middle", np.array(128, np.uint8))
+    yield tensor("bottom", np.array(0, np.uint8))
     for name, number in (
         ("one", 1.0),
         ("half", 0.5),
         ("root_of_two", math.sqrt(2)),
         ("scale", 1 / math.sqrt(per_head)),
-        ("never", _NEVER),
+        ("least", _LEAST_GELU),
+        ("span", 255.0),
+        ("half_span", 127.0),
+        ("middle_and_half", 128.5),
     ):
         yield tensor(name, np.array([number], np.float32))
 
 
-def _embeddings(bert: _Bert) -> Iterator[Message]:
-    """The first state, and the amount added to the attention to each token."""
-    for name in ("word", "token_type", "position"):
-        yield tensor(name, bert[f"embeddings.{name}_embeddings.weight"])
-    yield node("Gather", ["word", "input_ids"], "words", axis=0)
-    yield node("Gather", ["token_type", "token_type_ids"], "types", axis=0)
-    yield node("Shape", ["input_ids"], "length", start=1, end=2)
-    yield node("Slice", ["position", "zero", "length"], "positions")
-    yield node("Add", ["words", "types"], "typed")
-    yield node("Add", ["typed", "positions"], "embedded")
-    yield from _normalized(bert, "embeddings", "embedded", "state0")
-    yield node("Cast", ["attention_mask"], "there", to=FLOAT)
-    yield node("Sub", ["one", "there"], "missing")
-    yield node("Mul", ["missing", "never"], "kept_off")
-    yield node("Unsqueeze", ["kept_off", "beside_heads"], "mask")
-
-
-def _layer(bert: _Bert, number: int) -> Iterator[Message]:
+def _layer(bert: Bert, number: int) -> Iterator[Message]:
     """State ``number`` + 1 of state ``number``."""
     state, own = f"state{number}", f"encoder.layer.{number}"
+    yield from _rounded(bert, state)
     for name, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])):
-        yield from _linear(bert, f"{own}.attention.self.{name}", state, f"{own}.{name}")
+        yield from _linear(bert, f"{own}.attention.self.{name}", state, f"{own}.{name}", exact=name == "value")
         yield node("Reshape", [f"{own}.{name}", "heads"], f"{own}.{name}.heads")
         yield node("Transpose", [f"{own}.{name}.heads"], f"{own}.{name}.turned", perm=order)
     yield node("MatMul", [f"{own}.query.turned", f"{own}.key.turned"], f"{own}.products")
     yield node("Mul", [f"{own}.products", "scale"], f"{own}.scaled")
-    yield node("Add", [f"{own}.scaled", "mask"], f"{own}.masked")
-    yield node("Softmax", [f"{own}.masked"], f"{own}.attention")
+    yield node("Softmax", [f"{own}.scaled"], f"{own}.attention")
     yield node("MatMul", [f"{own}.attention", f"{own}.value.turned"], f"{own}.seen")
     yield node("Transpose", [f"{own}.seen"], f"{own}.seen.turned", perm=[0, 2, 1, 3])
     yield node("Reshape", [f"{own}.seen.turned", "together"], f"{own}.context")
+    yield from _rounded(bert, f"{own}.context")
     yield from _linear(bert, f"{own}.attention.output.dense", f"{own}.context", f"{own}.attended")
     yield node("Add", [f"{own}.attended", state], f"{own}.with_state")
     yield from _normalized(bert, f"{own}.attention.output", f"{own}.with_state", f"{own}.middle")
+    yield from _rounded(bert, f"{own}.middle")
     yield from _linear(bert, f"{own}.intermediate.dense", f"{own}.middle", f"{own}.wide")
     yield from _gelu(f"{own}.wide", f"{own}.bent")
-    yield from _linear(bert, f"{own}.output.dense", f"{own}.bent", f"{own}.narrow")
+    yield from _rounded(bert, f"{own}.bent", least=_LEAST_GELU)
+    yield from _linear(bert, f"{own}.output.dense", f"{own}.bent", f"{own}.narrow", least=_LEAST_GELU)
     yield node("Add", [f"{own}.narrow", f"{own}.middle"], f"{own}.with_middle")
     yield from _normalized(bert, f"{own}.output", f"{own}.with_middle", f"state{number + 1}")
 
 
-def _linear(bert: _Bert, name: str, source: str, target: str) -> Iterator[Message]:
-    yield tensor(f"{name}.weight", bert[f"{name}.weight"].T)
-    yield tensor(f"{name}.bias", bert[f"{name}.bias"])
-    yield node("MatMul", [source, f"{name}.weight"], f"{target}.unbiased")
+def _rounded(bert: Bert, source: str, least: float = 0.0) -> Iterator[Message]:
+    """The rows of a state in eight bits, each by a scale of its own; of a state that is never below ``least`` all bits
+    are above it.
+    """
+    if not bert.rounded:
+        return
+    if least:
+        yield node("Sub", [source, "least"], f"{source}.above")
+        yield node("ReduceMax", [f"{source}.above"], f"{source}.largest", axes=[2])
+        yield node("Div", [f"{source}.largest", "span"], f"{source}.scale")
+        yield node("Div", [f"{source}.above", f"{source}.scale"], f"{source}.scaled")
+        yield node("Add", [f"{source}.scaled", "half"], f"{source}.shifted")
+    else:
+        yield node("Abs", [source], f"{source}.size")
+        yield node("ReduceMax", [f"{source}.size"], f"{source}.largest", axes=[2])
+        yield node("Div", [f"{source}.largest", "half_span"], f"{source}.scale")
+        yield node("Div", [source, f"{source}.scale"], f"{source}.scaled")
+        yield node("Add", [f"{source}.scaled", "middle_and_half"], f"{source}.shifted")
+    yield node("Cast", [f"{source}.shifted"], f"{source}.rounded", to=UINT8)
+
+
+def _linear(
+    bert: Bert, name: str, source: str, target: str, *, exact: bool = False, least: float = 0.0
+) -> Iterator[Message]:
+    """The product of a state, which ``_rounded`` has rounded with the same ``least``, and weights, with their bias."""
+    weight, bias = bert[f"{name}.weight"].T, bert[f"{name}.bias"]
+    if exact or not bert.rounded:
+        yield tensor(f"{name}.weight", weight)
+        yield node("MatMul", [source, f"{name}.weight"], f"{target}.unbiased")
+    else:
+        scales = np.maximum(np.abs(weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
+        rounded = np.rint(weight / scales).astype(np.int8)
+        bias = (bias + least * (rounded * scales).sum(axis=0)).astype(np.float32)
+        yield tensor(f"{name}.weight", rounded)
+        yield tensor(f"{name}.scales", scales)
+        yield node(
+            "MatMulInteger",
+            [f"{source}.rounded", f"{name}.weight", "bottom" if least else "middle"],
+            f"{target}.whole",
+        )
+        yield node("Cast", [f"{target}.whole"], f"{target}.number", to=FLOAT)
+        yield node("Mul", [f"{target}.number", f"{name}.scales"], f"{target}.of_columns")
+        yield node("Mul", [f"{target}.of_columns", f"{source}.scale"], f"{target}.unbiased")
+    yield tensor(f"{name}.bias", bias)
     yield node("Add", [f"{target}.unbiased", f"{name}.bias"], target)
 
 
-def _normalized(bert: _Bert, name: str, source: str, target: str) -> Iterator[Message]:
+def _normalized(bert: Bert, name: str, source: str, target: str) -> Iterator[Message]:
     for part in ("weight", "bias"):
         yield tensor(f"{name}.LayerNorm.{part}", bert[f"{name}.LayerNorm.{part}"])
     yield node(

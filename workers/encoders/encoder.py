@@ -1,6 +1,6 @@
 """The protocol of encoders, and the tokens that all of them read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+Tokens = Callable[[str], Sequence[int]]
+"""Makes the tokens of a text."""
 
 MOST_TOKENS = 512
 """tokens of a text that are read at most, where its folder does not say; the rest of a longer text is left out"""
+LETTERS_A_TOKEN = 16
+"""letters of a text that are looked at for each token that is read: a text of megabytes takes no longer than others"""
 
 
 class EncoderUnavailable(Exception):
@@ -28,8 +32,8 @@ class Encoder(Protocol):
         """shape (n_texts, width)."""
 
 
-def tokenizer_in(folder: Path, most_tokens: int) -> Any:
-    """The tokenizer of a folder, which cuts texts beyond so many tokens; raises EncoderUnavailable."""
+def tokens_in(folder: Path, most_tokens: int, *, special: bool = True) -> Tokens:
+    """Makes the tokens of a text, so many at most, by the tokenizer of a folder; raises EncoderUnavailable."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -41,6 +45,16 @@ def tokenizer_in(folder: Path, most_tokens: int) -> Any:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises Exception itself
         raise EncoderUnavailable(f"has a tokenizer.json that cannot be read: {error}") from None
+    return tokens_of(tokenizer, most_tokens, special=special)
+
+
+def tokens_of(tokenizer: Any, most_tokens: int, *, special: bool = True) -> Tokens:
+    """Makes the tokens of a text by a tokenizer, of the beginning of a long one; ``special`` ones are around them."""
     tokenizer.enable_truncation(most_tokens)
     tokenizer.no_padding()
-    return tokenizer
+
+    def tokens(text: str) -> Sequence[int]:
+        ids: Sequence[int] = tokenizer.encode(text[: most_tokens * LETTERS_A_TOKEN], add_special_tokens=special).ids
+        return ids
+
+    return tokens

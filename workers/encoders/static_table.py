@@ -4,21 +4,19 @@ tokens'.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from workers.encoders.encoder import MOST_TOKENS, EncoderUnavailable, Vectors, tokenizer_in
+from workers.encoders.encoder import MOST_TOKENS, EncoderUnavailable, Tokens, Vectors, tokens_in
 from workers.encoders.tensors import tensors_in
-
-_AT_ONCE = 64
 
 
 class StaticTable:
     """An encoder that looks up tokens."""
 
-    def __init__(self, table: Vectors, tokenizer: Any) -> None:
-        self._table, self._tokenizer = table, tokenizer
+    def __init__(self, table: Vectors, tokens: Tokens) -> None:
+        self._table, self._tokens = table, tokens
 
     @classmethod
     def load(cls, folder: Path, file: Path) -> Self:
@@ -30,7 +28,7 @@ class StaticTable:
             raise EncoderUnavailable(
                 f"{found}; a transformer needs its config.json beside it, or an export to model.onnx"
             )
-        return cls(tables[0].astype(np.float32), tokenizer_in(folder, MOST_TOKENS))
+        return cls(tables[0].astype(np.float32), tokens_in(folder, MOST_TOKENS, special=False))
 
     @property
     def width(self) -> int:
@@ -40,13 +38,9 @@ class StaticTable:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See Encoder; a text without tokens is zeros."""
         found = np.zeros((len(texts), self.width), np.float32)
-        for start in range(0, len(texts), _AT_ONCE):
-            for place, tokens in enumerate(
-                self._tokenizer.encode_batch_fast(list(texts[start : start + _AT_ONCE]), add_special_tokens=False),
-                start,
-            ):
-                ids = np.array(tokens.ids, np.int64)
-                known = ids[ids < len(self._table)]
-                if len(known):
-                    found[place] = self._table[known].mean(axis=0)
+        for place, text in enumerate(texts):
+            ids = np.array(self._tokens(text), np.int64)
+            known = ids[ids < len(self._table)]
+            if len(known):
+                found[place] = self._table[known].mean(axis=0)
         return found

@@ -59,6 +59,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
             from workers.worker.warm_up import warm_up
 
             warm_up()
+    context.encoders.prepare()
     with _WorkerHeartbeat(settings, name):
         if replaces is not None:
             with suppress(Unavailable):  # a gateway enqueues the jobs when their leases have run out
@@ -181,7 +182,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_memory_bytes or memory_limit(),
         worker_pid=os.getpid(),
-        encoders=Encoders(settings.encoders),
+        encoders=Encoders.of(settings, settings.training_threads or usable_processors()),
         engine=settings.engine,
         cluster=ClusterAddress.of(settings),
         traced=traced,

@@ -72,8 +72,11 @@ class Work:
             )
         self._began = time.monotonic()
         with tracing.span("train"):
-            encoded = self._retried(lambda: self._encoded(documents))
+            encoded, n_read = self._retried(lambda: self._encoded(documents))
             training = self._train(encoded)
+            if self._request.encoder is not None:
+                read = {**self._request.encoder.model_dump(), "read": n_read}
+                training = replace(training, report={**(training.report or {}), "encoder": read})
         if training.status is Status.CANCELLED:
             raise Stopped
         if not usable(training):
@@ -94,11 +97,13 @@ class Work:
         if self._heartbeat.wait_for(fetched):
             raise Stopped
 
-    def _encoded(self, documents: Documents) -> Documents:
-        """The documents, with the vectors of their texts if the request names an encoder; raises Stopped."""
+    def _encoded(self, documents: Documents) -> tuple[Documents, int]:
+        """The documents, with vectors of their texts if the request names an encoder, and how many have one; raises
+        Stopped.
+        """
         context, request = self._context, self._request
         if request.encoder is None:
-            return documents
+            return documents, 0
         id = EncoderId(request.encoder.name, request.encoder.digest)
         try:
             encoder = context.encoders.load(id)
@@ -106,9 +111,9 @@ class Work:
             raise InvalidOption("encoder", f"{id.name!r} {error}") from None
         stored = Datasets(self._store).get(request.dataset).documents
         watch = Watch(self._heartbeat.observe, began=self._began)
-        return documents._replace(
-            rows=with_vectors(self._store, stored, documents.rows, id, encoder, watch, Span(0.0, _ENCODED))
-        )
+        labeled, part = documents.class_indices >= 0, Span(0.0, _ENCODED)
+        found = with_vectors(self._store, stored, documents.rows, labeled, id, encoder, watch, part)
+        return documents._replace(rows=found.rows), found.n_read
 
     def _train(self, documents: Documents) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it

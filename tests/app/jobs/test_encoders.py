@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.linear import LinearModel
 from core.options.text import TextOptions
+from storage.errors import CannotStart
+from storage.process.settings import Settings
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.workers.encoders.tiny import static_folder
 from workers.encoders.catalogue import Encoders
@@ -52,6 +55,41 @@ def test_a_job_takes_the_encoder_of_now(gateway: Gateway) -> None:
     problem_of(gateway.client.post("/v1/jobs", json=body | {"encoder": None}, headers=key), 422)
     fault = problem_of(gateway.client.post("/v1/jobs", json=body | {"encoder": "other"}), 422)["errors"][0]
     assert (fault["field"], fault["detail"]) == ("encoder", "'other' is not known here; HALFMOON_ENCODERS names tiny")
+
+
+def test_a_job_that_names_none_takes_the_default_one(start: Start, folder: Path) -> None:
+    """Not for documents without text, nor for those that bring a vector; it goes on with the encoder of a model."""
+    gateway = start(encoders={"tiny": folder, "other": folder}, encoder="other")
+    texts = gateway.upload(TEXTS)["id"]
+
+    def taken(dataset: str, **fields: Any) -> Any:
+        answer = gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "m"} | fields)
+        assert answer.status_code == 202, answer.text
+        return answer.json()["encoder"] and answer.json()["encoder"]["name"]
+
+    assert (taken(texts), taken(texts, encoder=None), taken(texts, encoder="tiny")) == ("other", None, "tiny")
+    assert taken(gateway.upload([document | {"vector": [1, 2]} for document in TEXTS])["id"]) is None
+    assert taken(gateway.upload([{"vector": [1], "label": "a"}, {"vector": [2], "label": "b"}])["id"]) is None
+    publish(gateway.store, model=reading(folder))
+    assert taken(texts, algorithm="svm", start_from="news") == "tiny"
+
+
+def test_a_default_encoder_that_is_not_known_stops_the_start(start: Start, folder: Path) -> None:
+    with pytest.raises(
+        CannotStart, match=r"HALFMOON_ENCODER names 'else', which is not known here; known are .*tiny, none"
+    ):
+        Encoders.of(Settings(encoders={"tiny": folder}, encoder="else"))
+
+
+def test_encoders_are_listed(gateway: Gateway, folder: Path) -> None:
+    (listed,) = gateway.client.get("/v1/encoders").json()["encoders"]
+    assert listed.pop("texts_per_second") > 0
+    assert listed == {
+        "name": "tiny",
+        "default": False,
+        "digest": Encoders({"tiny": folder}).id("tiny").digest,
+        "width": 3,
+    }
 
 
 def test_documents_that_have_no_text_or_that_vector_are_refused(gateway: Gateway) -> None:
@@ -101,7 +139,7 @@ def test_a_start_from_a_model_with_another_encoder_is_refused_with_the_remedy(ga
     trained = "the model was trained on text, vector.tiny, but the documents have text"
     for body, detail in (
         (
-            {"start_from": "same"},
+            {"start_from": "same", "encoder": None},
             f'{trained}; the model learned with "encoder": "tiny", so name that, or train without start_from',
         ),
         (

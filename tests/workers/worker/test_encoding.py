@@ -1,28 +1,31 @@
 """Jobs whose texts get vectors of an encoder: made once, kept, and made of new texts by the model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from core.documents.kinds import PartRows, TextRows
+from core.documents.kinds import TextRows
 from core.documents.part_columns import EncoderId, PartColumns
+from core.documents.rows import SparseRows
 from core.progress import WHOLE, TracePoint
 from core.watch import Stopped, Watch
-from storage.errors import Conflict
-from storage.records import Dataset, EncoderRef, Job, JobDraft, JobState, Publication
-from storage.repositories.datasets import Batch, Datasets
+from storage.errors import Conflict, StoreUnavailable
+from storage.records import Dataset, EncoderRef, File, Job, JobDraft, JobState, Publication
+from storage.repositories.datasets import Batch, Datasets, encodings
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import make_dataset
 from tests.workers.encoders.tiny import TABLE, static_folder
 from workers.encoders.catalogue import Encoders
+from workers.encoders.encoder import Encoder, Vectors
 from workers.encoders.rows import with_encoder
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.encoding import with_vectors
+from workers.worker.encoding import WithVectors, with_vectors
 
 pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
 
@@ -67,6 +70,9 @@ def test_a_model_reads_texts_by_the_encoder_that_it_learned_with(
     job = ended(store, context._replace(encoders=encoders), job_of(store, dataset.id, encoders.id("tiny")))
     assert job.state is JobState.SUCCEEDED, job.outcome
     version = Models(store).resolve("news")
+    assert job.outcome is not None
+    assert job.outcome.report is not None
+    assert job.outcome.report["encoder"] == {"name": "tiny", "digest": encoders.id("tiny").digest, "read": 40}
     assert (version.facts["parts"], version.facts["encoder"]) == ("text, vector.tiny", "tiny")
     model = with_encoder(Models(store).load(version), encoders)
     read = model.vocabulary.read(TextRows.of(["goal", "vote", ""]))
@@ -134,21 +140,90 @@ def test_a_model_whose_encoder_is_away_says_so(store: Store, context: WorkerCont
         model.vocabulary.read(TextRows.of(["goal"]))
 
 
-def test_making_vectors_can_be_stopped_and_leaves_nothing(store: Store, encoders: Encoders) -> None:
+def read(
+    store: Store, texts: Sequence[str], id: EncoderId, encoder: Encoder, watch: Watch | None = None
+) -> tuple[WithVectors, str]:
+    """Texts as a dataset, of which the last is labeled, with vectors."""
+    labels: list[str | None] = [None] * (len(texts) - 1)
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), [*labels, "sport"])]).id
+    labeled = np.arange(len(texts)) == len(texts) - 1
+    return with_vectors(store, dataset, TextRows.of(texts), labeled, id, encoder, watch or Watch(None), WHOLE), dataset
+
+
+class Counting:
+    """Makes vectors, and remembers the texts."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder, self.texts, self.width = encoder, list[str](), encoder.width
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.texts += texts
+        return self._encoder.encode(texts)
+
+
+WORDS = [f"goal {'late ' * place}" for place in range(40)]
+
+
+def test_a_text_is_read_once_whatever_dataset_it_is_in(store: Store, encoders: Encoders) -> None:
+    id = encoders.id("tiny")
+    encoder = Counting(encoders.load(id))
+    read(store, ["", *WORDS[:20], *WORDS[:20]], id, encoder)
+    assert encoder.texts[0] == WORDS[19], "the labeled first"
+    assert sorted(encoder.texts) == sorted(WORDS[:20])
+    appended, _ = read(store, ["", *WORDS], id, encoder)
+    assert sorted(encoder.texts) == sorted(WORDS)
+    vectors = appended.rows.parts["vector.tiny"]
+    assert isinstance(vectors, SparseRows)
+    assert (appended.n_read, np.diff(vectors.indptr).tolist()) == (40, [0, *[3] * 40])
+    np.testing.assert_allclose(vectors.values.reshape(-1, 3), encoders.load(id).encode(WORDS), rtol=1e-3)
+
+
+def test_another_encoder_reads_anew(store: Store, encoders: Encoders) -> None:
+    encoder = Counting(encoders.load(encoders.id("tiny")))
+    for digest in "01":
+        read(store, WORDS[:2], EncoderId("tiny", digest), encoder)
+    assert len(encoder.texts) == 4
+
+
+def test_what_was_made_before_a_stop_is_kept(store: Store, encoders: Encoders) -> None:
     seen: list[TracePoint] = []
 
     def stop(point: TracePoint) -> bool:
         seen.append(point)
         return True
 
-    dataset, id = dataset_of(store), encoders.id("tiny")
-    watch = Watch(stop)
+    id = encoders.id("tiny")
+    encoder, watch = Counting(encoders.load(id)), Watch(stop)
     watch._reported -= 1  # as if some time had gone by
     with pytest.raises(Stopped):
-        with_vectors(store, dataset.id, TextRows.of(TEXTS), id, encoders.load(id), watch, WHOLE)
-    assert (str(seen[0].phase), 0 < seen[0].fraction < 1) == ("vectors", True)
-    assert not store.children(f"datasets/{dataset.id}/encodings")
-    made = with_vectors(
-        store, dataset.id, PartRows({"text": TextRows.of(TEXTS)}), id, encoders.load(id), Watch(None), WHOLE
-    )
-    assert list(made.parts) == ["text", "vector.tiny"]
+        read(store, WORDS, id, encoder, watch)
+    assert (str(seen[0].phase), 0 < seen[0].fraction < 1, len(encoder.texts)) == ("vectors", True, 16)
+    read(store, WORDS, id, encoder)
+    assert sorted(encoder.texts) == sorted(WORDS)
+
+
+def test_vectors_that_wait_for_a_full_store_are_lost_and_no_others(
+    store: Store, encoders: Encoders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sixteen are kept at once here; the second time there is no room."""
+    monkeypatch.setattr(encodings, "_KEPT_SECONDS", 0.0)
+    id, upload, uploads = encoders.id("tiny"), store.upload, list[str]()
+
+    def full(key: str, path: Path) -> File:
+        uploads.append(key)
+        if len(uploads) > 1:
+            raise StoreUnavailable("the disk is full")
+        return upload(key, path)
+
+    encoder = Counting(encoders.load(id))
+    dataset = make_dataset(
+        store,
+        [Batch(TextRows.of(WORDS), [None] * 40)],
+    ).id
+    arguments: Any = store, dataset, TextRows.of(WORDS), np.zeros(40, bool), id, encoder, Watch(None), WHOLE
+    monkeypatch.setattr(store, "upload", full)
+    with pytest.raises(StoreUnavailable):
+        with_vectors(*arguments)
+    monkeypatch.undo()
+    assert with_vectors(*arguments).n_read == 40
+    assert len(encoder.texts) == 32 + 24

@@ -73,7 +73,7 @@ class AsyncHalfmoon:
     ) -> AsyncJob:
         """Train a model on a dataset, also by its id; other data become one.
 
-        ``more`` are fields of the job that this client does not know.
+        ``more`` are fields of the job that this client does not know, ``encoder=None`` among them: the text alone.
         """
         made = None if is_dataset(data) else await self.datasets.create(data)
         fields = {
@@ -85,11 +85,10 @@ class AsyncHalfmoon:
             "start_from": start_from,
             "publish": publish,
             "seed": seed,
-            **more,
         }
         try:
             return await self._submit(
-                {name: value for name, value in fields.items() if value is not None},
+                {**{name: value for name, value in fields.items() if value is not None}, **more},
                 idempotency_key or str(uuid.uuid4()),
             )
         except RequestFailed:

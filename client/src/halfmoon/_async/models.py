@@ -43,6 +43,11 @@ class AsyncModels(ModelsMixin):
             for summary in page.models:
                 yield summary
 
+    @operation("list_encoders")
+    async def encoders(self) -> list[dict[str, Any]]:
+        """The encoders that a training may name, by name; one of them is the default."""
+        return (await self._transport.call("GET", "/v1/encoders", dict[str, list[dict[str, Any]]]))["encoders"]
+
 
 class AsyncAliases(AliasesMixin):
     """The aliases of a model."""
