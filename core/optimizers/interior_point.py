@@ -147,7 +147,8 @@ class Interior:
         shrink = 1.0 / max(1.0, float(np.abs(scores).max()))
         x[labeled] *= shrink
         x[n:-1] *= shrink
-        mu = _FIRST * max(float(x[labeled].mean()), 2.0 / H.diagonal()[problem.unlabeled].min(initial=np.inf))
+        least = float(H.diagonal()[problem.unlabeled].min(initial=np.inf))
+        mu = _FIRST * max(float(x[labeled].mean()), 2.0 / least)
         x[n:-1] += mu / problem.epsilon
         x[-1] = mu + problem.quadratic_term(x, factor).value
         return mu
