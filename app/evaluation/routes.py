@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.evaluation.plots import PLOTS, SVG
+from app.evaluation.report import PLOTS, SVG
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.service import HTML, JSON, evaluate
 from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, error_responses, json_body

@@ -17,8 +17,7 @@ from app.codecs.json.struct import is_given
 from app.codecs.json.text import in_words
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
-from app.evaluation.page import page_of
-from app.evaluation.plots import SVG, check_plot, plot_of
+from app.evaluation.report import SVG, check_plot, page_of, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.http.answers.files import temporary_file
 from app.http.answers.negotiation import negotiate

@@ -11,7 +11,6 @@ import pytest
 from fastapi import Request
 
 from app.errors import NotAcceptable
-from app.evaluation.plots import Markup, element, joined
 from app.http.answers.negotiation import negotiate
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.evaluation.test_evaluation import drawn
@@ -189,9 +188,3 @@ def test_a_form_that_there_is_not(gateway: Gateway) -> None:
         problem_of(answer, 406)["detail"]
         == "Accept 'image/png': this answer comes as application/json or text/html or image/svg+xml"
     )
-
-
-def test_what_is_no_markup_is_escaped() -> None:
-    found = element("p", "<b>", Markup("<i></i>"), class_='"x"', stroke_width=1 / 3)
-    assert found == '<p class="&quot;x&quot;" stroke-width="0.333333">&lt;b&gt;<i></i></p>'
-    assert joined("a&b", "") == "a&amp;b"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
-from app.evaluation.plots import CURVES
+from app.evaluation.report import CURVES
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.evaluation.test_evaluation import Documents, drawn
 from tests.app.evaluation.test_page import HOSTILE, Reader, page_of
