@@ -59,12 +59,12 @@ class Vocabulary(ABC):
         return False
 
     @property
-    @abstractmethod
     def nbytes(self) -> int:
         """Memory that it takes, look-up tables included.
 
         The first call builds them, so that loading a model pays for them, not the first reader.
         """
+        return 0
 
     @abstractmethod
     def read(self, rows: Rows) -> Read:
@@ -77,22 +77,22 @@ class Vocabulary(ABC):
         Columns unknown here get numbers beyond all others.
         """
 
-    @abstractmethod
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str] | None:
         """The names of these columns; None where they have numbers alone."""
+        return None
 
     @property
-    @abstractmethod
     def strings(self) -> Sequence[str]:
         """The strings of the columns' names, all different; empty where columns have numbers alone."""
+        return ()
 
     @abstractmethod
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays to store as tensors, and all else to store as JSON."""
 
-    @abstractmethod
     def facts(self) -> dict[str, str | int]:
         """Facts for the owner of a model."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,6 @@ class Numbers(Vocabulary):
     """Columns with numbers alone: vectors are rows as they are."""
 
     kind = "vectors"
-
-    @property
-    def nbytes(self) -> int:
-        """None."""
-        return 0
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""
@@ -117,22 +112,9 @@ class Numbers(Vocabulary):
         """See Vocabulary; never called, as numbers are the same everywhere."""
         raise NotImplementedError
 
-    def named(self, columns: NDArray[np.integer[Any]]) -> None:
-        """See Vocabulary."""
-        return None
-
-    @property
-    def strings(self) -> Sequence[str]:
-        """None."""
-        return ()
-
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """See Vocabulary."""
         return {}, {"kind": self.kind}
-
-    def facts(self) -> dict[str, str | int]:
-        """Nothing."""
-        return {}
 
 
 NUMBERS = Numbers()

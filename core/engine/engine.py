@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 from core.documents.rows import SparseRows
 from core.documents.space import MEMORY, Space
 from core.engine import EngineName
-from core.engine.mapped import reading_of
+from core.engine.parts import reading_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.progress import Checkpoint

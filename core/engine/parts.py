@@ -1,10 +1,15 @@
-"""The parts into which rows are cut: by their nonzeros and features alone, so that all engines, and all numbers of
-threads, add up the same sums.
+"""The parts into which rows are cut, and how mapped ones are read.
+
+Rows are cut by their nonzeros and features alone, so that all engines, and all numbers of threads, add up the same
+sums. Mapped parts that come next are read ahead of time, and parts that do not fit into the page cache only once.
 """
+
+from typing import Protocol
 
 import numpy as np
 
-from core.documents.rows import SparseRows
+from core.documents.rows import FullRows, SparseRows
+from core.documents.space import Pages
 from core.numerics.width import WIDTH
 
 _PART_NONZEROS, _PART_SHARE = 1 << 16, 12
@@ -35,3 +40,55 @@ def count_of_parts(n_nonzeros: int, n_features: int) -> int:
     count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), most))
     # powers of two, the exponent round(log2(count)) in whole numbers: of three parts, one of two threads would read two
     return 1 << min((count * count).bit_length() // 2, max(1, fit).bit_length() - 1)
+
+
+class Reading(Protocol):
+    """Is told of rows before a pass reads them, and after."""
+
+    def ahead(self, start: int, stop: int) -> None:
+        """Rows ``start`` to ``stop`` will be read soon."""
+
+    def behind(self, start: int, stop: int) -> None:
+        """These rows have been read, and will not be before the next pass."""
+
+
+class _Resident:
+    """Rows that are in memory anyway."""
+
+    def ahead(self, start: int, stop: int) -> None:
+        """See Reading."""
+
+    def behind(self, start: int, stop: int) -> None:
+        """See Reading."""
+
+
+RESIDENT: Reading = _Resident()
+
+
+class _Mapped:
+    """Rows in files; the first ``resident_bytes`` may stay in the page cache."""
+
+    def __init__(self, rows: SparseRows, resident_bytes: int | None) -> None:
+        arrays = [rows.values] if isinstance(rows, FullRows) else [rows.indices, rows.values]
+        self._indptr, self._pages = rows.indptr, [Pages(array) for array in arrays]
+        self._bytes, self._resident_bytes = sum(array.itemsize for array in arrays), resident_bytes
+
+    def ahead(self, start: int, stop: int) -> None:
+        """See Reading."""
+        for pages in self._pages:
+            pages.read_ahead(*self._span(start, stop))
+
+    def behind(self, start: int, stop: int) -> None:
+        """See Reading."""
+        first, last = self._span(start, stop)
+        if self._resident_bytes is not None and (last - int(self._indptr[0])) * self._bytes > self._resident_bytes:
+            for pages in self._pages:
+                pages.forget(first, last)
+
+    def _span(self, start: int, stop: int) -> tuple[int, int]:
+        return int(self._indptr[start]), int(self._indptr[stop])
+
+
+def reading_of(rows: SparseRows, resident_bytes: int | None) -> Reading:
+    """The reading of mapped rows, with so many bytes that may stay in the page cache."""
+    return _Mapped(rows, resident_bytes)

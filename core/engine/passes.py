@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
 from core.engine import block_loops, csr_loops, full_loops
-from core.engine.mapped import RESIDENT, Reading
-from core.engine.parts import parts_of
+from core.engine.parts import RESIDENT, Reading, parts_of
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.kernels.function import Float32Matrix
 from core.kernels.gram import Gram, Positions, Vector
 from core.kernels.products import add_rows
-from core.numerics.ranking import positions_of_largest
+from core.numerics.vectors import positions_of_largest
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.kernels.cache import Team
 from core.kernels.gram import Gram, Vector
 from core.numerics.compiled import compiled
-from core.numerics.ranking import positions_of_largest
+from core.numerics.vectors import positions_of_largest
 from core.progress import Checkpoint
 
 

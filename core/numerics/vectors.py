@@ -5,6 +5,8 @@ Sums run in WIDTH lanes, number j in lane j mod WIDTH; the lanes are added up at
 over. So their bits depend on the numbers alone, not on a processor's registers or its BLAS.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -114,3 +116,14 @@ def add_scaled(target: Vector, factor: float, source: Vector) -> None:
     """``target += factor · source``."""
     for j in range(len(target)):
         target[j] += factor * source[j]
+
+
+def positions_of_largest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Positions of the ``count`` largest values, or of all if they are fewer, ascending; of equal values the first."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    if count <= 0:
+        return np.zeros(0, np.int64)
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    return np.sort(np.concatenate([above, equal[: count - len(above)]]))

@@ -12,8 +12,7 @@ from core.engine.runner import Report, Request, Yield
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.elementary import log_of
-from core.numerics.ranking import positions_of_largest
-from core.numerics.vectors import dot
+from core.numerics.vectors import dot, positions_of_largest
 from core.optimizers.smo_steps import CONVERGED, STUCK, advance, all_slopes
 from core.optimizers.smo_steps import DualTerms as DualTerms
 from core.problem.result import Status

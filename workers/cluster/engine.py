@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from core.documents.rows import FullRows, SparseRows
 from core.documents.space import Space
 from core.engine.engine import Answers, Engine
-from core.engine.mapped import reading_of
-from core.engine.parts import parts_of
+from core.engine.parts import parts_of, reading_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.numerics.ranking import positions_of_largest
+from core.numerics.vectors import positions_of_largest
 
 
 @pytest.mark.parametrize("count", [-1, 0, 1, 7, 99, 100, 101])
