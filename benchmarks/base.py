@@ -32,6 +32,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 _COLUMNS = 120
 """of the prose of a page"""
+_NOTES = "\n## What to make of it"
+"""title of the notes of a page, which goes on with their date"""
 
 
 @dataclass(frozen=True)
@@ -189,10 +191,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def write(name: str, text: str) -> None:
-    """Print a page and keep it in ``docs/``."""
+    """Print a page and keep it in ``docs/``; the notes at its end, which are dated and written by hand, stay."""
+    path = DOCS / name
+    _, title, notes = (path.read_text() if path.exists() else "").partition(_NOTES)
     text = wrapped(text)
     print(text)
-    (DOCS / name).write_text(text)
+    path.write_text(text.rstrip() + "\n" + title + notes)
 
 
 def put_section(name: str, text: str) -> None:

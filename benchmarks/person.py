@@ -61,16 +61,6 @@ _PICTURE = """
 </picture>
 """
 
-_NOTES = """
-## What to make of it
-
-- Both persons share the first documents, and all others as long as the page shows random ones alone. So the
-  differences between them are known better than the errors are.
-- Half of what the page shows is random. A quarter, the default of `suggest`, was better on some sets, and worse after
-  80 answers on webkb4-stemmed and 20news-bydate.
-- So few persons settle no difference that is near its standard error. `--results FILE` goes on with more of them.
-"""
-
 Ask = Callable[["Person", int, int], list[dict[str, Any]]]
 """What a person is shown: so many documents, by a seed."""
 Errors = NDArray[np.float64]
@@ -265,7 +255,7 @@ def page_of(results: Path, names: list[str]) -> str:
         else f"At no step of any set it is worse by more than {WORSE:g}.\n"
     )
     head = _HEAD.format(machine=machine(), measured=f"{MEASURED:,}", pool=f"{POOL:,}")
-    return head + table(["set", "documents", "persons", *map(str, STEPS)], rows) + verdict + _PICTURE + _NOTES
+    return head + table(["set", "documents", "persons", *map(str, STEPS)], rows) + verdict + _PICTURE
 
 
 def differences(measured: dict[str, tuple[Errors, Errors]]) -> list[list[str]]:

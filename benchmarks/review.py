@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import texts, vectorized
-from benchmarks.review_intervals import COLUMNS, TITLE, interval_row
 from core.evaluation.proportions import promise
 from core.evaluation.reliability import doubtful
 from core.train import Training, TrainingContext, TrainingTask, train
@@ -45,16 +44,6 @@ A model of the same labels, none flipped, is audited {audits} times with {audite
 Each time it is promised that at least a share of the labels above a probability are right.
 A promise is kept if that share of all documents above it are right.
 It should be kept in at least 95 of 100 audits; an audit that promises nothing keeps its promise.
-"""
-_NOTES = """
-## What to make of it
-
-- The first doubts are worth a look where the classes are easily told apart. A model that is often wrong finds hardly
-  more than a look at random labels.
-- The rank is cleanlab's normalized margin, and finds the same.
-- Audits report exact intervals of the whole sample. By strata exact ones are about twice as wide. Wilson's are too
-  narrow where errors are rare, which is when a model is trusted.
-- Promises are kept. A model that is wrong too often promises nothing.
 """
 
 
@@ -168,15 +157,13 @@ def main(arguments: list[str]) -> None:
     first = [doubts(name, share) for name in asked.sets for share in FLIPPED]
     models = [audited(name) for name in asked.sets]
     second = [row for each in models for row in promises(each)]
-    third = [interval_row(*each) for each in models]
     page = _HEAD.format(machine=machine(), n=LABELS, most=f"{MOST:,}")
     page += "\n" + table(
         ["set", "flipped", "labels flipped", "doubts", "share of doubts", "cleanlab", "at random"], first
     )
     page += _PROMISES.format(audits=AUDITS, audited=AUDITED)
     page += "\n" + table(["set", "promised", "error", "kept in", "labeled automatically"], second)
-    page += TITLE + "\n" + table(COLUMNS, third)
-    write("review.md", page + _NOTES)
+    write("review.md", page)
 
 
 if __name__ == "__main__":

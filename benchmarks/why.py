@@ -54,15 +54,6 @@ a billion pairs of sentences |
 | Halfmoon on embeddings | `auto` on the vectors of the same language model, sent as dense documents |
 | Halfmoon on both | `auto` on documents of two parts, the text and its vector |
 """
-_NOTES = """
-## What to make of it
-
-- Where classes go with words, as spam and topics do, unlabeled texts are worth more than the language model.
-  Text and vector together are as good as the better of the two, or better.
-- Where they do not, as in praise and blame, 20 labels are too few for unlabeled texts to help.
-  A supervised model on embeddings is better there. With 100 labels text and vector together are the best.
-- Draws differ: with 20 labels one lucky document changes more than a method does.
-"""
 
 Matrix = Any
 Answer = Callable[["Task"], NDArray[Any]]
@@ -220,9 +211,7 @@ def main(arguments: list[str]) -> None:
                     flush=True,
                 )
             lines.append(line(name, n, found))
-    text = (
-        f"{_HEAD.format(machine=machine(), seeds=given.seeds)}\n{table(['texts', 'labels', *METHODS], lines)}{_NOTES}"
-    )
+    text = f"{_HEAD.format(machine=machine(), seeds=given.seeds)}\n{table(['texts', 'labels', *METHODS], lines)}"
     print(text) if given.dry else write("why.md", text)
 
 

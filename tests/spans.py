@@ -8,6 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from storage.process.tracing import tracing
+from tests.there import there
 
 
 class Spans:
@@ -32,15 +33,12 @@ def spans() -> Iterator[Spans]:
 
 def parent_of(span: ReadableSpan) -> str:
     """Id of its parent."""
-    assert span.parent is not None
-    return f"{span.parent.span_id:016x}"
+    return f"{there(span.parent).span_id:016x}"
 
 
 def id_of(span: ReadableSpan) -> str:
-    assert span.context is not None
-    return f"{span.context.span_id:016x}"
+    return f"{there(span.context).span_id:016x}"
 
 
 def trace_of(span: ReadableSpan) -> str:
-    assert span.context is not None
-    return f"{span.context.trace_id:032x}"
+    return f"{there(span.context).trace_id:032x}"

@@ -24,11 +24,12 @@ from core.documents.rows import SparseRows
 from core.problem.result import Status
 from storage.names import new_id
 from storage.queue.connect import connect
-from storage.records import Dataset, JobDraft, JobState, Label, Outcome, Publication
+from storage.records import Dataset, JobDraft, JobState, Label, Outcome, Problem, Publication
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store
 from tests.processes import Program
+from tests.there import there
 from tests.waiting import HANG, until
 
 
@@ -189,6 +190,19 @@ def submit(
         JobDraft(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, text=text, start=start)
     )
     return job.request.id
+
+
+def outcome_of(store: Store, id: str) -> Outcome:
+    """The outcome of a job that has ended."""
+    return there(Jobs(store).get(id).outcome)
+
+
+def failure_of(store: Store, id: str) -> Problem:
+    """The problem by which a job has failed, which has no model then."""
+    outcome = outcome_of(store, id)
+    assert outcome.state is JobState.FAILED
+    assert "model" not in outcome.files
+    return there(outcome.error)
 
 
 def success(store: Store, attempt: int = 1) -> Outcome:

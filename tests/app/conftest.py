@@ -34,6 +34,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store, open_store
 from tests.stores import Valkey, make_dataset
+from tests.there import there
 from tests.waiting import HANG, SOON
 
 NDJSON = "application/x-ndjson"
@@ -262,8 +263,7 @@ def publish(
     jobs.claim_attempt(id, "worker")
     fields = {"status": Status.CONVERGED, "objective": 0.5, "warnings": ["hm"], "files": files, **outcome}
     jobs.record_outcome(id, Outcome(state=JobState.SUCCEEDED, attempt=1, finished_at=datetime.now(UTC), **fields))
-    version = jobs.publish(id)
-    assert version is not None
+    version = there(jobs.publish(id))
     assert Models(store).version(name, version.number) == version
     return version
 

@@ -8,6 +8,7 @@ from storage.records import JobState
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
+from tests.there import there
 
 SIZES = Sizes(queued=2, finished=3, versions=2, call_seconds=0.0)
 
@@ -20,8 +21,7 @@ def test_the_store_has_what_it_is_said_to_have() -> None:
     assert sorted(job.state for job in jobs.every()) == sorted(
         [JobState.QUEUED] * 2 + [JobState.RUNNING] + [JobState.SUCCEEDED] * 3
     )
-    version = jobs.publish(done)
-    assert version is not None
+    version = there(jobs.publish(done))
     assert [each.number for each in Models(store).versions(version.name)] == [1, 2, 3]
     Datasets(store, jobs=jobs).delete(free)
     assert store.damage.found == {}

@@ -17,6 +17,15 @@ def test_a_section_takes_the_place_of_the_former_one(tmp_path: Path, monkeypatch
     assert page.read_text() == "# A page\n\nBefore.\n\n## A\n\nnew\n\n## B\n\nb\n\n## C\n\nc\n"
 
 
+def test_notes_that_are_written_by_hand_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "DOCS", tmp_path)
+    base.write("page.md", "# A page\n\n## A\n\nold\n")
+    notes = "\n## What to make of it, as of today\n\n- more\n\n### Within\n\nof it\n"
+    (tmp_path / "page.md").write_text((tmp_path / "page.md").read_text() + notes)
+    base.write("page.md", "# A page\n\n## A\n\nnew\n")
+    assert (tmp_path / "page.md").read_text() == "# A page\n\n## A\n\nnew\n" + notes
+
+
 def test_prose_is_wrapped_at_sentences_and_nothing_else_is() -> None:
     sentence = f"A sentence {'of words ' * 9}ends."
     table = f"  | {'cell ' * 40}|"

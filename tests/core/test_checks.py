@@ -9,6 +9,7 @@ from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownA
 from core.options.base import RequestedFractions
 from core.options.linear import AnnealingOptions, TsvmOptions
 from core.registry import ALGORITHMS, OFFERED
+from tests.there import there
 
 THREE = ["a", "b", "c"]
 
@@ -122,8 +123,7 @@ def test_what_is_said_of_fractions() -> None:
 @pytest.mark.parametrize("name", ["auto", "tsvm", "da", "cccp_tsvm"])
 def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> None:
     options = check_options(name, {}, THREE)
-    requested = options.requested_fractions(THREE)
-    assert requested is not None
+    requested = there(options.requested_fractions(THREE))
     assert requested.source == "estimate"
     stored = options.model_dump(mode="json", by_alias=True)
     assert check_options(name, stored, THREE) == options

@@ -7,6 +7,7 @@ import pytest
 
 from core.train import TrainingTask, train
 from tests.stores import sparse, two_clouds
+from tests.there import there
 
 BATCH = two_clouds(60, 6)
 LABELED = np.array([label is not None for label in BATCH.labels])
@@ -35,16 +36,14 @@ def test_a_wrong_label_is_not_repeated(algorithm: str, options: dict[str, Any]) 
     wrong = TRUE.copy()
     wrong[4] = 1
     training = train(task(algorithm, wrong, **options))
-    assert training.held_out is not None
-    assert training.model.labels_of(training.held_out)[4] == 0
+    assert training.model.labels_of(there(training.held_out))[4] == 0
 
 
 def test_the_only_label_of_a_class_is_left_out_by_no_fold() -> None:
     three = TRUE.copy()
     three[5] = 2
     training = train(task("auto", three))
-    assert training.held_out is not None
-    assert np.flatnonzero(np.isnan(training.held_out).any(axis=1)).tolist() == [5]
+    assert np.flatnonzero(np.isnan(there(training.held_out)).any(axis=1)).tolist() == [5]
 
 
 def test_without_cross_validation_there_are_none() -> None:

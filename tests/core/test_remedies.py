@@ -10,6 +10,7 @@ from core.errors import MessageNames
 from core.problem.result import Status
 from core.train import Training, TrainingTask, train
 from tests.core.problems import Array, rows_of
+from tests.there import there
 
 LABELED = {"positive_fraction": "labeled"}
 N = 200
@@ -57,8 +58,7 @@ def test_the_factor_that_is_advised_makes_values_of_any_scale_work(
     dense = (documents()[0] * factor).astype(np.float32).astype(np.float64)
     training = fit(dense, algorithm, options)
     said = training.range_remedy if training.status is Status.NUMERICAL_ERROR else " ".join(training.warnings)
-    found = re.search(r"(divide|multiply) all values by (\S+)", said)
-    assert found is not None
+    found = there(re.search(r"(divide|multiply) all values by (\S+)", said))
     by = float(found[2])
     again = fit(dense / by if found[1] == "divide" else dense * by, algorithm, options)
     assert again.status is Status.CONVERGED
@@ -112,8 +112,7 @@ def test_the_one_document_of_a_huge_value_is_named(algorithm: str, options: dict
     assert np.isfinite(training.scores).all()
     assert len(training.warnings) == 1
     assert "document 'page 150' has values up to 4.0e+18 of feature column 4" in training.warnings[0]
-    assert training.largest is not None
-    assert training.largest._asdict() == {
+    assert there(training.largest)._asdict() == {
         "document": "page 150",
         "field": "values",
         "detail": "feature column 4 has the largest value of all, 4.0e+18",

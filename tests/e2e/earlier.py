@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from tests.there import there
 from tests.workers.worker.test_inputs import texts
 
 LONG = {"cooling": 1.001}
@@ -55,9 +56,8 @@ def _work(checkout: str, data: Path) -> None:
     subprocess.run(key, env=environment, cwd=checkout, check=True, stdout=subprocess.DEVNULL)
     up = [*command, "up", "--port", "0", "--data", str(data)]
     with subprocess.Popen(up, env=environment, cwd=checkout, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
         try:
-            url = next(line for line in running.stdout if "is ready: " in line).split()[-1]
+            url = next(line for line in there(running.stdout) if "is ready: " in line).split()[-1]
             with httpx.Client(base_url=url, timeout=60.0, trust_env=False) as client:
                 _fill(client)
         finally:

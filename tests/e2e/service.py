@@ -17,6 +17,7 @@ import psutil
 from scipy.sparse import csr_array
 
 from tests.processes import kill, runs
+from tests.there import there
 from tests.waiting import HANG, SLOW, until
 
 READY = "Halfmoon is ready: "
@@ -102,9 +103,8 @@ class Service:
 
     def parts(self, role: str) -> list[psutil.Process]:
         """Children of the service of a role: gateway, worker or Valkey."""
-        assert self.process is not None
         self.family()
-        return [child for child in psutil.Process(self.process.pid).children() if role_of(child) == role]
+        return [child for child in psutil.Process(there(self.process).pid).children() if role_of(child) == role]
 
     def named(self, role: str) -> list[psutil.Process]:
         """As ``parts``, each with its children after it."""

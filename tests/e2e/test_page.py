@@ -15,6 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.e2e.browser import Seat, executable, seat
 from tests.e2e.service import Service
+from tests.there import there
 from tests.waiting import HANG, until
 
 pytestmark = [
@@ -247,8 +248,7 @@ def test_two_people_without_names_get_no_document_twice(
     (tmp_path / "few.csv").write_text("\n".join([line for line in lines if '"' not in line][:41]) + "\n")
     with seat(service.url) as ann:
         open_data(ann, tmp_path / "few.csv")
-        browser = ann.page.context.browser
-        assert browser is not None
+        browser = there(ann.page.context.browser)
         bob = Seat(browser.new_context().new_page())
         bob.page.goto(ann.page.url)
         bob.page.wait_for_selector("article .document")

@@ -17,6 +17,7 @@ from tests.storm.faults import Injector
 from tests.storm.invariants import SOON_SECONDS, Evidence, nothing_is_left_behind, run_again
 from tests.storm.ledger import Kind, Ledger, Stopped
 from tests.storm.proxy import Proxy
+from tests.there import there
 from tests.waiting import HANG
 
 _CLIENTS = 3
@@ -151,16 +152,14 @@ def so_far(evidence: Evidence) -> str:
 
 def uploaded(caller: Caller, ledger: Ledger, body: Body) -> Body:
     """The body with its digest by the service, before any fault."""
-    made = caller.upload(body, f"known-{body.size}")
-    assert made is not None
+    made = there(caller.upload(body, f"known-{body.size}"))
     return body._replace(sha256=ledger.datasets[made].sha256)
 
 
 def steady(caller: Caller, ledger: Ledger, store: Store, body: Body) -> str:
     """Train the model of the predictions; returns its dataset."""
     dataset = next(id for id, promise in ledger.datasets.items() if promise.sha256 == body.sha256)
-    job = caller.train({"dataset": dataset, "model": STEADY, "algorithm": "svm"}, STEADY)
-    assert job is not None
+    assert caller.train({"dataset": dataset, "model": STEADY, "algorithm": "svm"}, STEADY) is not None
     calm(caller, ledger, store)
     caller.predict()
     assert ledger.answers[-1].status == 200

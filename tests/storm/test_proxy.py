@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.storm.proxy import Cut, Proxy
+from tests.there import there
 from tests.waiting import HANG
 
 
@@ -41,9 +42,7 @@ def proxy(tmp_path: Path) -> Iterator[Proxy]:
 
 def _connected(proxy: Proxy) -> socket.socket:
     parts = urlsplit(proxy.url)
-    assert parts.hostname is not None
-    assert parts.port is not None
-    return socket.create_connection((parts.hostname, parts.port), timeout=HANG)
+    return socket.create_connection((there(parts.hostname), there(parts.port)), timeout=HANG)
 
 
 def _echoes(connection: socket.socket) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from redis import Redis
 
 from storage.store import Store
+from tests.there import there
 
 if TYPE_CHECKING:
     from core.train import Training
@@ -30,8 +31,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
     chosen: list[Faked] = [lambda observer: trained()]
 
     def train(task: core.train.TrainingTask, context: core.train.TrainingContext) -> "Training":
-        assert context.observer is not None
-        return chosen[-1](context.observer)
+        return chosen[-1](there(context.observer))
 
     monkeypatch.setattr(core.train, "train", train)
     return chosen

@@ -14,6 +14,7 @@ import pytest
 from app.cli import commands
 from app.cli.commands import main
 from storage.store import forks, open_store
+from tests.there import there
 
 
 @pytest.fixture
@@ -85,10 +86,8 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         "commands._doctor = lambda options: print('x' * 100_000) or 0\nsys.exit(commands.main(['doctor']))"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
+        there(process.stdout).close()
+        assert there(process.stderr).read() == b""
     assert process.returncode == 128 + signal.SIGPIPE
 
 

@@ -3,6 +3,7 @@
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import TWO_CLASSES, Start
 from tests.spans import Spans, id_of, parent_of, spans, trace_of
+from tests.there import there
 
 __all__ = ["spans"]
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -30,7 +31,6 @@ def test_requests_are_spans_and_jobs_know_theirs(spans: Spans, start: Start) -> 
         "http.route": "/v1/jobs",
         "http.response.status_code": 202,
     }
-    told = Jobs(gateway.store).get(job.json()["id"]).request.traceparent
-    assert told is not None
+    told = there(Jobs(gateway.store).get(job.json()["id"]).request.traceparent)
     assert told.startswith(f"00-{TRACE}-{id_of(asked)}-")
     assert found["POST /v1/datasets"].parent is None

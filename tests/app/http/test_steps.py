@@ -19,6 +19,7 @@ from app.http.bodies import in_steps
 from storage.repositories.datasets import Batch, DatasetBuilder
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.app.http.test_hostile import dial, head
+from tests.there import there
 from tests.waiting import SOON, until
 
 
@@ -122,8 +123,7 @@ def test_documents_of_two_jobs_take_turns_in_one_thread(start: Start, monkeypatc
         add(builder, batch)
 
     def held() -> float:
-        found = re.search(r"^halfmoon_body_bytes (\S+)", gateway.client.get("/metrics").text, re.MULTILINE)
-        assert found is not None
+        found = there(re.search(r"^halfmoon_body_bytes (\S+)", gateway.client.get("/metrics").text, re.MULTILINE))
         return float(found[1])
 
     monkeypatch.setattr(DatasetBuilder, "add", noted)

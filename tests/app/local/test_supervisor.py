@@ -19,6 +19,7 @@ from app.local.supervisor import (
     Supervisor,
     exit_in_words,
 )
+from tests.there import there
 from tests.waiting import HANG, until
 
 forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -58,8 +59,7 @@ def supervisor(said: list[str], clock: Clock) -> Iterator[Supervisor]:
 
 def test_a_child_is_restarted_after_its_backoff(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
     supervisor.start(python("import time; time.sleep(60)"))
-    first = supervisor.pid("child")
-    assert first is not None
+    first = there(supervisor.pid("child"))
     os.kill(first, signal.SIGKILL)
     until(lambda: supervisor.exited() == ["child"])
     supervisor.poll()
@@ -168,8 +168,7 @@ def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.Pa
         python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)")
     )
     until(lambda: os.path.exists(ready))
-    pid = supervisor.pid("child")
-    assert pid is not None
+    pid = there(supervisor.pid("child"))
     supervisor.stop(["child"], 0.2)
     assert not psutil.pid_exists(pid)
 
@@ -205,8 +204,7 @@ def test_a_child_dies_with_a_killed_parent() -> None:
         time.sleep(60)
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
+        pid = int(there(parent.stdout).readline())
         assert psutil.pid_exists(pid)
         parent.kill()
     until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
@@ -230,8 +228,7 @@ def test_a_fork_inherits_what_is_loaded_knows_which_process_it_replaces_and_rece
         return told.read_text().splitlines()
 
     supervisor.start(ForkedFunction("worker-7", work))
-    first = supervisor.pid("worker-7")
-    assert first is not None
+    first = there(supervisor.pid("worker-7"))
     until(lambda: len(lines()) == 1)
     assert psutil.Process(first).name() == "halfmoon-worker" or sys.platform != "linux"
     os.kill(first, signal.SIGKILL)
@@ -260,8 +257,7 @@ def test_a_signal_that_comes_while_a_fork_is_born_is_not_lost(supervisor: Superv
     previous = signal.signal(signal.SIGTERM, lambda *_: heard.append(os.getpid()))
     try:
         supervisor.start(ForkedFunction("worker-1", pausing))
-        pid = supervisor.pid("worker-1")
-        assert pid is not None
+        pid = there(supervisor.pid("worker-1"))
         os.kill(pid, signal.SIGTERM)
         until(lambda: supervisor.exited() == ["worker-1"])
         supervisor.poll()

@@ -17,6 +17,7 @@ from app.page.files import POLICY, page_files
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.repositories.datasets.manifest import class_warnings
 from tests.app.conftest import Gateway, Start, problem_of
+from tests.there import there
 from tests.waiting import until
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "accept-encoding": "gzip"}
@@ -67,8 +68,9 @@ def test_every_file_that_is_named_is_there(gateway: Gateway, repository: Path) -
 
 def test_the_page_tells_usual_warnings_by_the_words_of_the_service(repository: Path) -> None:
     """Else they would stand beside each document as if something were wrong with the file."""
-    found = re.search("^const USUAL = /(.*)/;$", (repository / PAGE / "view/project.js").read_text(), re.MULTILINE)
-    assert found is not None
+    found = there(
+        re.search("^const USUAL = /(.*)/;$", (repository / PAGE / "view/project.js").read_text(), re.MULTILINE)
+    )
     several = [(f"class {k}", 1) for k in range(30)]
     usual = [
         *class_warnings([]),

@@ -17,6 +17,7 @@ from core.models.explanation import explain_score
 from core.models.io import read_model
 from core.models.linear import LinearModel
 from core.options.text import TextOptions
+from tests.there import there
 
 TEXTS = ["goal match", "vote senate vote", "", "goal vote"]
 VECTORS = np.array([[3, 4, 0], [0, 0, 2], [1, 1, 1], [0, 0, 0]], np.float32)
@@ -131,8 +132,7 @@ def test_faults_name_the_part() -> None:
     odd.values[2] = np.inf
     rows, faults = checked(documents(vector=odd))
     assert (kind_of(rows), [(fault.document, fault.field) for fault in faults]) == ("parts", [("1", "vector")])
-    wrong = shape_fault(documents(vector=dense(VECTORS[:2])))
-    assert wrong is not None
+    wrong = there(shape_fault(documents(vector=dense(VECTORS[:2]))))
     assert wrong.detail == "have different numbers of documents: 2 and 4"
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows, without_zeros
 from core.errors import Fault
 from tests.stores import rows
+from tests.there import there
 
 cells = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 1.0, -2.5])), max_size=6)
 matrices = st.tuples(st.lists(cells, max_size=6), st.integers(0, 2))
@@ -102,8 +103,7 @@ def test_arrays_that_do_not_fit(indptr: list[int], n_indices: int, n_values: int
     matrix = SparseRows(
         np.array(indptr, np.int64), np.zeros(n_indices, np.uint32), np.ones(n_values, np.float32), n_features
     )
-    found = layout_fault(matrix)
-    assert found is not None
+    found = there(layout_fault(matrix))
     assert found.field == field
     assert find_faults(matrix) == [found]
 

@@ -8,6 +8,7 @@ from core.documents.rows import FullRows
 from core.documents.value_scale import value_scale
 from core.errors import MessageNames
 from tests.core.problems import Array, dense_of, random_rows, rows_of
+from tests.there import there
 
 
 def ask() -> None:
@@ -59,8 +60,7 @@ def test_documents_without_values_have_none() -> None:
 )
 def test_unusual_lengths_come_with_the_factor_that_makes_them_usual(factor: float, said: str) -> None:
     dense = np.full((9, 4), 0.5)
-    remedy = value_scale(rows_of(dense * factor), ask).remedy(MessageNames())
-    assert remedy is not None
+    remedy = there(value_scale(rows_of(dense * factor), ask).remedy(MessageNames()))
     assert remedy.endswith(said)
 
 
@@ -71,8 +71,7 @@ def test_a_feature_that_outweighs_the_others_is_named() -> None:
     assert (scale.dominated, scale.n_outweighing, scale.row, scale.column) == (True, 60, 17, 5)
     lengths = np.linalg.norm(dense[:, :5], axis=1)
     assert scale.length == pytest.approx(np.median(lengths[lengths > 0]))
-    remedy = scale.remedy(MessageNames(lambda row: f"d{row}", lambda column: f"f{column}"))
-    assert remedy is not None
+    remedy = there(scale.remedy(MessageNames(lambda row: f"d{row}", lambda column: f"f{column}")))
     assert remedy.startswith("feature f5 outweighs all others together")
     assert "up to 5.0e+18 (document 'd17'): leave it out, or divide its values by" in remedy
 
@@ -86,8 +85,7 @@ def test_few_documents_of_huge_values_are_named_instead(rows: list[int], said: s
     dense[rows, 2] = 4e18
     scale = value_scale(rows_of(dense), ask)
     assert scale.n_outweighing == len(rows)
-    remedy = scale.remedy(MessageNames())
-    assert remedy is not None
+    remedy = there(scale.remedy(MessageNames()))
     assert remedy.startswith(said)
     assert remedy.endswith("correct them, or leave them out")
 

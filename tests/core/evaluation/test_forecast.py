@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core.evaluation.forecast import Point, forecast
+from tests.there import there
 
 
 def curve(error: float, rate: float, now: int, labels: int) -> list[Point]:
@@ -30,8 +31,7 @@ def test_fewer_labels_say_less() -> None:
 
 
 def test_one_version_is_continued_as_curves_usually_go() -> None:
-    found = forecast([Point(40, 500, 100)], 20)
-    assert found is not None
+    found = there(forecast([Point(40, 500, 100)], 20))
     assert 0.15 < found.expected < found.now
     assert found.now == pytest.approx(0.2, abs=0.005)
 
@@ -49,7 +49,6 @@ def test_most_forecasts_have_the_error() -> None:
         points = [
             Point(n, 100, int(chance.binomial(100, min(0.95, error * (n / 80) ** -rate)))) for n in (20, 40, 60, 80)
         ]
-        found = forecast(points, 20)
-        assert found is not None
+        found = there(forecast(points, 20))
         kept += found.low <= error * (100 / 80) ** -rate <= found.high
     assert kept >= 70

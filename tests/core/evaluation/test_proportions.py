@@ -16,6 +16,7 @@ from core.evaluation.proportions import (
     sign_test,
 )
 from core.numerics.binomial import LEVEL
+from tests.there import there
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 50), (3, 50), (25, 50), (50, 50), (17, 1000)])
@@ -39,11 +40,9 @@ def test_the_fewest_labels_are_just_enough() -> None:
 
 def test_errors_among_the_unsure_leave_the_sure_ones() -> None:
     confidences = np.linspace(1.0, 0.5, 200)
-    found = promise(confidences, np.arange(200) < 100, 0.95)
-    assert found is not None
-    assert found.threshold is not None
+    found = there(promise(confidences, np.arange(200) < 100, 0.95))
     assert 100 <= found.labels < 110
-    assert found.threshold == confidences[found.labels]
+    assert there(found.threshold) == confidences[found.labels]
 
 
 def test_equal_confidences_are_not_parted() -> None:
@@ -106,8 +105,7 @@ def test_worse_is_what_chance_does_not_allow(gained: int, lost: int, worse: bool
 def test_the_labels_needed_are_the_first_number_that_is_not_chance(
     labels: int, right: int, by_chance: float, further: float
 ) -> None:
-    needed = labels_needed(labels, right, by_chance, further)
-    assert needed is not None
+    needed = there(labels_needed(labels, right, by_chance, further))
 
     def p_value(n: int) -> float:
         return float(binomtest(right + round(further * (n - labels)), n, by_chance, alternative="greater").pvalue)
@@ -129,13 +127,11 @@ def test_without_any_gain_no_number_suffices() -> None:
 def test_large_numbers_are_near_the_exact_ones(
     monkeypatch: pytest.MonkeyPatch, labels: int, right: int, by_chance: float, further: float
 ) -> None:
-    exact = labels_needed(labels, right, by_chance, further)
-    assert exact is not None
+    exact = there(labels_needed(labels, right, by_chance, further))
     monkeypatch.setattr(proportions, "_EXACT", 0)
     assert labels_needed(labels, right, by_chance, further) == pytest.approx(exact, rel=0.2)
 
 
 def test_what_is_hardly_better_than_chance_takes_very_many() -> None:
-    needed = labels_needed(200, 101, 0.5, 0.505)
-    assert needed is not None
+    needed = there(labels_needed(200, 101, 0.5, 0.505))
     assert 20_000 < needed < 40_000

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from core.evaluation import Ranking, ranked
+from tests.there import there
 
 Ranked = tuple[NDArray[np.float64], NDArray[np.bool_]]
 
@@ -24,8 +25,7 @@ def rankings(draw: st.DrawFn, most: int = 60, values: int = 8) -> Ranked:
 
 
 def made(pair: Ranked) -> Ranking:
-    found = ranked(*pair)
-    assert found is not None
+    found = there(ranked(*pair))
     return found
 
 

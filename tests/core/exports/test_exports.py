@@ -31,6 +31,7 @@ from core.models.model import Model
 from core.options.text import TextOptions
 from core.validation.calibration import Calibration
 from tests.core.problems import dense_of, random_rows
+from tests.there import there
 
 N = 1000
 WORDS = ["goal", "vote", "späte", "ΟΔΟΣ", "ελιά", "x1", "İstanbul", "a", "the", "Wahl_2", "12", "未来"]
@@ -238,8 +239,7 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
     )
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     scores = model.scores(model.vocabulary.read(TextRows.of(TEXTS[:20])).rows)
-    probabilities = model.probabilities(scores)
-    assert probabilities is not None
+    probabilities = there(model.probabilities(scores))
     assert [each["label"] for each in found] == [model.classes[place] for place in probabilities.argmax(axis=1)]
     np.testing.assert_allclose([each["probability"] for each in found], probabilities.max(axis=1), rtol=1e-12)
     for name, content in (("in.csv", 'id,text\n1,"goal, vote"\n'), ("in.txt", "goal, vote\r\n")):

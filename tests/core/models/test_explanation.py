@@ -12,6 +12,7 @@ from core.models.linear import LinearModel
 from core.models.model import Model, Weights
 from core.train import TrainingTask, train
 from tests.core.problems import dense_of, random_rows, rows_of
+from tests.there import there
 
 N_FEATURES, K = 30, 3
 
@@ -76,8 +77,7 @@ def test_contributions_of_a_kernel_model_are_its_rows_the_nearest_first() -> Non
     rows, class_indices = documents()
     model = train(TrainingTask(rows, class_indices, list("abc"), "kernel_svm", {"gamma": 0.05})).model
     assert isinstance(model, KernelModel)
-    assert model.positions is not None
-    asked, kept = strangers(), dense_of(rows)[model.positions]
+    asked, kept = strangers(), dense_of(rows)[there(model.positions)]
     dense = dense_of(asked)[:, : rows.n_features]
     for place in range(asked.n_rows):
         values = np.exp(-0.05 * ((kept - dense[place]) ** 2).sum(axis=1))

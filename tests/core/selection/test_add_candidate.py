@@ -23,6 +23,7 @@ from core.selection.registry import METHODS, Method
 from tests.architecture.size import recipe
 from tests.core.selection.test_auto import fit, pool
 from tests.core.watcher import Watcher
+from tests.there import there
 
 TOUCHED = ["core/selection/methods/NAME.py", "core/selection/registry.py", "docs/auto.md"]
 
@@ -77,8 +78,7 @@ def test_a_line_of_the_registry_is_tried_selected_reported_worded_and_counted(
     watcher = Watcher()
     training = fit(pool(0, [0.5, 0.5]), observer=watcher)
     words = [phase_in_words(point) for point in watcher.points]
-    report = training.report
-    assert report is not None
+    report = there(training.report)
     assert (training.status, report["chosen"]["algorithm"]) == (Status.CONVERGED, means.key)
     assert report["tried"][-1]["algorithm"] == means.key
     assert report["held_out"][means.key]["right"] > 8

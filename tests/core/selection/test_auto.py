@@ -12,6 +12,7 @@ from core.problem.result import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 from tests.core.watcher import Watcher
+from tests.there import there
 
 
 class Pool(NamedTuple):
@@ -46,9 +47,8 @@ def error(training: Training, data: Pool) -> float:
 
 
 def variation(training: Training, data: Pool) -> float:
-    assert training.report is not None
     rest = data.truth[training.unlabeled]
-    found = list(training.report["class_fractions"].values())
+    found = list(there(training.report)["class_fractions"].values())
     return float(np.abs(np.bincount(rest, minlength=len(found)) / len(rest) - found).sum() / 2)
 
 
@@ -81,8 +81,7 @@ def test_counts_of_chosen_labels_are_not_gone_by(algorithm: str) -> None:
         data = hard_ones(seed)
         for drawn, variations in found.items():
             training = fit(data, algorithm, {"labels_drawn": drawn})
-            assert training.report is not None
-            assert training.report["estimate"]["label_counts_used"] == (drawn == "random")
+            assert there(training.report)["estimate"]["label_counts_used"] == (drawn == "random")
             variations.append(variation(training, data))
     assert np.mean(found["chosen"]) < 0.7 * np.mean(found["random"])
     assert found["unknown"] == pytest.approx(found["chosen"], abs=0.01)
@@ -93,8 +92,7 @@ def test_random_labels_are_gone_by_though_they_are_even() -> None:
     data = pool(0, [0.5, 0.5], per_class=40, gap=1.2)
     deviations = []
     for drawn in ("unknown", "random"):
-        report = fit(data, "tsvm", {"labels_drawn": drawn}).report
-        assert report is not None
+        report = there(fit(data, "tsvm", {"labels_drawn": drawn}).report)
         assert report["estimate"]["label_counts_used"] == (drawn == "random")
         deviations.append(report["estimate"]["classes"]["c1"]["deviation"])
     assert deviations[1] < deviations[0]
@@ -103,8 +101,7 @@ def test_random_labels_are_gone_by_though_they_are_even() -> None:
 def test_many_classes_have_fractions_too() -> None:
     data = pool(0, [0.6, 0.2, 0.15, 0.05], n=600, gap=3.0)
     training = fit(data)
-    assert training.report is not None
-    assert sum(training.report["class_fractions"].values()) == pytest.approx(1)
+    assert sum(there(training.report)["class_fractions"].values()) == pytest.approx(1)
     assert variation(training, data) < 0.15 < 0.3 < variation(fit(data, "tsvm", {"positive_fraction": "labeled"}), data)
 
 
@@ -147,8 +144,7 @@ def test_labels_left_out_protect_from_clusters_that_mislead() -> None:
 def test_fractions_that_cannot_be_true_are_kept_all_the_same(fraction: float) -> None:
     data = pool(0, [0.5, 0.5], per_class=15, gap=3.0)
     training = fit(data, options={"positive_fraction": fraction})
-    assert training.probabilities is not None
-    assert training.probabilities[:, 1].mean() == pytest.approx(fraction, abs=1e-3)
+    assert there(training.probabilities)[:, 1].mean() == pytest.approx(fraction, abs=1e-3)
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -157,8 +153,7 @@ def test_where_no_two_classes_have_labels_to_spare_it_says_so(others: int) -> No
     class_indices = data.class_indices.copy()
     for label, kept in ((0, 1 + others), (1, 1)):
         class_indices[np.flatnonzero(class_indices == label)[kept:]] = -1
-    report = fit(data._replace(class_indices=class_indices)).report
-    assert report is not None
+    report = there(fit(data._replace(class_indices=class_indices)).report)
     left_out = others and others + 1
     assert report["held_out"]["labels"] == left_out
     assert report["chosen"]["why"].startswith(
@@ -168,8 +163,7 @@ def test_where_no_two_classes_have_labels_to_spare_it_says_so(others: int) -> No
 
 def test_the_report_tells_what_was_tried_and_why() -> None:
     training = fit(pool(1, [0.7, 0.3]))
-    report = training.report
-    assert report is not None
+    report = there(training.report)
     assert set(report) == {
         "chosen",
         "tried",
@@ -196,8 +190,9 @@ def test_the_report_tells_what_was_tried_and_why() -> None:
     assert max(report["chosen"]["weights"], key=report["chosen"]["weights"].get) == report["chosen"]["algorithm"]
     assert 0 < grounds["deviation"] < 0.3
     assert report["held_out"]["labels"] == 12
-    assert training.probabilities is not None
-    np.testing.assert_allclose(training.probabilities.mean(axis=0), list(report["class_fractions"].values()), atol=1e-3)
+    np.testing.assert_allclose(
+        there(training.probabilities).mean(axis=0), list(report["class_fractions"].values()), atol=1e-3
+    )
     assert training.model.calibration is not None
 
 
@@ -206,8 +201,7 @@ def test_the_report_tells_what_was_tried_and_why() -> None:
 )
 def test_fractions_that_are_told_stand(options: dict[str, Any], expected: float) -> None:
     for algorithm in ("auto", "tsvm"):
-        report = fit(pool(2, [0.7, 0.3]), algorithm, options).report
-        assert report is not None
+        report = there(fit(pool(2, [0.7, 0.3]), algorithm, options).report)
         assert report["class_fractions"]["c1"] == pytest.approx(expected)
         assert report.get("estimate") is None
 
@@ -216,16 +210,14 @@ def test_without_unlabeled_documents_it_is_the_supervised_model() -> None:
     data = pool(0, [0.5, 0.5], n=40)
     whole = Pool(data.rows, data.truth.astype(np.int32), data.truth)
     training = fit(whole)
-    assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "svm"
+    assert there(training.report)["chosen"]["algorithm"] == "svm"
     assert training.model.calibration is not None
 
 
 def test_one_label_a_class_is_enough() -> None:
     training = fit(pool(0, [0.5, 0.5], per_class=1))
     assert training.status is Status.CONVERGED
-    assert training.report is not None
-    assert training.report["held_out"]["labels"] == 0
+    assert there(training.report)["held_out"]["labels"] == 0
 
 
 def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> None:
@@ -237,8 +229,7 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
     dense[owners, plain.rows.indices] = plain.rows.values
     data = Pool(rows_of(dense * scales), plain.class_indices, plain.truth)
     training = fit(data)
-    assert training.report is not None
-    assert training.report["features"].endswith("each divided by its root mean square")
+    assert there(training.report)["features"].endswith("each divided by its root mean square")
     assert error(training, data) < 0.15
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
 
@@ -304,8 +295,7 @@ def test_with_one_label_a_class_no_fold_is_solved() -> None:
     """Nothing can be left out; the same without any fold would be solved again for each."""
     few, more = (fit(pool(4, [0.5, 0.5], per_class=count)) for count in (1, 2))
     assert few.passes < 0.6 * more.passes
-    assert few.report is not None
-    assert few.report["held_out"]["folds"] == 0
+    assert there(few.report)["held_out"]["folds"] == 0
 
 
 @pytest.mark.parametrize("surplus", [0, 1])
@@ -319,9 +309,8 @@ def test_more_labels_of_one_class_do_not_mislead(surplus: int) -> None:
     more[unlabeled[:12]] = surplus
     even, uneven = fit(data), fit(data._replace(class_indices=more))
     assert error(uneven, data) < error(even, data) + 0.03
-    assert uneven.report is not None
     if surplus == 1:
-        assert not uneven.report["estimate"]["label_counts_used"], (
+        assert not there(uneven.report)["estimate"]["label_counts_used"], (
             "two thirds of the labels are of a tenth of the documents"
         )
 
@@ -330,8 +319,7 @@ def test_counts_of_a_random_sample_are_used() -> None:
     data = pool(3, [0.9, 0.1], per_class=1, gap=3.0)
     class_indices = data.class_indices.copy()
     class_indices[:60] = data.truth[:60]
-    report = fit(data._replace(class_indices=class_indices)).report
-    assert report is not None
+    report = there(fit(data._replace(class_indices=class_indices)).report)
     assert report["estimate"]["label_counts_used"]
 
 
@@ -341,8 +329,7 @@ def test_equal_counts_of_all_classes_but_one_are_no_sample(counts: tuple[int, ..
     class_indices = data.class_indices.copy()
     for class_index, count in enumerate(counts):
         class_indices[np.flatnonzero(data.truth == class_index)[:count]] = class_index
-    report = fit(data._replace(class_indices=class_indices), "tsvm").report
-    assert report is not None
+    report = there(fit(data._replace(class_indices=class_indices), "tsvm").report)
     assert report["estimate"]["label_counts_used"] == used
 
 
@@ -369,12 +356,10 @@ def test_fractions_of_some_classes_stand_and_the_others_are_estimated(algorithm:
 def test_a_guess_is_told_with_what_would_settle_it() -> None:
     data = pool(0, [0.4, 0.3, 0.3], per_class=3, gap=0.3)
     training = fit(data)
-    assert training.report is not None
-    guessed = training.report["fractions"]["guessed"]
+    guessed = there(training.report)["fractions"]["guessed"]
     assert guessed
     (warning,) = [each for each in training.warnings if "guess" in each]
     assert all(repr(each) in warning for each in guessed)
     assert "30 labels" in warning
     sampled = fit(data, options={"labels_drawn": "random"})
-    assert sampled.report is not None
-    assert not sampled.report["fractions"]["guessed"]
+    assert not there(sampled.report)["fractions"]["guessed"]

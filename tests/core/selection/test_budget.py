@@ -16,6 +16,7 @@ from core.watch import Stopped, Watch
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, pool
 from tests.core.watcher import Watcher
+from tests.there import there
 
 
 class Clock:
@@ -94,8 +95,7 @@ def test_what_is_ready_when_the_time_is_over_has_a_part(
             ask()
 
     monkeypatch.setattr(auto, "candidates_of", slow)
-    report = timed(pool(0, [0.6, 0.4]), 1000.0)[0].report
-    assert report is not None
+    report = there(timed(pool(0, [0.6, 0.4]), 1000.0)[0].report)
     assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm"]
     assert report["time"] == {"seconds": 1000.0, "all_methods_tried": False, "solved": True}
     assert report["chosen"]["weights"]["tsvm"] > 0
@@ -112,16 +112,14 @@ def test_fractions_that_are_given_stand_where_there_is_no_time_for_any_method(
     assert [each["algorithm"] for each in training.report["tried"]] == ["svm"]
     assert training.report["class_fractions"] == pytest.approx({"c0": 0.8, "c1": 0.2})
     assert training.report["estimate"] is None
-    assert training.probabilities is not None
-    assert training.probabilities[:, 1].mean() == pytest.approx(0.2, abs=1e-3)
+    assert there(training.probabilities)[:, 1].mean() == pytest.approx(0.2, abs=1e-3)
 
 
 def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_sum(
     timed: Callable[[Pool, float | None], tuple[Training, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = pool(0, [0.6, 0.4])
-    whole = timed(data, None)[0].report
-    assert whole is not None
+    whole = there(timed(data, None)[0].report)
     assert len(whole["chosen"]["weights"]) == 2
 
     def slow(*given: Any) -> None:
@@ -129,8 +127,7 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
             given[-1]()
 
     monkeypatch.setattr(auto, "co_validate", slow)
-    report = timed(data, 1000.0)[0].report
-    assert report is not None
+    report = there(timed(data, 1000.0)[0].report)
     assert report["time"] == {"seconds": 1000.0, "all_methods_tried": True, "solved": False}
     first = whole["chosen"]["algorithm"]
     assert report["chosen"]["algorithm"] == first

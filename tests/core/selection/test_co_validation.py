@@ -11,6 +11,7 @@ from core.problem.result import Linear, Result, Status
 from core.selection.co_validation import CoValidated, co_validate
 from core.selection.stack import Member, Stack
 from core.validation.calibration import SLOPE, Calibration, calibration_at
+from tests.there import there
 
 N = 4_000
 NO_CLASSES = np.zeros(6, np.intp)
@@ -52,10 +53,9 @@ def plain(n_classes: int) -> Calibration:
 def validated(
     pooled: Stack, members: list[Member], fractions: NDArray[np.float64], class_indices: NDArray[np.intp] | None = None
 ) -> CoValidated:
-    found = co_validate(
-        pooled, members, NO_CLASSES if class_indices is None else class_indices, fractions, lambda: None
+    found = there(
+        co_validate(pooled, members, NO_CLASSES if class_indices is None else class_indices, fractions, lambda: None)
     )
-    assert found is not None
     return found
 
 

@@ -9,6 +9,7 @@ from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.watcher import Watcher
+from tests.there import there
 
 N, WIDTH = 120, 6
 PARTS = {"one": slice(0, WIDTH), "two": slice(WIDTH, 2 * WIDTH)}
@@ -56,8 +57,7 @@ def test_the_model_is_the_sum_that_scores_the_documents(n_classes: int) -> None:
 
 
 def test_a_part_that_knows_nothing_counts_little() -> None:
-    report = trained((0.0, 5.0)).report
-    assert report is not None
+    report = there(trained((0.0, 5.0)).report)
     weights = {name: part["weight"] for name, part in report["parts"].items()}
     assert 4 * weights["one"] < min(weights["two"], weights["together"])
 
@@ -67,8 +67,7 @@ def test_a_part_without_any_value_leaves_the_plain_selection() -> None:
     known = np.where(np.arange(N) < 30, classes, -1)
     parts = {"all": slice(0, 2 * WIDTH), "none": slice(2 * WIDTH, 2 * WIDTH + 3)}
     task = TrainingTask(rows._replace(n_features=2 * WIDTH + 3), known, [0, 1], "auto", {}, parts=parts)
-    report = train(task, TrainingContext(threads=1)).report
-    assert report is not None
+    report = there(train(task, TrainingContext(threads=1)).report)
     assert "parts" not in report
 
 
@@ -85,8 +84,7 @@ def test_a_part_without_any_value_leaves_the_plain_estimate() -> None:
 
 def test_without_unlabeled_documents_all_are_supervised() -> None:
     training = trained(labeled=N)
-    assert training.report is not None
-    assert {*training.report["chosen"]["weights"]} == {"one/svm", "two/svm", "together/svm"}
+    assert {*there(training.report)["chosen"]["weights"]} == {"one/svm", "two/svm", "together/svm"}
     assert training.model.calibration is not None
 
 
@@ -95,8 +93,7 @@ def test_labels_that_cannot_be_left_out_weigh_evenly() -> None:
     known = np.full(N, -1)
     for label in (0, 1):
         known[np.flatnonzero(classes == label)[0]] = label
-    report = train(TrainingTask(rows, known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)).report
-    assert report is not None
+    report = there(train(TrainingTask(rows, known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)).report)
     assert [part["weight"] for part in report["parts"].values()] == [pytest.approx(1 / 3)] * 3
     assert "too few labels" in report["chosen"]["why"]
 

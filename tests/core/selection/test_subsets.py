@@ -14,6 +14,7 @@ from core.selection.subsets import with_frequent_features
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_naive_bayes import words
 from tests.core.selection.test_auto import fit, pool
+from tests.there import there
 
 
 def nothing() -> None:
@@ -95,8 +96,7 @@ def test_the_selected_model_has_all_features(monkeypatch: pytest.MonkeyPatch, fr
     monkeypatch.setattr(subsets, "_SHARE", 0.02)
     data = words(3, fractions, n=600, per_class=10)
     training = fit(data)
-    assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "naive_bayes"
+    assert there(training.report)["chosen"]["algorithm"] == "naive_bayes"
     rare = np.bincount(data.rows.indices, minlength=data.rows.n_features) < 0.02 * data.rows.n_rows
     assert rare.any()
     assert not rare.all()

@@ -19,6 +19,7 @@ from core.validation.calibration import (
     inverse_temperature,
     iterative_proportional_fitting,
 )
+from tests.there import there
 
 
 def test_the_sigmoid_is_the_minimum() -> None:
@@ -152,8 +153,7 @@ def test_a_model_keeps_its_calibration() -> None:
     arrays, meta = model.to_arrays()
     read = read_model(arrays, json.loads(json.dumps(meta)))
     scores = np.array([[0.3], [-2.0]])
-    found = read.probabilities(scores)
-    assert found is not None
+    found = there(read.probabilities(scores))
     np.testing.assert_array_equal(found, calibration.probabilities(scores))
     assert LinearModel(["a", "b"], 3, *arrays.values()).probabilities(scores) is None
 

@@ -17,6 +17,7 @@ from core.validation.folds import folds_of
 from core.watch import Stopped
 from tests.core.selection.test_auto import fit, pool
 from tests.core.watcher import Watcher
+from tests.there import there
 
 OPTIONS: dict[str, dict[str, Any]] = {"ctsvm": {"tolerance": 1e-2}, "cuts3vm": {"C": 10.0}}
 
@@ -29,8 +30,7 @@ def test_every_algorithm_has_probabilities_on_request(name: str) -> None:
     assert plain.probabilities is None
     assert training.probabilities is not None
     np.testing.assert_array_equal(training.scores, plain.scores)
-    predicted = training.model.probabilities(training.model.scores(data.rows))
-    assert predicted is not None
+    predicted = there(training.model.probabilities(training.model.scores(data.rows)))
     np.testing.assert_allclose(training.probabilities, predicted[training.unlabeled], atol=1e-3)
     assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.2
     assert training.report is not None
@@ -71,8 +71,7 @@ def test_more_classes_have_probabilities_too() -> None:
 def test_all_documents_labeled() -> None:
     data = pool(0, [0.8, 0.2], n=150)
     training = fit(data._replace(class_indices=data.truth.astype(np.int32)), "svm", {"probabilities": True})
-    found = training.model.probabilities(training.model.scores(data.rows))
-    assert found is not None
+    found = there(training.model.probabilities(training.model.scores(data.rows)))
     assert found[:, 1].mean() == pytest.approx(np.mean(data.truth == 1), abs=0.05)
 
 

@@ -19,6 +19,7 @@ from core.validation.folds import folds_of
 from core.validation.kernel_tuning import DRAWS_OF_FEW, FEW_LABELS, TUNING_FOLDS, figures, sample
 from tests.core.problems import Array, rows_of
 from tests.core.watcher import Watcher
+from tests.there import there
 
 KERNEL_METHODS = ("kernel_svm", "ramp_svm", "cccp_tsvm", "ctsvm")
 every = pytest.mark.parametrize("algorithm", KERNEL_METHODS)
@@ -85,8 +86,7 @@ def held_out_by_libsvm(dense: Array, own: NDArray[np.int32], C: float, **kernel:
 def test_the_choice_is_the_best_of_what_was_tried_also_by_libsvm(kernel: str, labeled: int) -> None:
     dense, _, labels = rings(300, labeled)
     training = train(TrainingTask(rows_of(dense), labels, ["in", "out"], "kernel_svm", {"kernel": kernel}))
-    report = training.report
-    assert report is not None
+    report = there(training.report)
     theirs = {}
     for trial in report["tried"]:
         own = {"kernel": "rbf", "gamma": trial["gamma"]} if kernel == "rbf" else {"kernel": "linear"}
@@ -108,8 +108,7 @@ def test_the_model_is_that_of_the_values_that_the_report_names() -> None:
     dense, _, labels = rings(200, 40)
     for algorithm in KERNEL_METHODS:
         training = train(TrainingTask(rows_of(dense), labels, ["in", "out"], algorithm, options_of(algorithm)))
-        assert training.report is not None
-        values = {name: training.report["chosen"][name] for name in ("C", "gamma")}
+        values = {name: there(training.report)["chosen"][name] for name in ("C", "gamma")}
         again = train(TrainingTask(rows_of(dense), labels, ["in", "out"], algorithm, options_of(algorithm, **values)))
         np.testing.assert_array_equal(again.scores, training.scores)
         assert "chosen" not in (again.report or {})
@@ -190,8 +189,7 @@ def test_one_label_of_one_class_leaves_nothing_to_compare() -> None:
     dense, _, labels = rings(60, 2)
     labels[[2, 4]] = 0
     training = train(TrainingTask(rows_of(dense), labels, ["in", "out"], "kernel_svm", {}))
-    assert training.report is not None
-    assert "only of one class" in training.report["chosen"]["why"]
+    assert "only of one class" in there(training.report)["chosen"]["why"]
     assert np.isfinite(training.scores).all()
 
 
@@ -243,8 +241,7 @@ def test_of_many_labels_a_sample_of_every_class_decides(monkeypatch: pytest.Monk
     monkeypatch.setattr(kernel_tuning, "MOST_LABELS", 40)
     dense, truth, labels = rings(400, 200)
     training = train(TrainingTask(rows_of(dense), labels, ["in", "out"], "kernel_svm", {}))
-    assert training.report is not None
-    assert training.report["held_out"]["labels"] == 40
+    assert there(training.report)["held_out"]["labels"] == 40
     assert error(training, truth) < 0.05
 
 

@@ -158,8 +158,7 @@ def test_an_idle_worker_hears_of_a_job_and_gives_up_in_time(redis: Redis) -> Non
     with pytest.raises(DequeueTimeout):
         OrderedQueue.dequeue_any([world.workers[0]], 1, redis)
     world.queue.enqueue("job-" + "0" * 24)
-    found = OrderedQueue.dequeue_any([world.workers[0]], 1, redis)
-    assert found is not None
+    assert OrderedQueue.dequeue_any([world.workers[0]], 1, redis) is not None
 
 
 def test_a_job_says_that_no_worker_takes_its_size(redis: Redis) -> None:

@@ -14,6 +14,7 @@ from storage.repositories.models import Models
 from storage.store import Store, json_records
 from storage.upkeep.garbage_collection import GarbageCollector
 from tests.stores import killed_at, make_dataset
+from tests.there import there
 from workers.worker.attempt import Attempts
 
 
@@ -42,8 +43,7 @@ def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None
     job, _ = jobs.submit(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
     jobs.cancel(job.request.id)
     Datasets(store).delete(dataset)
-    again = jobs.find_by_idempotency_key(IdempotencyKey("k", None, "f"))
-    assert again is not None
+    again = there(jobs.find_by_idempotency_key(IdempotencyKey("k", None, "f")))
     assert again.request == job.request
     with pytest.raises(IdempotencyConflict):
         jobs.find_by_idempotency_key(IdempotencyKey("k", None, "other"))
@@ -166,8 +166,7 @@ def test_callers_choose_their_idempotency_keys_apart(store: Store) -> None:
     assert len(set(ids.values())) == 3
     jobs = Jobs(store)
     for caller, id in ids.items():
-        found = jobs.find_by_idempotency_key(IdempotencyKey("k", caller, f"of {caller}"))
-        assert found is not None
+        found = there(jobs.find_by_idempotency_key(IdempotencyKey("k", caller, f"of {caller}")))
         assert found.request.id == id
         with pytest.raises(IdempotencyConflict):
             jobs.find_by_idempotency_key(IdempotencyKey("k", caller, "another"))

@@ -16,6 +16,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import killed_at, make_dataset, submit, success
+from tests.there import there
 
 
 def state(store: Store, id: str) -> JobState:
@@ -46,8 +47,7 @@ def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
 def test_a_job_goes_from_queued_to_succeeded(store: Store) -> None:
     id, jobs = submit(store, options={"lambda": 0.01}), Jobs(store)
     assert state(store, id) is JobState.QUEUED
-    attempt = jobs.claim_attempt(id, "w")
-    assert attempt is not None
+    attempt = there(jobs.claim_attempt(id, "w"))
     job = jobs.get(id)
     assert (job.state, job.attempt, job.started_at) == (JobState.RUNNING, 1, attempt.started_at)
     assert jobs.record_outcome(id, success(store))
@@ -278,8 +278,7 @@ def test_one_worker_claims_an_attempt(store: Store) -> None:
     attempts = at_once(6, lambda number: Jobs(store).claim_attempt(id, f"w{number}", 1))
     assert sum(attempt is not None for attempt in attempts) == 1
     assert Jobs(store).claim_attempt(id, "late", 1) is None
-    second = Jobs(store).claim_attempt(id, "again", 2)
-    assert second is not None
+    second = there(Jobs(store).claim_attempt(id, "again", 2))
     assert second.number == 2
 
 
@@ -313,8 +312,7 @@ def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.
     with killed_at(store, monkeypatch, "create", "published.json"):
         Jobs(store).publish(id)
     assert state(store, id) is JobState.RUNNING
-    version = Jobs(store).publish(id)
-    assert version is not None
+    version = there(Jobs(store).publish(id))
     assert version.number == 1
     assert state(store, id) is JobState.SUCCEEDED
 

@@ -17,6 +17,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import later, make_dataset, submit, success
+from tests.there import there
 
 
 def publish(store: Store, name: str = "news") -> str:
@@ -80,8 +81,7 @@ def test_a_version_that_was_deleted_before_a_late_publication_is_its_version(
         return local(self, file)
 
     monkeypatch.setattr(type(store), "local", deleted_meanwhile)
-    version = Jobs(store).publish(id)
-    assert version is not None
+    version = there(Jobs(store).publish(id))
     assert version.number == 1
 
 
@@ -166,8 +166,7 @@ def test_a_deleted_number_is_not_used_again(store: Store) -> None:
         models.version("news", 2)
     publish(store)
     assert [version.number for version in models.versions("news")] == [1, 3]
-    again = Jobs(store).publish(second)
-    assert again is not None
+    again = there(Jobs(store).publish(second))
     assert again.number == 2
     assert Jobs(store).get(first).version == 1
 

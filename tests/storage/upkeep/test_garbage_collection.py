@@ -15,7 +15,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from storage.upkeep.garbage_collection import GarbageCollector
 from tests.storage.upkeep.finished_jobs import done, failed, ids, upload
-from tests.stores import killed_at, later, make_dataset, submit
+from tests.stores import killed_at, later, make_dataset, outcome_of, submit
 
 
 @pytest.fixture
@@ -145,8 +145,7 @@ def test_leftovers_go_and_what_the_outcome_names_stays(store: Store) -> None:
     id = done(store)
     collect_garbage(store, leftover_seconds=1e-9)
     assert store.children(f"jobs/{id}/attempts") == ["1.json", "2", "2.json"]
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
+    outcome = outcome_of(store, id)
     assert sorted(store.children(f"jobs/{id}/attempts/2")) == sorted(outcome.files)
 
 

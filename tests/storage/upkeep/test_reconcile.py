@@ -15,7 +15,8 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from storage.upkeep.reconcile import Reconciler, Repairs
-from tests.stores import later, submit, success
+from tests.stores import failure_of, later, submit, success
+from tests.there import there
 
 NOTHING = Repairs([], [], [])
 LEASE = 3.0
@@ -139,12 +140,9 @@ def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
     world.later()
     assert world.later() == NOTHING, "the last attempt may only be cut off: failing cannot be taken back"
     assert world.later(4 * LEASE) == Repairs([], [], [id])
-    job = world.jobs.get(id)
-    assert job.state is JobState.FAILED
-    assert job.outcome is not None
-    assert job.outcome.error is not None
-    assert job.outcome.error.type == "/problems/worker-died"
-    assert "3 attempts" in job.outcome.error.detail
+    error = failure_of(store, id)
+    assert error.type == "/problems/worker-died"
+    assert "3 attempts" in error.detail
     assert world.later() == NOTHING
 
 
@@ -267,10 +265,9 @@ def test_what_was_told_of_a_job_that_is_given_up_is_kept(
     assert world.later(5 * LEASE + 0.1).ended == [id]
     redis.flushall()
     job = world.jobs.get(id)
-    assert job.outcome is not None
     assert (job.state, job.progress.fraction, job.progress.phase) == (
         JobState.CANCELLED if cancelled else JobState.FAILED,
         0.4,
         "mfn",
     )
-    assert json.loads(store.local(job.outcome.files["trace"]).read_bytes()) == [row]
+    assert json.loads(store.local(there(job.outcome).files["trace"]).read_bytes()) == [row]

@@ -24,6 +24,7 @@ from storage.errors import ClusterUnavailable, StoreUnavailable
 from storage.store import open_store
 from tests.core.digests import dense, digest
 from tests.core.problems import normal, random_rows
+from tests.there import there
 from tests.waiting import SOON, until
 from tests.workers.cluster.conftest import engine_of
 from workers.cluster import local
@@ -211,8 +212,7 @@ def test_a_worker_that_is_silent_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("workers.cluster.local._SILENT_SECONDS", 1.0)
     with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2, processes=False) as own:
         silent = own.workers[0]
-        assert own.loop is not None
-        own.loop.add_callback(silent.periodic_callbacks["heartbeat"].stop)
+        there(own.loop).add_callback(silent.periodic_callbacks["heartbeat"].stop)
         until(lambda: silent.address not in own.scheduler.workers, SOON)
 
 

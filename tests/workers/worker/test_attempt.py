@@ -26,7 +26,8 @@ from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.stores import make_dataset, rows, sparse, submit, two_clouds
+from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit, two_clouds
+from tests.there import there
 from tests.waiting import SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.worker.attempt import Attempts
@@ -61,16 +62,14 @@ def test_a_model_is_trained_published_and_predicts(store: Store, context: Worker
 def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, context: WorkerContext) -> None:
     id = submit(store, algorithm="auto")
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
+    outcome = outcome_of(store, id)
     assert outcome.report is not None
     assert outcome.report["chosen"]["algorithm"] in ("svm", "tsvm")
     assert sum(outcome.report["class_fractions"].values()) == pytest.approx(1)
     labels = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
     assert all(0 <= line["probability"] <= 1 for line in labels)
     model = Models(store).load(Models(store).resolve("news"))
-    found = model.probabilities(model.scores(rows({0: 1.0}, {1: 1.0})))
-    assert found is not None
+    found = there(model.probabilities(model.scores(rows({0: 1.0}, {1: 1.0}))))
     assert np.allclose(found.sum(axis=1), 1)
 
 
@@ -81,8 +80,7 @@ def test_more_classes_and_integers(store: Store, context: WorkerContext) -> None
     )
     id = submit(store, dataset=dataset.id)
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
+    outcome = outcome_of(store, id)
     lines = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
     assert [(line["id"], line["label"]) for line in lines] == [
         (str(place), (30, 10, 20)[place % 3]) for place in range(6, 12)
@@ -182,10 +180,7 @@ def test_a_job_that_takes_too_long_fails_and_says_so(store: Store, redis: Redis,
     fake.append(work_until_stopped)
     id = submit(store)
     Attempts(make_context(store, redis, job_timeout_seconds=0.2)).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.state, outcome.error.type) == (JobState.FAILED, "/problems/timed-out")
+    assert failure_of(store, id).type == "/problems/timed-out"
 
 
 @pytest.mark.parametrize(
@@ -202,11 +197,7 @@ def test_input_that_cannot_be_trained_on(
     dataset = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}), labels)])
     id = submit(store, dataset=dataset.id, algorithm=algorithm, options=options)
     Attempts(context).run(id)
-    job = Jobs(store).get(id)
-    assert job.state is JobState.FAILED
-    assert job.outcome is not None
-    assert job.outcome.error is not None
-    assert job.outcome.error.type == f"/problems/{kind}"
+    assert failure_of(store, id).type == f"/problems/{kind}"
     assert list(Jobs(store).unfinished_ids()) == []
 
 
@@ -227,10 +218,8 @@ def test_what_training_raises(
     fake.append(train)
     id = submit(store)
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.error.type, outcome.error.detail) == (f"/problems/{kind}", detail)
+    problem = failure_of(store, id)
+    assert (problem.type, problem.detail) == (f"/problems/{kind}", detail)
 
 
 OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
@@ -255,11 +244,9 @@ def test_numbers_that_ran_out_of_range_are_never_published(
     fake.append(lambda _: OUT_OF_RANGE[what](replace(trained(), range_remedy="raise lambda")))
     id = submit(store)
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.state, outcome.error.type, outcome.files) == (JobState.FAILED, "/problems/numerical-error", {})
-    assert outcome.error.detail.endswith("so there is no model; raise lambda")
+    problem = failure_of(store, id)
+    assert (problem.type, outcome_of(store, id).files) == ("/problems/numerical-error", {})
+    assert problem.detail.endswith("so there is no model; raise lambda")
     assert Models(store).names() == ([], None)
 
 
@@ -285,10 +272,7 @@ def test_a_deleted_dataset_fails_the_job(store: Store, context: WorkerContext) -
     id = submit(store)
     store.delete("datasets")
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert outcome.error.type == "/problems/not-found"
+    assert failure_of(store, id).type == "/problems/not-found"
 
 
 def test_a_job_that_was_deleted_before_its_claim_is_dropped(
@@ -317,9 +301,8 @@ def test_progress_and_trace_of_a_cancelled_job_outlast_redis(
     thread.join(SOON)
     redis.flushall()
     job = Jobs(store).get(id)
-    assert job.outcome is not None
     assert (job.state, job.progress.phase, job.progress.fraction) == (JobState.CANCELLED, "mfn", 0.3)
-    points = json.loads(store.local(job.outcome.files["trace"]).read_bytes())
+    points = json.loads(store.local(there(job.outcome).files["trace"]).read_bytes())
     assert [point["iteration"] for point in points] == list(range(1, job.progress.iteration + 1))
 
 
@@ -335,9 +318,10 @@ def test_progress_and_trace_of_a_failed_job_outlast_redis(
     Attempts(context).run(id)
     redis.flushall()
     job = Jobs(store).get(id)
-    assert job.outcome is not None
     assert (job.state, job.progress.iteration) == (JobState.FAILED, 7)
-    assert [point["iteration"] for point in json.loads(store.local(job.outcome.files["trace"]).read_bytes())] == [7]
+    assert [
+        point["iteration"] for point in json.loads(store.local(there(job.outcome).files["trace"]).read_bytes())
+    ] == [7]
 
 
 def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
@@ -358,8 +342,7 @@ def test_training_starts_from_the_model_it_was_told(store: Store, context: Worke
     first = Models(store).resolve("news")
     again = submit(store, algorithm="tsvm", start=Publication(name="news", version=first.number))
     Attempts(context).run(again)
-    outcome = Jobs(store).get(again).outcome
-    assert outcome is not None
+    outcome = outcome_of(store, again)
     phases = {point["phase"] for point in json.loads(store.read(outcome.files["trace"].key))}
     assert phases == {"tsvm/stage=0"}, "a warm start needs no supervised solution and no stages of λ'"
     assert outcome.objective == pytest.approx(first.objective, rel=1e-2)
@@ -390,7 +373,4 @@ def test_training_is_told_how_labels_were_come_by(
 def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, context: WorkerContext) -> None:
     id = submit(store, algorithm="svm", start=Publication(name="gone", version=3))
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert "gone" in outcome.error.detail
+    assert "gone" in failure_of(store, id).detail

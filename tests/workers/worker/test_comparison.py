@@ -24,6 +24,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from storage.store.folder import FolderStore
 from tests.stores import make_dataset, sparse, two_clouds
+from tests.there import there
 from tests.workers.worker.attempts import Faked, trained
 from workers.worker.attempt import Attempts
 from workers.worker.comparison import compare
@@ -75,9 +76,7 @@ def loop(store: Store, context: WorkerContext, fake: list[Faked]) -> Loop:
 
 
 def verdict(job: Job) -> Comparison:
-    assert job.outcome is not None
-    assert job.outcome.comparison is not None
-    return job.outcome.comparison
+    return there(there(job.outcome).comparison)
 
 
 def test_the_first_version_takes_over(loop: Loop, store: Store) -> None:
@@ -103,8 +102,7 @@ def test_a_version_that_is_clearly_worse_does_not_take_over(loop: Loop, store: S
         "documents like these would help most, and POST /v1/models/news/suggest names some. A job with "
         '"publish": "always" takes over in any case'
     )
-    assert job.outcome is not None
-    assert job.outcome.warnings[-1] == found.why
+    assert there(job.outcome).warnings[-1] == found.why
     models = Models(store)
     assert models.resolve("news").number == 1
     assert (models.newest("news"), models.version("news", 2).comparison, job.version) == (2, found, 2)

@@ -18,7 +18,8 @@ from storage.repositories.datasets import Batch, Datasets, encodings
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.stores import make_dataset
+from tests.stores import failure_of, make_dataset, outcome_of
+from tests.there import there
 from tests.workers.encoders.tiny import TABLE, static_folder
 from workers.encoders.catalogue import Encoders
 from workers.encoders.encoder import Encoder, Vectors
@@ -114,9 +115,7 @@ def test_vectors_are_made_once_for_documents(
     monkeypatch.setattr(encoders, "load", lambda id: Used())
     job = ended(store, context._replace(encoders=encoders), job_of(store, relabeled.id, encoders.id("tiny")))
     assert job.state is JobState.SUCCEEDED, job.outcome
-    assert job.outcome is not None
-    assert job.outcome.comparison is not None
-    assert job.outcome.comparison.against == 1
+    assert there(outcome_of(store, job.request.id).comparison).against == 1
     assert store.children(f"datasets/{dataset.id}/encodings")
 
 
@@ -126,10 +125,7 @@ def test_another_encoder_of_the_name_fails_the_job(
     id = encoders.id("tiny")
     others = Encoders({"tiny": static_folder(tmp_path / "other", TABLE * 3)})
     job = ended(store, context._replace(encoders=others), job_of(store, dataset_of(store).id, id))
-    assert job.state is JobState.FAILED
-    assert job.outcome is not None
-    assert job.outcome.error is not None
-    assert "'tiny' is another one here" in job.outcome.error.detail
+    assert "'tiny' is another one here" in failure_of(store, job.request.id).detail
 
 
 def test_a_model_whose_encoder_is_away_says_so(store: Store, context: WorkerContext, encoders: Encoders) -> None:

@@ -21,11 +21,10 @@ from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.memory_estimate import RowsSize
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge, StoreFull
-from storage.repositories.jobs import Jobs
 from storage.store import Store
 from tests.core.digests import dense, digest
 from tests.core.problems import random_rows
-from tests.stores import submit
+from tests.stores import outcome_of, submit
 from tests.waiting import HANG
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -141,8 +140,7 @@ def test_a_job_with_files_succeeds_and_its_report_says_so(context: WorkerContext
     for engine in ("memory", "mapped"):
         id = submit(store)
         Attempts(context._replace(engine=engine)).run(id)
-        outcome = Jobs(store).get(id).outcome
-        assert outcome is not None
+        outcome = outcome_of(store, id)
         assert outcome.report is not None
         reports[outcome.report.pop("engine")] = outcome.report
     assert reports["memory"] == reports["mapped"]

@@ -19,7 +19,7 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store, open_store
-from tests.stores import make_dataset, no_file_beyond, submit, two_clouds
+from tests.stores import failure_of, make_dataset, no_file_beyond, submit, two_clouds
 from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained
 from workers.worker import store_calls
@@ -87,15 +87,12 @@ def test_a_job_that_finds_no_room_for_long_fails_and_says_so(
     with Disk(room) as disk:
         fake.append(disk.train)
         Attempts(context._replace(store_retry_seconds=0.3)).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.state, outcome.error.type, outcome.error.status) == (
-        JobState.FAILED,
+    error = failure_of(store, id)
+    assert (error.type, error.status) == (
         "/problems/insufficient-storage",
         507,
     )
-    assert "File too large" in outcome.error.detail
+    assert "File too large" in error.detail
     assert list(store.staging().parent.glob("*/*")) == []
 
 
@@ -149,8 +146,6 @@ def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(
     path = tmp_path / "store" / key
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     Attempts(context._replace(store=open_store(f"file://{tmp_path}/store"), store_retry_seconds=HANG)).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.state, outcome.error.type) == (JobState.FAILED, "/problems/damaged")
-    assert key in outcome.error.detail
+    error = failure_of(store, id)
+    assert error.type == "/problems/damaged"
+    assert key in error.detail

@@ -14,6 +14,7 @@ from storage.store import Store
 from storage.store.folder import FolderStore
 from storage.store.local_files import report_fetched
 from tests.stores import submit
+from tests.there import there
 from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained, work_until
 from workers.worker.attempt import Attempts
@@ -125,8 +126,7 @@ def test_documents_that_are_fetched_show_progress_and_can_be_cancelled(
     def fetch(*_: object) -> None:
         report_fetched(file, 1_200_000_000)
         until(lambda: context.redis_state.progress(id))
-        found = context.redis_state.progress(id)
-        assert found is not None
+        found = there(context.redis_state.progress(id))
         phases.append(found.phase)
         Jobs(store).cancel(id)
         context.redis_state.request_cancel(id)
@@ -164,8 +164,7 @@ def test_a_claim_and_an_outcome_whose_answers_were_lost_are_ours(
     assert [key.rpartition("/")[2] for key in lost_replies][:2] == ["1.json", "outcome.json"]
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
-    assert job.outcome is not None
-    assert all(store.exists(file.key) for file in job.outcome.files.values()), (
+    assert all(store.exists(file.key) for file in there(job.outcome).files.values()), (
         "the winner does not remove its own files"
     )
 

@@ -23,7 +23,8 @@ from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.stores import make_dataset, rows, submit
+from tests.stores import failure_of, make_dataset, outcome_of, rows, submit
+from tests.there import there
 from tests.waiting import SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained
 from workers.worker.attempt import Attempts
@@ -94,8 +95,7 @@ def finished(store: Store, context: WorkerContext, id: str) -> Job:
 
 
 def labels_of(store: Store, job: Job) -> list[str]:
-    assert job.outcome is not None
-    return [json.loads(line)["label"] for line in store.read(job.outcome.files["labels"].key).splitlines()]
+    return [json.loads(line)["label"] for line in store.read(there(job.outcome).files["labels"].key).splitlines()]
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "kernel_svm", "auto"])
@@ -177,15 +177,12 @@ def test_a_start_is_told_by_its_terms(
         dataset = make_dataset(store, [Batch(content, labels)])
         start = None if extra == "zebra" else Publication(name="news", version=1)
         job = finished(store, context, submit(store, dataset=dataset.id, algorithm=algorithm, start=start))
-    assert job.outcome is not None
-    assert not any("no use" in warning for warning in job.outcome.warnings)
+    assert not any("no use" in warning for warning in there(job.outcome).warnings)
     (read, moved), (old, new) = given[-1], (Models(store).load(version) for version in Models(store).versions("news"))
-    names = new.vocabulary.named(np.arange(new.n_features))
-    assert names is not None
+    names = there(new.vocabulary.named(np.arange(new.n_features)))
     assert any("aardvark" in name for name in names)
     by_name = NamedRows(read, names)
-    known = old.vocabulary.named(np.arange(old.n_features))
-    assert known is not None
+    known = there(old.vocabulary.named(np.arange(old.n_features)))
     # the old model, asked about the new rows by name, says what the moved one does
     np.testing.assert_allclose(moved.scores(read), old.scores(Names(known).read(by_name).rows), rtol=1e-5, atol=1e-6)
     assert moved.unseen(read) > 0
@@ -206,11 +203,9 @@ def test_text_without_terms_fails_by_name(store: Store, context: WorkerContext, 
     dataset = make_dataset(store, [Batch(TextRows.of(given), ["a", "b", None])])
     id = submit(store, dataset=dataset.id)
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.error.status, outcome.error.type) == (422, "/problems/invalid-documents")
-    assert outcome.error.detail == told
+    error = failure_of(store, id)
+    assert (error.status, error.type) == (422, "/problems/invalid-documents")
+    assert error.detail == told
 
 
 @pytest.mark.parametrize(
@@ -223,10 +218,11 @@ def test_texts_without_terms_are_told(
     found = [*texts(), "我爱北京天安门", "上海外滩", "! 🎉"]
     labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
     dataset = make_dataset(store, [Batch(TextRows.of(found), labels)])
-    outcome = finished(
-        store, context, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})
-    ).outcome
-    assert outcome is not None
+    outcome = there(
+        finished(
+            store, context, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})
+        ).outcome
+    )
     assert outcome.warnings == [f"{left} of the 83 texts have none of the terms, so nothing tells them apart; {told}"]
 
 
@@ -235,8 +231,7 @@ def test_clauses_without_spaces_are_told(store: Store, context: WorkerContext, s
     clauses = [["我们", "赢了", "最后", "一场", "决赛"], ["议会", "通过了", "新的", "预算", "方案"]]
     texts = [f"{space.join(clause)}。{space.join(clause[::-1])}" for clause in clauses] * 3
     dataset = make_dataset(store, [Batch(TextRows.of(texts), ["a", "b", *[None] * 4])])
-    outcome = finished(store, context, submit(store, dataset=dataset.id, algorithm="svm")).outcome
-    assert outcome is not None
+    outcome = there(finished(store, context, submit(store, dataset=dataset.id, algorithm="svm")).outcome)
     assert outcome.warnings == ([f"the texts have few spaces: {SPACES}"] if warned else [])
 
 
@@ -246,11 +241,9 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
     most = size_of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
     Attempts(context._replace(max_job_bytes=most, engine="memory")).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.error.status, outcome.error.type) == (413, "/problems/job-too-large")
-    assert "set text.ngrams to 1" in outcome.error.detail
+    error = failure_of(store, id)
+    assert (error.status, error.type) == (413, "/problems/job-too-large")
+    assert "set text.ngrams to 1" in error.detail
 
 
 def test_terms_that_outgrow_memory_go_to_files(
@@ -279,9 +272,7 @@ def test_terms_that_outgrow_memory_go_to_files(
     for engine, most in engines:
         own = context._replace(engine=engine, max_job_bytes=most)
         job = finished(store, own, submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 2000}))
-        assert job.outcome is not None
-        assert job.outcome.report is not None
-        found.append(job.outcome.report["terms_engine"])
+        found.append(there(outcome_of(store, job.request.id).report)["terms_engine"])
     assert found == ["memory", "mapped", "memory", "mapped"]
     digests = [
         (version.files["model"].sha256, version.files["model_meta"].sha256)
@@ -344,8 +335,7 @@ def test_one_clock_from_the_reading_to_the_end(
     assert str(points[0].phase) == "terms"
     for course in ([point.seconds for point in points], [point.fraction for point in points]):
         assert course == sorted(course)
-    assert job.outcome is not None
-    trace = json.loads(store.read(job.outcome.files["trace"].key))
+    trace = json.loads(store.read(there(job.outcome).files["trace"].key))
     assert min(point["fraction"] for point in trace) >= 0.25
     assert trace[0]["seconds"] >= max(point.seconds for point in points if str(point.phase) == "terms")
     assert {str(point.phase) for point in points} >= {"terms", "tsvm"}

@@ -11,7 +11,8 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.stores import make_dataset, sparse, submit
+from tests.stores import failure_of, make_dataset, outcome_of, sparse, submit
+from tests.there import there
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -27,11 +28,10 @@ def test_a_model_is_published_with_its_facts_and_predicts(
     Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.SUCCEEDED
-    assert job.outcome is not None
     version = Models(store).resolve("news")
     model = Models(store).load(version)
     documents = Datasets(store).open(job.request.dataset)
-    labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
+    labels = [json.loads(line) for line in store.read(there(job.outcome).files["labels"].key).splitlines()]
     unlabeled = np.flatnonzero(documents.class_indices < 0)
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
     np.testing.assert_allclose(
@@ -52,13 +52,10 @@ def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(
 ) -> None:
     id = submit(store, algorithm=algorithm)
     Attempts(context._replace(max_model_bytes=300)).run(id)
-    job = Jobs(store).get(id)
-    assert job.state is JobState.FAILED
-    assert job.outcome is not None
-    assert job.outcome.error is not None
-    assert (job.outcome.error.type, job.outcome.error.status) == ("/problems/model-too-large", 413)
-    assert "would keep" in job.outcome.error.detail
-    assert "more than the 300" in job.outcome.error.detail
+    error = failure_of(store, id)
+    assert (error.type, error.status) == ("/problems/model-too-large", 413)
+    assert "would keep" in error.detail
+    assert "more than the 300" in error.detail
     assert Models(store).names() == ([], None)
 
 
@@ -71,8 +68,7 @@ def test_starting_from_a_kernel_model(store: Store, context: WorkerContext, algo
     Attempts(context).run(submit(store, dataset=dataset.id, algorithm="cccp_tsvm"))
     id = submit(store, dataset=dataset.id, algorithm=algorithm, start=Publication(name="news", version=1))
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
+    outcome = outcome_of(store, id)
     assert outcome.state is JobState.SUCCEEDED
     assert any("of no use" in warning for warning in outcome.warnings) != used
     phases = {point["phase"].split("/")[-1] for point in json.loads(store.read(outcome.files["trace"].key))}

@@ -16,11 +16,9 @@ from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.text import TextOptions
-from storage.records import JobState
 from storage.repositories.datasets import Batch
-from storage.repositories.jobs import Jobs
 from storage.store import Store
-from tests.stores import make_dataset, submit
+from tests.stores import failure_of, make_dataset, submit
 from workers.worker.attempt import Attempts
 from workers.worker.container import memory_limit
 from workers.worker.context import WorkerContext
@@ -36,13 +34,10 @@ def test_a_job_that_is_too_large_fails_before_it_starts(
     monkeypatch.setattr(core.train, "train", lambda *_, **__: pytest.fail("it has begun"))
     id = submit(store)
     Attempts(context._replace(max_job_bytes=50 * MIB)).run(id)
-    job = Jobs(store).get(id)
-    assert job.state is JobState.FAILED
-    assert job.outcome is not None
-    assert job.outcome.error is not None
-    assert (job.outcome.error.status, job.outcome.error.type) == (413, "/problems/job-too-large")
+    error = failure_of(store, id)
+    assert (error.status, error.type) == (413, "/problems/job-too-large")
     needs = "the training would need up to 64 MiB of memory, and a job may have 50 MiB here"
-    assert job.outcome.error.detail == f"{needs}: train on fewer documents"
+    assert error.detail == f"{needs}: train on fewer documents"
 
 
 @pytest.mark.parametrize(
@@ -181,8 +176,6 @@ def test_a_job_on_text_that_is_too_large_fails_before_its_terms_are_looked_for(
     )
     id = submit(store, dataset=dataset.id, algorithm="auto", text={})
     Attempts(context._replace(max_job_bytes=most * MIB)).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
-    assert outcome.error is not None
-    assert (outcome.error.status, outcome.error.type) == (413, "/problems/job-too-large")
-    assert told in outcome.error.detail
+    error = failure_of(store, id)
+    assert (error.status, error.type) == (413, "/problems/job-too-large")
+    assert told in error.detail

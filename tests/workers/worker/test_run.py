@@ -30,6 +30,7 @@ from storage.store import Store, open_store
 from storage.upkeep.reconcile import Reconciler
 from tests.processes import kill
 from tests.stores import Valkey, make_dataset, submit
+from tests.there import there
 from tests.waiting import HANG, SLOW, until
 from tests.workers.worker.prefork import started
 
@@ -220,8 +221,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
         until(runs)
         for child in children(worker):
             kill(child)
-    outcome = service.until(id, JobState.FAILED).outcome
-    assert outcome is not None
+    outcome = there(service.until(id, JobState.FAILED).outcome)
     assert outcome.error is not None
     assert outcome.error.type == "/problems/worker-died"
     told = (

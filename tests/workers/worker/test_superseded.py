@@ -17,7 +17,7 @@ from storage.records import JobState, Outcome, Place
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.stores import submit
+from tests.stores import failure_of, submit
 from tests.waiting import SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.worker.attempt import Attempts
@@ -182,10 +182,7 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
     fake.append(work_until(left.is_set))
     Attempts(context._replace(worker_pid=dead.pid)).run(id)
     assert left.is_set()
-    job = Jobs(store).get(id)
-    assert job.outcome is not None
-    assert job.outcome.error is not None
-    assert (job.state, job.outcome.error.type, context.queue.depth()) == (JobState.FAILED, "/problems/worker-died", 0)
+    assert (failure_of(store, id).type, context.queue.depth()) == ("/problems/worker-died", 0)
 
 
 def test_a_child_whose_worker_lives_stays(

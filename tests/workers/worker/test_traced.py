@@ -5,6 +5,7 @@ from storage.repositories.jobs import Jobs
 from storage.store import Store
 from tests.spans import Spans, id_of, parent_of, spans, trace_of
 from tests.stores import make_dataset
+from tests.there import there
 from tests.workers.worker.attempts import Faked
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -38,8 +39,7 @@ def test_the_steps_of_a_job(store: Store, context: WorkerContext, fake: list[Fak
     )
     waited = found["wait in queue"]
     created = Jobs(store).get(id).request.created_at
-    assert waited.start_time is not None
-    assert abs(waited.start_time - created.timestamp() * 1e9) < 1e6
+    assert abs(there(waited.start_time) - created.timestamp() * 1e9) < 1e6
 
 
 def test_a_job_that_fails(store: Store, context: WorkerContext, fake: list[Faked], spans: Spans) -> None:
@@ -49,6 +49,5 @@ def test_a_job_that_fails(store: Store, context: WorkerContext, fake: list[Faked
     fake.append(broken)  # type: ignore[arg-type]
     Attempts(context).run(submitted(store))
     job, training = spans.named()["train svm"], spans.named()["train"]
-    assert job.attributes is not None
-    assert (job.attributes["halfmoon.outcome"], job.status.is_ok) == ("failed", False)
+    assert (there(job.attributes)["halfmoon.outcome"], job.status.is_ok) == ("failed", False)
     assert [event.name for event in training.events] == ["exception"]

@@ -8,10 +8,9 @@ import pytest
 from core.documents.kinds import NamedRows
 from storage.records import JobState, Outcome
 from storage.repositories.datasets import Batch
-from storage.repositories.jobs import Jobs
 from storage.store import Store
 from tests.core.problems import Array, rows_of
-from tests.stores import make_dataset, submit
+from tests.stores import make_dataset, outcome_of, submit
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -31,8 +30,7 @@ def run(store: Store, context: WorkerContext, dense: Array, algorithm: str, **op
     dataset = make_dataset(store, [Batch(rows, clouds()[1], [f"page {row}" for row in range(N)])])
     id = submit(store, dataset=dataset.id, algorithm=algorithm, options=dict(options))
     Attempts(context).run(id)
-    outcome = Jobs(store).get(id).outcome
-    assert outcome is not None
+    outcome = outcome_of(store, id)
     return outcome
 
 

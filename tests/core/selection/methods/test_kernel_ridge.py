@@ -21,6 +21,7 @@ from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_label_spreading import kernel_of, selection_data_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.watcher import Watcher
+from tests.there import there
 
 
 def around(seed: int, per_class: int = 12, n: int = 400, scales: float = 1.0, share: float = 0.5) -> Pool:
@@ -79,8 +80,7 @@ def test_of_equals_the_smoother_is_taken() -> None:
 def test_auto_follows_what_no_plane_parts(share: float, scales: float) -> None:
     data, others = around(1, share=share, scales=scales), around(2, share=share, scales=scales)
     training = fit(data)
-    assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "kernel_ridge"
+    assert there(training.report)["chosen"]["algorithm"] == "kernel_ridge"
     assert training.status is Status.CONVERGED
     assert variation(training, data) < 0.12
     assert error(training, data) < 0.15 < 0.3 < error(fit(data, "tsvm", {"positive_fraction": share}), data)

@@ -24,6 +24,7 @@ from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.watcher import Watcher
+from tests.there import there
 
 Matrix = NDArray[np.float64]
 GRID = [0.1, 0.3, 0.5, 0.7, 0.9]
@@ -282,9 +283,8 @@ def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
     assert isinstance(training.model, LinearModel)
     assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.06
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
-    assert training.probabilities is not None
     np.testing.assert_allclose(
-        training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3
+        there(training.probabilities).mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3
     )
     assert [str(point.phase) for point in training.trace if point.phase.purpose != "addend"] == ["naive_bayes"]
 
@@ -292,8 +292,7 @@ def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
 def test_many_classes_are_weighed_against_each_other() -> None:
     data = words(3, [0.5, 0.25, 0.15, 0.1], n=800, per_class=12)
     training = fit(data)
-    assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "naive_bayes"
+    assert there(training.report)["chosen"]["algorithm"] == "naive_bayes"
     assert variation(training, data) < 0.12
     fractions = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
     assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": fractions}), data)
@@ -373,8 +372,7 @@ def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_on
 
 
 def test_values_below_zero_are_no_draws_of_terms() -> None:
-    report = fit(words(2, [0.5, 0.5], sign=-1.0)).report
-    assert report is not None
+    report = there(fit(words(2, [0.5, 0.5], sign=-1.0)).report)
     assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm"]
 
 
@@ -400,8 +398,7 @@ def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> Non
     values[data.rows.indptr[150] :] = 0.0
     training = fit(data._replace(rows=data.rows._replace(values=values)))
     assert np.isfinite(training.scores).all()
-    assert training.probabilities is not None
-    assert np.isfinite(training.probabilities).all()
+    assert np.isfinite(there(training.probabilities)).all()
 
 
 @pytest.mark.parametrize(

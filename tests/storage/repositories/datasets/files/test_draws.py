@@ -11,6 +11,7 @@ from core.errors import Fault, InvalidDocuments
 from storage.repositories.datasets import Batch, Datasets
 from storage.store import Store
 from tests.stores import make_dataset, rows
+from tests.there import there
 
 LABELS = ["a", "b", None, "a", None]
 DRAWS = [Draw.RANDOM, Draw.FOUND, Draw.UNKNOWN, Draw.UNKNOWN, Draw.UNKNOWN]
@@ -49,8 +50,7 @@ def test_where_nothing_is_known_nothing_is_stored(store: Store) -> None:
 def test_draws_of_a_later_batch(store: Store) -> None:
     without_ids = batch()._replace(ids=None)
     made = make_dataset(store, [without_ids._replace(drawn=None), without_ids, without_ids._replace(drawn=None)])
-    drawn = Datasets(store).open(made.id).drawn
-    assert drawn is not None
+    drawn = there(Datasets(store).open(made.id).drawn)
     assert drawn.tolist() == [0] * 5 + [1, 3, 0, 0, 0] + [0] * 5
 
 
