@@ -336,7 +336,7 @@ MUTANTS: dict[Patch, int] = {
     documents_that_others_share_are_deleted: 1,
     a_relabeled_dataset_is_removed_in_any_order: 26,
     an_alias_leaves_no_mark: 901,
-    an_alias_does_not_look_again: 66,
+    an_alias_does_not_look_again: 453,
     a_deletion_does_not_look_again: 372,
     files_of_deleted_versions_stay: 1,
     files_of_deleted_versions_go_with_their_jobs: 649,
