@@ -15,6 +15,7 @@ from core.options.subspace import (
     LaplacianRlsOptions,
     LaplacianSvmOptions,
     LdsOptions,
+    S4vmOptions,
 )
 
 
@@ -78,6 +79,13 @@ ALGORITHMS = {
             "transductive SVM with a smooth loss, linear or kernels",
             GradientTsvmOptions,
             "core.algorithms.gradient_tsvm:gradient_tsvm",
+            start=None,
+        ),
+        Algorithm(
+            "s4vm",
+            "labels that gain over the SVM whichever separator is right, linear or kernels",
+            S4vmOptions,
+            "core.algorithms.s4vm:s4vm",
             start=None,
         ),
         Algorithm(

@@ -7,7 +7,7 @@ from pydantic import Field
 from core.errors import InvalidOption
 from core.options.base import TrainingSize, Weight
 from core.options.kernel import KernelFunction
-from core.options.linear import AnnealingOptions, LinearOptions, SemiSupervisedOptions
+from core.options.linear import AnnealingOptions, LinearOptions, SemiSupervisedOptions, TsvmOptions
 
 _COORDINATE = 12
 """bytes of a coordinate: while it is found, and as the passes read it"""
@@ -98,6 +98,24 @@ class LaplacianRlsOptions(LaplacianOptions):
 
 class GradientTsvmOptions(SubspaceOptions, SemiSupervisedOptions):
     """Options of the transductive SVM by gradients."""
+
+
+class S4vmOptions(SubspaceOptions, TsvmOptions):
+    """Options of the safe semi-supervised SVM."""
+
+    starts: int = Field(
+        default=20, ge=1, le=1_000, description="Random directions to look for separators from, besides the SVM."
+    )
+    separators: int = Field(
+        default=10, ge=1, le=1_000, description="Separators of the least objective that may be the right one."
+    )
+    loss_weight: float = Field(
+        default=3.0,
+        ge=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="How much a label counts that is lost to the SVM, against one that is gained.",
+    )
 
 
 class LdsOptions(GradientTsvmOptions):
