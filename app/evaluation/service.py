@@ -132,7 +132,7 @@ def _on_dataset(services: Services, version: Version, model: Model, input: _Inpu
             "held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted"
         )
     positions = positions_to_evaluate(documents, overlap, input.held_out)
-    evaluator.add_all(score_stored(model, documents, positions))
+    evaluator.add_all(score_stored(model, documents, positions, encode=True))
     return evaluator.evaluation(
         version,
         dataset.id,

@@ -24,6 +24,7 @@ from core.models.model import Model
 from core.one_vs_rest import column_of
 from storage.records import Label, Version
 from storage.repositories.datasets import Batch, Documents
+from workers.encoders.rows import with_kept_vectors
 
 T = TypeVar("T")
 _BATCH_ROWS = 1 << 13
@@ -123,12 +124,14 @@ def batches_of(model: Model, rows: Rows) -> Iterator[Batch]:
 
 
 def score_stored(
-    model: Model, documents: Documents, positions: NDArray[np.int64] | None = None
+    model: Model, documents: Documents, positions: NDArray[np.int64] | None = None, *, encode: bool = False
 ) -> Iterator[ScoredBatch]:
     """Score documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,).
 
-    Raises InvalidRequest if they are of another kind, InvalidDocuments if the model cannot score one.
+    A model that reads texts by an encoder takes the vectors that are kept of them, and makes others if told to
+    ``encode``. Raises InvalidRequest if they are of another kind, InvalidDocuments if the model cannot score one.
     """
+    model = with_kept_vectors(model, documents, others=encode)
     check_kind(model, documents)
     labels = np.array([*documents.classes, None], object)
     for chosen in _spans(documents.rows, positions, model):
@@ -154,7 +157,7 @@ def check_kind(model: Model, documents: Documents) -> None:
 
 def rows_at(model: Model, documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
     """The rows of the documents at ascending ``positions`` of a dataset, in the features of the model."""
-    return model.vocabulary.read(_taken(documents.rows, positions)).rows
+    return with_kept_vectors(model, documents).vocabulary.read(_taken(documents.rows, positions)).rows
 
 
 def _taken(rows: Rows, positions: NDArray[np.int64]) -> Rows:

@@ -1,5 +1,6 @@
 """Documents with vectors of their texts, which a pre-trained encoder makes."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,13 +8,18 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import FIELDS, PartRows, Rows, TextRows, parts_of
 from core.documents.part_columns import EncoderId
-from core.documents.rows import SparseRows
 from core.progress import Phase, Span
 from core.watch import Watch
 from storage.repositories.datasets.encodings import KeptVectors, digest_of
 from storage.store import Store
 from workers.encoders.encoder import Encoder
+from workers.encoders.rows import rows_of_vectors
 
+MOST_BYTES = 4 << 20
+"""bytes of text that one job reads at most, which take about a minute on two cores: some 30,000 sentences or 3,500
+letters"""
+_READ_BYTES, _LEAST_BYTES = 2048, 64
+"""bytes that are read of a long text, and those by which a text takes longer than its letters alone would"""
 _AT_ONCE = 16
 """texts that are encoded between two checkpoints: a transformer makes some ten vectors of long texts in a second"""
 
@@ -35,8 +41,11 @@ def with_vectors(
     encoder: Encoder,
     watch: Watch,
     span: Span,
+    most_bytes: int = MOST_BYTES,
 ) -> WithVectors:
     """The documents, stored under the id ``documents``, with vectors of their texts. They have texts.
+
+    Of a large pool about ``most_bytes`` are read now; other documents have the vectors that are kept of them.
 
     ``labeled``, shape (n_rows,), are read first. Making vectors takes a ``span`` of the work of ``watch``. Those that
     were made are kept, even where it raises Stopped.
@@ -49,9 +58,10 @@ def with_vectors(
     position = {digest: place for place, digest in enumerate(digests) if texts.indptr[place + 1] > texts.indptr[place]}
     order = sorted(position, key=lambda digest: (not labeled[position[digest]], digest))
     kept = KeptVectors(store, documents, id.digest)
-    vectors = kept.find(position)
-    missing = [digest for digest in order if digest not in vectors]
     with kept:
+        vectors = kept.find(position)
+        vectors |= kept.adopt(digest for digest in order if digest not in vectors)
+        missing = _within([digest for digest in order if digest not in vectors], position, texts, most_bytes)
         for start in range(0, len(missing), _AT_ONCE):
             chosen = missing[start : start + _AT_ONCE]
             made = encoder.encode(list(texts.taken(np.array([position[digest] for digest in chosen]))))
@@ -61,9 +71,14 @@ def with_vectors(
             done = span.position((start + len(chosen)) / len(missing))
             watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
             watch()
-    known = [digest in vectors for digest in digests]
-    indptr = np.concatenate([[0], np.cumsum(known)]).astype(np.int64) * encoder.width
-    values = np.array([vectors[digest] for digest in digests if digest in vectors], np.float32).ravel()
-    columns = np.tile(np.arange(encoder.width, dtype=np.uint32), sum(known))
-    own = SparseRows(indptr, columns, values, encoder.width)
-    return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), sum(known))
+    own = rows_of_vectors([vectors.get(digest) for digest in digests], encoder.width)
+    return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), own.n_nonzeros // encoder.width)
+
+
+def _within(
+    missing: Sequence[bytes], position: Mapping[bytes, int], texts: TextRows, most_bytes: int
+) -> Sequence[bytes]:
+    """The first of these texts, so many that an encoder reads about ``most_bytes`` of them."""
+    lengths = np.diff(texts.indptr)[[position[digest] for digest in missing]] if missing else np.zeros(0)
+    read = np.cumsum(np.minimum(lengths, _READ_BYTES) + _LEAST_BYTES)
+    return missing[: int(np.searchsorted(read, most_bytes, side="right"))]

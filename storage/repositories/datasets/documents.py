@@ -16,6 +16,7 @@ from core.documents.rows import SparseRows
 from storage.errors import LimitExceeded
 from storage.records import Dataset, Label
 from storage.repositories.datasets.annotations.answers import Answer
+from storage.repositories.datasets.encodings import KeptVectors
 from storage.repositories.datasets.files.extra_fields import INDPTR, LINES, StoredFields
 from storage.repositories.datasets.files.ids import Ids
 from storage.repositories.datasets.files.npy import open_array, open_bytes
@@ -35,6 +36,8 @@ class Documents(NamedTuple):
     drawn: NDArray[np.int8] | None = None
     """shape (n_documents,): how each label was come by, as core.documents.drawn.Draw; None where nothing is known of
     any"""
+    vectors: Callable[[str], KeptVectors] | None = None
+    """the vectors that are kept of the texts, by the digest of their encoder; None for documents of no dataset"""
 
 
 class StoredNames(Sequence[str]):
@@ -67,7 +70,8 @@ def open_documents(store: Store, dataset: Dataset) -> Documents:
     """
     classes = [label for label, _ in dataset.classes]
     drawn = _array(store, dataset, "drawn") if "drawn" in dataset.files else None
-    return Documents(_rows(store, dataset), _array(store, dataset, "labels"), classes, open_ids(store, dataset), drawn)
+    labels, vectors = _array(store, dataset, "labels"), partial(KeptVectors, store, dataset.documents)
+    return Documents(_rows(store, dataset), labels, classes, open_ids(store, dataset), drawn, vectors)
 
 
 def open_ids(store: Store, dataset: Dataset) -> Ids:

@@ -8,8 +8,10 @@ A vector belongs to a text, not to a place: those of a relabeled, an appended or
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from storage.store.local_files import translate_os_errors
 _KEPT_SECONDS = 5.0
 """seconds of work that are lost at most when a worker is killed"""
 _SEARCHED = 16
-"""the newest datasets whose vectors are looked through, beside a dataset's own"""
+"""the newest datasets whose vectors are looked through for those that a dataset lacks"""
 _DIGEST_BYTES = 16
 
 
@@ -53,17 +55,30 @@ class KeptVectors:
         self._keep()
 
     def find(self, wanted: Iterable[bytes]) -> dict[bytes, NDArray[np.float16]]:
-        """The vectors of texts by their digests, where they are known."""
+        """The vectors of texts by their digests, where they are kept by this dataset."""
+        return self._found(wanted, [self._documents])
+
+    def adopt(self, wanted: Iterable[bytes]) -> dict[bytes, NDArray[np.float16]]:
+        """The vectors of texts by their digests, where one of the newest datasets keeps them; this one keeps them now,
+        too.
+        """
+        others = [id for id in self._store.children("datasets") if is_id("ds", id) and id != self._documents]
+        found = self._found(wanted, others[: -_SEARCHED - 1 : -1])
+        if found:
+            self.add(found)
+        return found
+
+    def _found(self, wanted: Iterable[bytes], datasets: Iterable[str]) -> dict[bytes, NDArray[np.float16]]:
         left, found = set(wanted), dict[bytes, NDArray[np.float16]]()
-        for records in self._files():
+        for records in chain.from_iterable(map(self._files, datasets)):
+            if not left:
+                break
             content = records[:, :_DIGEST_BYTES].tobytes()
             digests = (content[start : start + _DIGEST_BYTES] for start in range(0, len(content), _DIGEST_BYTES))
             places = {digest: place for place, digest in enumerate(digests) if digest in left}
             vectors = np.ascontiguousarray(records[list(places.values()), _DIGEST_BYTES:]).view("<f2")
             found |= dict(zip(places, vectors, strict=True))
             left -= places.keys()
-            if not left:
-                break
         return found
 
     def add(self, vectors: Mapping[bytes, NDArray[Any]]) -> None:
@@ -85,21 +100,14 @@ class KeptVectors:
         json_records.create(self._store, f"{key}.json", Encoding(file=stored))
         self._added, self._kept_at = [], time.monotonic()
 
-    def _files(self) -> Iterator[NDArray[np.uint8]]:
-        """What is kept, a row a text: of the dataset first, then of other datasets from the newest on."""
-        others = [id for id in self._store.children("datasets") if is_id("ds", id) and id != self._documents]
-        for documents in [self._documents, *others[: -_SEARCHED - 1 : -1]]:
-            folder = self._folder(documents)
-            names: Sequence[str] = self._store.children(folder)
-            for name in names:
-                record = (
-                    json_records.find(self._store, f"{folder}/{name}", Encoding) if name.endswith(".json") else None
-                )
-                if record is not None:
-                    try:
-                        records = open_array(self._store.local(record.file))
-                    except KeyMissing:  # its dataset was deleted meanwhile
-                        continue
+    def _files(self, documents: str) -> Iterator[NDArray[np.uint8]]:
+        """What a dataset keeps, a row a text."""
+        folder = self._folder(documents)
+        for name in self._store.children(folder):
+            record = json_records.find(self._store, f"{folder}/{name}", Encoding) if name.endswith(".json") else None
+            if record is not None:
+                with suppress(KeyMissing):  # the dataset was deleted meanwhile
+                    records = open_array(self._store.local(record.file))
                     yield records.view(np.uint8).reshape(len(records), -1)
 
     def _folder(self, documents: str) -> str:

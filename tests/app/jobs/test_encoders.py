@@ -16,6 +16,7 @@ from core.models.linear import LinearModel
 from core.options.text import TextOptions
 from storage.errors import CannotStart
 from storage.process.settings import Settings
+from storage.repositories.datasets.encodings import KeptVectors, digest_of
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.workers.encoders.tiny import static_folder
 from workers.encoders.catalogue import Encoders
@@ -166,6 +167,21 @@ def test_predictions_of_texts_run_the_encoder(gateway: Gateway, folder: Path) ->
     dataset = gateway.upload(TEXTS)["id"]
     suggested = gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset, "n": 1})
     assert suggested.status_code == 200, suggested.text
+
+
+def test_texts_of_a_dataset_are_scored_by_the_vectors_that_are_kept(
+    gateway: Gateway, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An evaluation makes those that are missing."""
+    publish(gateway.store, model=reading(folder))
+    dataset, digest = gateway.upload(TEXTS)["id"], Encoders({"tiny": folder}).id("tiny").digest
+    with KeptVectors(gateway.store, dataset, digest) as kept:
+        kept.add({digest_of("goal late"): np.array([0.0, 1, 0]), digest_of("late"): np.array([1.0, 0, 0])})
+
+    page = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"model": "news"}).json()
+    assert [document["score"] for document in page["documents"]] == [-1, 0, 1], "[1, -1, 0] by the encoder"
+    answer = gateway.client.post("/v1/models/news/evaluate", json={"dataset": dataset}).json()
+    assert answer["accuracy"] == 0.5, answer
 
 
 def test_one_text_goes_to_a_thread_once(gateway: Gateway, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,3 +223,28 @@ def test_vectors_that_wait_for_a_full_store_are_lost_and_no_others(
     monkeypatch.undo()
     assert with_vectors(*arguments).n_read == 40
     assert len(encoder.texts) == 32 + 24
+
+
+def test_of_a_large_pool_a_part_is_read_at_a_time(store: Store, encoders: Encoders) -> None:
+    """The labeled first; a job more reads the next ones, and none is read twice. A long text counts by its head."""
+    id = encoders.id("tiny")
+    encoder, texts = Counting(encoders.load(id)), [*(f"goal {'late ' * 2000}{place}" for place in range(9)), "vote"]
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 10)]).id
+    labeled = np.arange(10) == 9
+    numbers = [
+        with_vectors(
+            store, dataset, TextRows.of(texts), labeled, id, encoder, Watch(None), WHOLE, most_bytes=5 * 2112
+        ).n_read
+        for _ in range(3)
+    ]
+    assert (encoder.texts[0], numbers, len(encoder.texts)) == ("vote", [5, 10, 10], 10)
+
+
+def test_vectors_of_another_dataset_outlive_it(store: Store, encoders: Encoders) -> None:
+    id = encoders.id("tiny")
+    encoder = Counting(encoders.load(id))
+    _, first = read(store, WORDS, id, encoder)
+    read(store, [*WORDS, "vote"], id, encoder)
+    Datasets(store).delete(first)
+    read(store, [*WORDS, "vote"], id, encoder)
+    assert len(encoder.texts) == 41
