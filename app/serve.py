@@ -71,7 +71,10 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
         # a signal before uvicorn handles them ends the start; uvicorn raises the signal again after its last request
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
-        _check_store(settings)
+        # what this raises stands in one line; what its application raises, uvicorn would print
+        store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
+        with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
+            Admission(store, redis, settings.queue).start()
         if wanted():
             tracing.start("halfmoon-gateway")
         config = uvicorn.Config(
@@ -89,15 +92,6 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
         server.run([listener])
         tracing.stop()
     return 0 if server.started else 1
-
-
-def _check_store(settings: GatewaySettings) -> None:
-    """Raises CannotStart for a store that must not be used: in one line, where uvicorn would print what its application
-    has raised.
-    """
-    store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
-    with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
-        Admission(store, redis, settings.queue).start()
 
 
 def _raise_open_file_limit() -> None:

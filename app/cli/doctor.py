@@ -33,7 +33,7 @@ from storage.queue.redis_state import RedisState
 from storage.records import Dataset
 from storage.repositories.api_keys import ApiKeys
 from storage.repositories.datasets import Datasets
-from storage.store import Store, open_store
+from storage.store import open_store
 from storage.store.admission import check_first_writer, check_format
 from storage.upkeep.inspection import inspect_records
 
@@ -143,7 +143,14 @@ def _store(settings: GatewaySettings) -> Iterator[Finding]:
     try:
         store = open_store(settings.store_url, settings.cache_dir)
         started = time.monotonic()
-        yield from _admission(store)
+        # a key that exists must not be created again, and the format must be known: all guarantees of jobs depend on it
+        try:
+            check_format(store)
+            check_first_writer(store)
+        except CannotStart as error:
+            yield Finding("store", False, str(error))
+        else:
+            yield Finding("store", True, "the first writer wins")
         yield _timed("store", "two writes and a deletion", time.monotonic() - started, "uploads and jobs start late")
         free = store.free()
         if free is not None:
@@ -151,18 +158,6 @@ def _store(settings: GatewaySettings) -> Iterator[Finding]:
             yield Finding("store", free > _MIN_FREE_BYTES, f"{free / 2**30:.1f} GiB are free{advice}")
     except (ValueError, StoreUnavailable) as error:
         yield Finding("store", False, f"{error}; is HALFMOON_STORE_URL right, and may this user write there?")
-
-
-def _admission(store: Store) -> Iterator[Finding]:
-    """A key that exists must not be created again, and the format must be known: all guarantees of jobs depend on
-    it."""
-    try:
-        check_format(store)
-        check_first_writer(store)
-    except CannotStart as error:
-        yield Finding("store", False, str(error))
-    else:
-        yield Finding("store", True, "the first writer wins")
 
 
 def _records(settings: GatewaySettings) -> Iterator[Finding]:

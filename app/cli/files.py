@@ -195,7 +195,15 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
     """The documents of the file, and the job that learns from them."""
     from halfmoon import RequestFailed
 
-    of_algorithm = _options(options.option)
+    of_algorithm: dict[str, Any] = {}
+    for each in options.option:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise CannotStart(f"--option {each}: write NAME=VALUE, as in --option C=10")
+        try:
+            of_algorithm[name] = json.loads(value)
+        except ValueError:  # it is a text
+            of_algorithm[name] = value
     data = service.datasets.create(_file(options), **query_of(options))
     _print_warnings(data.warnings)
     try:
@@ -216,20 +224,6 @@ def _file(options: argparse.Namespace) -> Path:
     if not file.exists():
         raise CannotStart(f"there is no file {str(file)!r}")
     return file
-
-
-def _options(given: Iterable[str]) -> Mapping[str, Any]:
-    """Options by name; a value that is not JSON is a text."""
-    found: dict[str, Any] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise CannotStart(f"--option {each}: write NAME=VALUE, as in --option C=10")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
 
 
 def _reference(text: str) -> Any:

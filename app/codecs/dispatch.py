@@ -88,7 +88,16 @@ def body_decoder(
     if length.isdecimal():
         check_size(int(length), bounds)
     columns = {column: query[column] for column in COLUMNS if column in query}
-    reading = Reading(bounds, spool, reserve, columns, _extra_of(query), _parameters_of(headers), _BY_ANY_NAME)
+    given = query.get("extra")
+    extra = next((word for word in get_args(Extra) if word == given), None)
+    if given is not None and extra is None:
+        raise InvalidRequest(
+            "extra",
+            f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}",
+        )
+    parts = (part.partition("=") for part in headers.get("content-type", "").split(";")[1:])
+    parameters = {name.strip().lower(): value.strip().strip('"') for name, _, value in parts}
+    reading = Reading(bounds, spool, reserve, columns, extra, parameters, _BY_ANY_NAME)
     decoder = Filtered(decompressor, _BY_ANY_NAME[media_type].open(reading))
     return Filtered(_Counted(bounds), decoder)
 
@@ -114,23 +123,6 @@ def check_unread(query: Mapping[str, str], why: str) -> None:
     given = next((name for name in (*COLUMNS, "extra") if name in query), None)
     if given:
         raise InvalidRequest(given, f"is for documents in the body: {why}")
-
-
-def _extra_of(query: Mapping[str, str]) -> Extra | None:
-    given = query.get("extra")
-    found = next((word for word in get_args(Extra) if word == given), None)
-    if given is not None and found is None:
-        raise InvalidRequest(
-            "extra",
-            f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}",
-        )
-    return found
-
-
-def _parameters_of(headers: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of Content-Type."""
-    parts = (part.partition("=") for part in headers.get("content-type", "").split(";")[1:])
-    return {name.strip().lower(): value.strip().strip('"') for name, _, value in parts}
 
 
 def is_compressed(headers: Mapping[str, str]) -> bool:

@@ -77,7 +77,9 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas = _schemas(document["components"]["schemas"])
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            _drop_fastapi_errors(operation)
+            # FastAPI adds this answer to every route with parameters: it is never sent
+            if "HTTPValidationError" in str(operation["responses"].get("422", "")):
+                del operation["responses"]["422"]
             _document_keys(operation, method, v2_error_responses if path.startswith(V2) else error_responses)
             _summarise(operation)
             operation |= _name_objects({key: operation[key] for key in operation.keys() & {"requestBody"}}, schemas)
@@ -88,7 +90,10 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         "responses": {name: ERROR_RESPONSES[name] for name in sorted({*used})},
         "securitySchemes": SCHEMES,
     }
-    described: dict[str, Any] = _unwrapped(_with_examples(_without_suffix(document)))
+    # without the suffix Out of names: JobOut is Job
+    text = re.sub(rb'"(#/components/schemas/)?(\w+)Out"', rb'"\1\2"', msgspec.json.encode(document))
+    renamed: dict[str, Any] = msgspec.json.decode(text)
+    described: dict[str, Any] = _unwrapped(_with_examples(renamed))
     return described
 
 
@@ -101,12 +106,6 @@ def _schemas(known: dict[str, Any]) -> dict[str, Any]:
     return {
         name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")
     } | unmentioned
-
-
-def _drop_fastapi_errors(operation: dict[str, Any]) -> None:
-    """Drop the error response that FastAPI adds to every route with parameters: it is never sent."""
-    if "HTTPValidationError" in str(operation["responses"].get("422", "")):
-        del operation["responses"]["422"]
 
 
 def _document_keys(
@@ -170,13 +169,6 @@ def _unwrapped(part: Any) -> Any:
     if isinstance(text := part.get("description"), str):
         unwrapped["description"] = re.sub(r"(?<!\n)\n(?!\n| *[-*|])", " ", text)
     return unwrapped
-
-
-def _without_suffix(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the suffix Out dropped from the names of schemas: JobOut is Job."""
-    text = re.sub(rb'"(#/components/schemas/)?(\w+)Out"', rb'"\1\2"', msgspec.json.encode(document))
-    renamed: dict[str, Any] = msgspec.json.decode(text)
-    return renamed
 
 
 def _with_examples(document: dict[str, Any]) -> dict[str, Any]:

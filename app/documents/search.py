@@ -81,9 +81,6 @@ class _TextMatcher:
             texts = self._rows.taken(chosen)
         if not self._text.isascii():
             return np.fromiter((self._text in text.lower() for text in texts), bool, len(chosen))
-        return self._in_bytes(texts)
-
-    def _in_bytes(self, texts: TextRows) -> NDArray[np.bool_]:
         found = np.zeros(texts.n_rows, bool)
         ends = texts.indptr - texts.indptr[0]
         data, wanted = texts.data[int(texts.indptr[0]) : int(texts.indptr[-1])].tobytes().lower(), self._text.encode()

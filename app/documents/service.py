@@ -81,7 +81,11 @@ def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Pre
     while True:
         found, cursor = _next(opened, query, candidates, keys, cursor)
         found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim or 0)])]
-        _remember(services, opened, query, found)
+        # how documents without a label were come by decides what their labels, which come later, say of the others
+        draw = _draw(query)
+        unlabeled = found[opened.documents.class_indices[found] < 0]
+        if draw is not None and len(unlabeled):
+            services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
         yield _page(opened, found, cursor)
         if cursor is None:
             return
@@ -200,7 +204,10 @@ def _next(
         found, passed = hits.positions, hits.passed
     else:
         found, passed = left[: query.limit], min(query.limit, len(left))
-    short = _fitting(opened, found)
+    # as many as a page has room for, at least one
+    indptr = opened.documents.rows.indptr
+    sizes = np.cumsum(indptr[found + 1] - indptr[found] + opened.extra.lengths(found))
+    short = max(int(np.searchsorted(sizes, _MOST_BYTES, "right")), min(1, len(found)))
     if short < len(found):
         return found[:short], int(found[short - 1])
     return found, int(left[passed - 1]) if passed < len(left) else None
@@ -213,13 +220,6 @@ def _ordered(positions: Positions, keys: NDArray[np.uint64], most: int | None) -
         first = np.argpartition(own, most - 1)[:most]
         positions, own = positions[first], own[first]
     return positions[np.argsort(own, kind="stable")]
-
-
-def _fitting(opened: _Opened, positions: Positions) -> int:
-    """How many of the documents a page has room for, at least one."""
-    indptr = opened.documents.rows.indptr
-    sizes = np.cumsum(indptr[positions + 1] - indptr[positions] + opened.extra.lengths(positions))
-    return max(int(np.searchsorted(sizes, _MOST_BYTES, "right")), min(1, len(positions)))
 
 
 def _named(services: Services, dataset: str, ids: str) -> Positions:
@@ -294,16 +294,6 @@ def _add_predictions(
             "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
             "score": float(scores.scores[place]),
         }
-
-
-def _remember(services: Services, opened: _Opened, query: DocumentQuery, found: Positions) -> None:
-    """Record how documents without a label were come by, which decides what their labels, which come later, say of the
-    others.
-    """
-    draw = _draw(query)
-    unlabeled = found[opened.documents.class_indices[found] < 0]
-    if draw is not None and len(unlabeled):
-        services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
 
 
 def _draw(query: DocumentQuery) -> Draw | None:

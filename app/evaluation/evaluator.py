@@ -43,23 +43,20 @@ class Evaluator:
     def add_all(self, batches: Iterable[ScoredBatch]) -> None:
         """Add documents; unlabeled ones are only counted. Raises StoreUnavailable."""
         for scored in batches:
-            self._add(scored)
-
-    def _add(self, scored: ScoredBatch) -> None:
-        self._documents += len(scored.labels)
-        self._unseen.count(scored)
-        labels = [label for label in scored.labels if label is not None]
-        scores = scored.scores[[label is not None for label in scored.labels]]
-        class_indices = self._class_indices
-        truth = np.fromiter(
-            (class_indices.setdefault(label, len(class_indices)) for label in labels), np.int32, len(labels)
-        )
-        self._truth.append(truth)
-        self._confusion.add(truth, self._model.labels_of(scores))
-        probabilities = self._model.probabilities(scores)
-        if self._reliability is not None and probabilities is not None:
-            self._reliability.add(probabilities, truth)
-        self._scores.add(scores)
+            self._documents += len(scored.labels)
+            self._unseen.count(scored)
+            labels = [label for label in scored.labels if label is not None]
+            scores = scored.scores[[label is not None for label in scored.labels]]
+            class_indices = self._class_indices
+            truth = np.fromiter(
+                (class_indices.setdefault(label, len(class_indices)) for label in labels), np.int32, len(labels)
+            )
+            self._truth.append(truth)
+            self._confusion.add(truth, self._model.labels_of(scores))
+            probabilities = self._model.probabilities(scores)
+            if self._reliability is not None and probabilities is not None:
+                self._reliability.add(probabilities, truth)
+            self._scores.add(scores)
 
     def evaluation(
         self, version: Version, dataset: str | None, n_documents: int | None, told: int | None, warnings: Sequence[str]

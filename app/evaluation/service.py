@@ -18,7 +18,7 @@ from app.codecs.json.text import in_words
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
 from app.evaluation.report import SVG, check_plot, page_of, plot_of
-from app.evaluation.schemas import EvaluateBody, Evaluation
+from app.evaluation.schemas import EvaluateBody
 from app.http.answers.files import temporary_file
 from app.http.answers.negotiation import negotiate
 from app.http.bodies import read_blocks, read_json, run_until_disconnect
@@ -27,7 +27,6 @@ from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
 from core.errors import Fault
-from core.models.model import Model
 from storage.errors import NotFound
 from storage.records import Dataset, Version
 from storage.repositories.datasets import Batch, Documents
@@ -116,30 +115,27 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
             evaluator.add_all(score_posted(loaded.model, _checked(input.batches, services.settings.max_classes)))
             evaluation = evaluator.evaluation(loaded.version, None, None, None, [])
         else:
-            evaluation = _on_dataset(services, loaded.version, loaded.model, input, evaluator)
+            assert input.dataset is not None
+            dataset = services.datasets.get(input.dataset)
+            documents = services.datasets.open(dataset.id, resolved(services, dataset.id, input.annotations))
+            overlap = training_overlap(services, loaded.version, dataset)
+            if input.held_out and not overlap.known:
+                raise InvalidRequest(
+                    "held_out",
+                    f"is not possible: dataset {loaded.version.dataset!r}, on which the model was trained, was deleted",
+                )
+            positions = positions_to_evaluate(documents, overlap, input.held_out)
+            evaluator.add_all(score_stored(loaded.model, documents, positions, encode=True))
+            evaluation = evaluator.evaluation(
+                loaded.version,
+                dataset.id,
+                dataset.n_documents,
+                told(overlap, positions),
+                overlap_warnings(overlap, loaded.version, positions),
+            )
     if plot is not None:
         return plot_of(evaluation, plot)
     return page_of(evaluation) if media_type == HTML else Response(evaluation.model_dump_json(), media_type=JSON)
-
-
-def _on_dataset(services: Services, version: Version, model: Model, input: _Input, evaluator: Evaluator) -> Evaluation:
-    assert input.dataset is not None
-    dataset = services.datasets.get(input.dataset)
-    documents = services.datasets.open(dataset.id, resolved(services, dataset.id, input.annotations))
-    overlap = training_overlap(services, version, dataset)
-    if input.held_out and not overlap.known:
-        raise InvalidRequest(
-            "held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted"
-        )
-    positions = positions_to_evaluate(documents, overlap, input.held_out)
-    evaluator.add_all(score_stored(model, documents, positions, encode=True))
-    return evaluator.evaluation(
-        version,
-        dataset.id,
-        dataset.n_documents,
-        told(overlap, positions),
-        overlap_warnings(overlap, version, positions),
-    )
 
 
 def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
@@ -168,7 +164,12 @@ def training_overlap(services: Services, version: Version, dataset: Dataset) -> 
     """Compare a dataset with the training dataset of a version, by digests of their files. Raises StoreUnavailable."""
     try:
         training = services.datasets.get(version.dataset)
-        if not _same_documents(training, dataset):
+        # the same documents in the same order; their labels and ids may differ
+        contents = [
+            {kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids", "drawn")}
+            for each in (training, dataset)
+        ]
+        if contents[0] != contents[1]:
             return TrainingOverlap(None)
         return TrainingOverlap(services.datasets.open(training.id, version.annotations).class_indices >= 0)
     except NotFound:
@@ -210,12 +211,3 @@ def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDAr
     if n_others:
         found.append(f"{n_others} of the {len(positions)} labeled documents were trained on without their labels")
     return found
-
-
-def _same_documents(one: Dataset, other: Dataset) -> bool:
-    """Whether two datasets have the same documents in the same order; their labels and ids may differ."""
-    contents = [
-        {kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids", "drawn")}
-        for each in (one, other)
-    ]
-    return contents[0] == contents[1]

@@ -51,7 +51,11 @@ class Limit:
             reservation.grow(size)
             yield reservation
         finally:
-            self._release(caller, reservation.size)
+            with self._lock:
+                self._used -= reservation.size
+                self._by_caller[caller] -= reservation.size
+                if not self._by_caller[caller]:
+                    del self._by_caller[caller]
 
     def acquire(self, caller: str, size: int) -> None:
         """Add to what is used; raises TooManyRequests."""
@@ -64,13 +68,6 @@ class Limit:
     def _check(self, name: str, most: int, used: int, size: int) -> None:
         if used + size > most:
             raise TooManyRequests(name, self._unit, most, most - used, _RETRY_SECONDS)
-
-    def _release(self, caller: str, size: int) -> None:
-        with self._lock:
-            self._used -= size
-            self._by_caller[caller] -= size
-            if not self._by_caller[caller]:
-                del self._by_caller[caller]
 
 
 class Reservation:

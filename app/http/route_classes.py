@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID, Access, caller_of
@@ -51,7 +51,17 @@ class AuthorizedRoute(APIRoute):
                     request.scope, receive_while_valid(request.receive, partial(access.check_again, request.scope))
                 )
             if request.scope["query_string"]:
-                _check_query(request, known)
+                given = [name for name, _ in request.query_params.multi_items()]
+                for name in given:
+                    if name in known and given.count(name) > 1:
+                        raise InvalidRequest(name, "is given more than once")
+                    if name not in known:
+                        raise InvalidRequest(
+                            name[:MAX_TEXT],
+                            f"unknown query parameter{did_you_mean(name, known) or ';'} known are {', '.join(known)}"
+                            if known
+                            else "no query parameter is known here",
+                        )
             return await handle(request)
 
         return check_and_handle
@@ -73,8 +83,15 @@ class RawRoute(AuthorizedRoute):
 
     def __init__(self, path: str, endpoint: Handler, **described: Any) -> None:
         super().__init__(path, endpoint, **described)
+
         # FastAPI's own keeps two stacks for dependencies, of which there are none
-        self.app = _answering(self.get_route_handler())
+        handle = self.get_route_handler()
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await handle(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+        self.app = answer
 
     def handler(self) -> Handler:
         """The function itself. It reserves bytes for body and answer until the answer was sent."""
@@ -94,28 +111,6 @@ class RawRoute(AuthorizedRoute):
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters, from their documentation."""
         return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
-
-
-def _answering(handle: Handler) -> ASGIApp:
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        response = await handle(Request(scope, receive, send))
-        await response(scope, receive, send)
-
-    return answer
-
-
-def _check_query(request: Request, known: Sequence[str]) -> None:
-    given = [name for name, _ in request.query_params.multi_items()]
-    for name in given:
-        if name in known and given.count(name) > 1:
-            raise InvalidRequest(name, "is given more than once")
-        if name not in known:
-            raise InvalidRequest(
-                name[:MAX_TEXT],
-                f"unknown query parameter{did_you_mean(name, known) or ';'} known are {', '.join(known)}"
-                if known
-                else "no query parameter is known here",
-            )
 
 
 def receive_while_valid(receive: Receive, check: Callable[[], None]) -> Receive:

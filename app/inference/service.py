@@ -1,6 +1,6 @@
 """Predictions of the Open Inference Protocol (KServe V2): tensors in, tensors out."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -62,7 +62,10 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     body, binary = await _read(request, services)
     loaded = await load_model(services, reference)
     version, model, _ = loaded
-    _check_outputs(body)
+    # by repeated outputs a short request could make an answer of any length
+    outputs = body.outputs or []
+    if len({output.name for output in outputs}) < len(outputs):
+        raise InvalidRequest("outputs", "each output may be requested once")
     bounds, reserve = services.settings.prediction_bounds, request.scope[RESERVATION].grow
     if len(body.inputs) + len(binary) >= services.settings.large_request_bytes:
         rows = (await in_steps(request, services.predict_pool, documents_of(body.inputs, bounds, reserve, binary)))[-1]
@@ -116,22 +119,21 @@ def _input(name: str, datatype: str) -> dict[str, Any]:
     return {"name": name, "datatype": datatype, "shape": [-1]}
 
 
-def _check_outputs(body: InferBody) -> None:
-    """Refuse repeated outputs, by which a short request could make an answer of any length.
-
-    Outputs in binary form are answered as JSON.
-    """
-    outputs = body.outputs or []
-    if len({output.name for output in outputs}) < len(outputs):
-        raise InvalidRequest("outputs", "each output may be requested once")
-
-
 def _answer(
     version: Version, model: Model, body: InferBody, texts: AnswerTexts, batches: Iterable[Batch]
 ) -> Iterator[Response | None]:
     """None after each step but the last, then the response."""
     yield from texts.add_each(batches)
-    known = _outputs(version, model, texts)
+    classes = [str(label) for label in version.classes]
+    known = {
+        "labels": _tensor("labels", "BYTES", [texts.n_rows], texts.array("labels")),
+        "scores": _tensor("scores", "FP64", [texts.n_rows, model.n_columns], texts.array("scores")),
+        "classes": _tensor("classes", "BYTES", [len(classes)], [_ENCODER.encode(classes)]),
+    }
+    if model.calibration is not None:
+        known["probabilities"] = _tensor(
+            "probabilities", "FP64", [texts.n_rows, len(classes)], texts.array("probabilities")
+        )
     requested = [output.name for output in body.outputs or []] or [name for name in _DEFAULT_OUTPUTS if name in known]
     unknown = next((name for name in requested if name not in known), None)
     if unknown is not None:
@@ -141,21 +143,6 @@ def _answer(
         parts += [b"," if index else b"", *known[name]]
     parts += [b"]", b"" if body.id is None else b',"id":' + _ENCODER.encode(body.id), b"}"]
     yield Response(b"".join(parts), media_type="application/json")
-
-
-def _outputs(version: Version, model: Model, texts: AnswerTexts) -> Mapping[str, Iterable[bytes]]:
-    """Parts of the JSON of each output tensor, by name."""
-    classes = [str(label) for label in version.classes]
-    found = {
-        "labels": _tensor("labels", "BYTES", [texts.n_rows], texts.array("labels")),
-        "scores": _tensor("scores", "FP64", [texts.n_rows, model.n_columns], texts.array("scores")),
-        "classes": _tensor("classes", "BYTES", [len(classes)], [_ENCODER.encode(classes)]),
-    }
-    if model.calibration is not None:
-        found["probabilities"] = _tensor(
-            "probabilities", "FP64", [texts.n_rows, len(classes)], texts.array("probabilities")
-        )
-    return found
 
 
 def _tensor(name: str, datatype: str, shape: list[int], data: Iterable[bytes]) -> Iterator[bytes]:

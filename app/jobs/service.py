@@ -232,7 +232,14 @@ def checked_start(version: Version, dataset: Dataset, encoder: EncoderRef | None
     Raises InvalidRequest if it knows other documents than those that the job has.
     """
     _check_parts(version, dataset, encoder)
-    _check_encoder(version, encoder)
+    # weights of vectors that another encoder has made are weights of other things
+    digest = version.facts.get("encoder_digest")
+    if encoder is not None and digest is not None and digest != encoder.digest:
+        detail = (
+            f"the model learned with another encoder {encoder.name!r} ({str(digest)[:12]}) than the one here "
+            f"({encoder.digest[:12]})"
+        )
+        raise InvalidRequest("start_from", f"{detail}; {_REMEDY}")
     return Publication(name=version.name, version=version.number)
 
 
@@ -254,17 +261,6 @@ def _encoder_remedy(version: Version, encoder: EncoderRef | None) -> str:
     if known is not None and (encoder is None or encoder.name != known):
         return f'the model learned with "encoder": "{known}", so name that, or {_REMEDY}'
     return f"leave out encoder, or {_REMEDY}" if known is None and encoder is not None else _REMEDY
-
-
-def _check_encoder(version: Version, encoder: EncoderRef | None) -> None:
-    """Weights of vectors that another encoder has made are weights of other things."""
-    digest = version.facts.get("encoder_digest")
-    if encoder is not None and digest is not None and digest != encoder.digest:
-        detail = (
-            f"the model learned with another encoder {encoder.name!r} ({str(digest)[:12]}) than the one here "
-            f"({encoder.digest[:12]})"
-        )
-        raise InvalidRequest("start_from", f"{detail}; {_REMEDY}")
 
 
 _HEADER_BYTES = 128

@@ -10,7 +10,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -169,18 +169,17 @@ def documents_of(choice: TextChoice, tasks: Any) -> list[dict[str, Any]]:
     for task in read:
         text = choice.text_of(task.data or {})
         if text is not None:
-            label = _label(choice, task.annotations or [])
+            results = [
+                result
+                for annotation in (task.annotations or [])
+                if not annotation.was_cancelled
+                for result in annotation.result or []
+            ]
+            chosen = [_first_choice(result.value) for result in results if result.from_name == choice.from_name]
+            given = [label for label in chosen if label is not None]
+            label = Counter(reversed(given)).most_common(1)[0][0] if given else None
             found.append({"id": str(task.id), "text": text} | ({} if label is None else {"label": label}))
     return found
-
-
-def _label(choice: TextChoice, annotations: Sequence[_Annotation]) -> str | None:
-    results = [
-        result for annotation in annotations if not annotation.was_cancelled for result in annotation.result or []
-    ]
-    chosen = [_first_choice(result.value) for result in results if result.from_name == choice.from_name]
-    given = [label for label in chosen if label is not None]
-    return Counter(reversed(given)).most_common(1)[0][0] if given else None
 
 
 def _first_choice(value: Any) -> str | None:
@@ -222,25 +221,22 @@ class Client:
 
     def _answer(self, request: urllib.request.Request) -> Any:
         try:
-            return json.loads(self._content(request))
+            end, content = time.monotonic() + _TOTAL_SECONDS, bytearray()
+            with self._opener.open(request, timeout=_SILENT_SECONDS) as answer:
+                while block := answer.read1(_BLOCK_BYTES):
+                    content += block
+                    if len(content) > self._most:
+                        raise LabelStudioUnavailable(
+                            f"{request.full_url}: more than HALFMOON_MAX_REQUEST_BYTES, {self._most} bytes"
+                        )
+                    if time.monotonic() > end:
+                        raise TimeoutError("timed out")
+            return json.loads(bytes(content))
         except (OSError, http.client.HTTPException) as error:
             advice = _ADVICE.get(getattr(error, "code", None) or 0)
             raise LabelStudioUnavailable(f"{request.full_url}: {error}" + (f"; {advice}" if advice else "")) from None
         except (ValueError, RecursionError):
             raise LabelStudioUnavailable(f"{request.full_url}: the answer is not JSON") from None
-
-    def _content(self, request: urllib.request.Request) -> bytes:
-        end, content = time.monotonic() + _TOTAL_SECONDS, bytearray()
-        with self._opener.open(request, timeout=_SILENT_SECONDS) as answer:
-            while block := answer.read1(_BLOCK_BYTES):
-                content += block
-                if len(content) > self._most:
-                    raise LabelStudioUnavailable(
-                        f"{request.full_url}: more than HALFMOON_MAX_REQUEST_BYTES, {self._most} bytes"
-                    )
-                if time.monotonic() > end:
-                    raise TimeoutError("timed out")
-        return bytes(content)
 
 
 def field_of(answer: Any, name: str) -> str:

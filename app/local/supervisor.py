@@ -69,9 +69,15 @@ class Supervisor:
         """Note which children have exited, and restart those whose back-off is over. Call it a few times a second."""
         for child in self._children.values():
             if child.process is None and self._clock() >= child.restart_at:
-                self._restart(child)
+                try:
+                    self._spawn(child)
+                except OSError as error:  # there is no memory or no process left, just now
+                    self._back_off(child, f"could not be started: {error.strerror or error}")
             elif child.process is not None and child.process.poll() is not None:
-                self._on_exit(child)
+                assert child.process is not None
+                exit_code = child.process.wait()
+                child.replaces, child.process = child.process.pid, None
+                self._back_off(child, exit_in_words(exit_code))
 
     def stop(self, names: Sequence[str], grace_seconds: float, cut_short: Callable[[], bool] = lambda: False) -> None:
         """Send SIGTERM to these children, and SIGKILL to those that still run after the grace period, which they share.
@@ -125,18 +131,6 @@ class Supervisor:
     def _spawn(self, child: Child) -> None:
         child.started_at = self._clock()
         child.process = child.spec.start(child.replaces)
-
-    def _restart(self, child: Child) -> None:
-        try:
-            self._spawn(child)
-        except OSError as error:  # there is no memory or no process left, just now
-            self._back_off(child, f"could not be started: {error.strerror or error}")
-
-    def _on_exit(self, child: Child) -> None:
-        assert child.process is not None
-        exit_code = child.process.wait()
-        child.replaces, child.process = child.process.pid, None
-        self._back_off(child, exit_in_words(exit_code))
 
     def _back_off(self, child: Child, event: str) -> None:
         stable = self._clock() - child.started_at > STABLE_SECONDS

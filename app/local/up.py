@@ -142,7 +142,12 @@ def up(plan: Plan) -> int:
         restarts = RestartRequests(plan.data)
         signal.signal(RESTART_SIGNAL, restarts)
         cleanup.callback(_stop_all, supervisor, plan.drain_seconds + GRACE_SECONDS, shutdown)
-        _start_valkey(plan, folder / "valkey.sock", lock, supervisor, shutdown)
+        path = folder / "valkey.sock"
+        supervisor.start(valkey.program(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
+        while not shutdown and not valkey.is_ready(path):
+            if supervisor.exited():
+                raise CannotStart("valkey-server did not start; its message is above")
+            time.sleep(0.02)
         settings = {
             "redis_url": plan.redis_url or valkey.url(folder / "valkey.sock"),
             "store_url": plan.store_url or (plan.data / "store").as_uri(),
@@ -199,14 +204,6 @@ def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
-
-
-def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, shutdown: ShutdownRequests) -> None:
-    supervisor.start(valkey.program(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
-    while not shutdown and not valkey.is_ready(path):
-        if supervisor.exited():
-            raise CannotStart("valkey-server did not start; its message is above")
-        time.sleep(0.02)
 
 
 def _start_gateways(

@@ -75,7 +75,13 @@ class AnswerTexts:
         for scored in score_posted(self._model, self._named(batches)):
             self.unseen.count(scored)
             for start in range(0, len(scored.scores), most):
-                self._add(scored.scores[start : start + most])
+                scores = scored.scores[start : start + most]
+                self.n_rows += len(scores)
+                probabilities = self._model.probabilities(scores)
+                self._write("labels", self._labels.take(self._model.labels_of(scores, probabilities)).tolist())
+                self._write_rows("scores", scores)
+                if probabilities is not None:
+                    self._write_rows("probabilities", probabilities)
                 yield
 
     @property
@@ -109,14 +115,6 @@ class AnswerTexts:
                     self._write("ids", [str(start + at + place) if id is None else id for place, id in enumerate(part)])
             position = stop
             yield batch
-
-    def _add(self, scores: NDArray[np.float64]) -> None:
-        self.n_rows += len(scores)
-        probabilities = self._model.probabilities(scores)
-        self._write("labels", self._labels.take(self._model.labels_of(scores, probabilities)).tolist())
-        self._write_rows("scores", scores)
-        if probabilities is not None:
-            self._write_rows("probabilities", probabilities)
 
     def _write_rows(self, name: str, rows: NDArray[np.float64]) -> None:
         if self._flat:

@@ -34,7 +34,7 @@ from core.evaluation.active_learning import (
 from core.evaluation.proportions import labels_needed
 from core.models.model import Model
 from core.one_vs_rest import column_of
-from storage.records import HeldOut, Label, Version
+from storage.records import Label, Version
 from storage.repositories.datasets import Documents
 
 _ENCODER = msgspec.json.Encoder()
@@ -127,7 +127,9 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     drawn = _claimed(source, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
     if "document" in body.include:
-        _include_documents(services, documents, body.dataset, drawn, suggestions)
+        found = stored_documents(documents, np.array(list(drawn), np.int64), services.datasets.fields(body.dataset))
+        for suggestion, fields in zip(suggestions, found.values(), strict=True):
+            suggestion["document"] = {name: field for name, field in fields.items() if name not in ("label", "drawn")}
     services.datasets.record_suggested(body.dataset, drawn)
     content = {
         "model": version.name,
@@ -236,15 +238,6 @@ def _suggestions(
     return [found[position] for position in drawn]
 
 
-def _include_documents(
-    services: Services, documents: Documents, dataset: str, drawn: Mapping[int, Draw], suggestions: list[dict[str, Any]]
-) -> None:
-    """Add each document to its suggestion, without the label that it does not have."""
-    found = stored_documents(documents, np.array(list(drawn), np.int64), services.datasets.fields(dataset))
-    for suggestion, fields in zip(suggestions, found.values(), strict=True):
-        suggestion["document"] = {name: field for name, field in fields.items() if name not in ("label", "drawn")}
-
-
 def ignorance(version: Version) -> str | None:
     """A sentence about a version that knows too little, so that all that is suggested is random;
 
@@ -252,28 +245,24 @@ def ignorance(version: Version) -> str | None:
     """
     held_out, n_classes = version.held_out, len(version.classes)
     if version.confidence == "none":
-        return _by_chance(held_out)
+        said = "the model knows no more than chance would, so all of these documents are random ones"
+        if held_out is None:
+            return said
+        labels, right, by_chance = held_out.labels, held_out.right, held_out.by_chance
+        said += f": of {labels} labels left out it is right on {right}, and by chance on some {by_chance * labels:.0f}"
+        # one that is right by chance so far may learn: halfway to being always right is neither much nor little
+        further = right / labels if right > by_chance * labels else (1 + by_chance) / 2
+        needed = labels_needed(labels, right, by_chance, further)
+        if needed is None or needed <= labels:
+            return said
+        return (
+            f"{said}; if it is right on {further:.0%} of those to come, it takes some {needed} labels in all to "
+            "know that this is not chance"
+        )
     if held_out is None or not has_few_labels(held_out.labels, n_classes):
         return None
     return (
         f"{held_out.labels} labels left out say too little of {n_classes} classes, so all of these documents "
         "are random ones: from some "
         f"{LABELS_A_CLASS} of each class on the model chooses documents, too"
-    )
-
-
-def _by_chance(held_out: HeldOut | None) -> str:
-    said = "the model knows no more than chance would, so all of these documents are random ones"
-    if held_out is None:
-        return said
-    labels, right, by_chance = held_out.labels, held_out.right, held_out.by_chance
-    said += f": of {labels} labels left out it is right on {right}, and by chance on some {by_chance * labels:.0f}"
-    # one that is right by chance so far may learn: halfway to being always right is neither much nor little
-    further = right / labels if right > by_chance * labels else (1 + by_chance) / 2
-    needed = labels_needed(labels, right, by_chance, further)
-    if needed is None or needed <= labels:
-        return said
-    return (
-        f"{said}; if it is right on {further:.0%} of those to come, it takes some {needed} labels in all to "
-        "know that this is not chance"
     )

@@ -66,7 +66,13 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     found = {item["id"]: item for item in _held_out(documents, version, ranked, body.n)}
     for item in _duplicates(documents, model, answered, warnings):
         found.setdefault(item["id"], item)
-    listed = _mixed(list(found.values()), body.n)
+    # duplicates contradict each other for certain, so they take up to half of the places, after the surest doubt
+    held_out, duplicates = (
+        [item for item in found.values() if item["why"] == why] for why in ("held_out", "duplicate")
+    )
+    room = max(body.n - len(held_out), body.n // 2)
+    kept = duplicates[:room]
+    listed = [*held_out[: body.n - len(kept)], *kept]
     if "document" in body.include:
         _include_documents(services, documents, body.dataset, listed)
     content = {
@@ -150,16 +156,6 @@ def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64],
                 "why": "duplicate",
                 "other": ids[first],
             }
-
-
-def _mixed(found: list[Item], n: int) -> list[Item]:
-    """The first ``n``: duplicates contradict each other for certain, so they take up to half of the places, after the
-    surest doubt.
-    """
-    held_out, duplicates = ([item for item in found if item["why"] == why] for why in ("held_out", "duplicate"))
-    room = max(n - len(held_out), n // 2)
-    kept = duplicates[:room]
-    return [*held_out[: n - len(kept)], *kept]
 
 
 def _include_documents(services: Services, documents: Documents, dataset: str, listed: list[Item]) -> None:

@@ -85,11 +85,14 @@ class VersionCache:
             return Resolved(await self._ask(reference))
         age = self._clock() - known.asked_at
         if age < self._fresh_seconds:
-            if age > self._fresh_seconds / 2 and not self._away:
-                self._renew(reference)
+            if age > self._fresh_seconds / 2 and not self._away and reference not in self._renewing:
+                self._renewing.add(reference)
+                self._ask(reference).add_done_callback(lambda asked: self._renewing.discard(reference))
             return Resolved(known.version)
         if self._away:
-            self._look_again(reference)
+            if (self._look is None or self._look.done()) and self._clock() - self._looked_at >= _LOOK_SECONDS:
+                self._looked_at = self._clock()
+                self._look = self._ask(reference)
             return self._as_last_known(reference, known)
         asking = self._ask(reference)
         # a call that has not begun is given up; one that hangs in the store is left alone, and its answer is taken when
@@ -130,18 +133,6 @@ class VersionCache:
         asking = asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, self._read, reference)
         asking.add_done_callback(_hear)
         return asking
-
-    def _renew(self, reference: str) -> None:
-        """Ask the store in the background, unless it is being asked."""
-        if reference not in self._renewing:
-            self._renewing.add(reference)
-            self._ask(reference).add_done_callback(lambda asked: self._renewing.discard(reference))
-
-    def _look_again(self, reference: str) -> None:
-        """Look whether the store answers again, unless a look is under way or was a moment ago."""
-        if (self._look is None or self._look.done()) and self._clock() - self._looked_at >= _LOOK_SECONDS:
-            self._looked_at = self._clock()
-            self._look = self._ask(reference)
 
     def _read(self, reference: str) -> Version:
         """Ask the store, in a thread."""

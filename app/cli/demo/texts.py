@@ -108,7 +108,9 @@ def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
         again = train(client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions"})
     console.print(_evaluations(client, texts, [supervised, auto, again]))
     console.print(_predictions(client))
-    console.print(_why(client))
+    answer = call(client, "POST", "/v1/models/functions/explain", json={"documents": [{"text": SENTENCES[0]}], "n": 5})
+    terms = ", ".join(f"{term['name']} {term['contribution']:+.2f}" for term in answer["documents"][0]["contributions"])
+    console.print(f"Why {answer['documents'][0]['label']} for the first sentence? Contributions of its terms: {terms}.")
 
 
 def load_texts() -> Texts:
@@ -176,12 +178,6 @@ def _predictions(client: httpx.Client) -> Table:
     return table
 
 
-def _why(client: httpx.Client) -> str:
-    answer = call(client, "POST", "/v1/models/functions/explain", json={"documents": [{"text": SENTENCES[0]}], "n": 5})
-    terms = ", ".join(f"{term['name']} {term['contribution']:+.2f}" for term in answer["documents"][0]["contributions"])
-    return f"Why {answer['documents'][0]['label']} for the first sentence? Contributions of its terms: {terms}."
-
-
 def _labeled_as_suggested(client: httpx.Client, console: Console, dataset: str, texts: Texts) -> str:
     """Label the texts that the model suggests; returns the id of the dataset that has these labels, too."""
     asked = call(client, "POST", "/v1/models/functions/suggest", json={"dataset": dataset, "n": ASKED})["suggestions"]
@@ -235,10 +231,13 @@ def show_meaning(
             "An encoder would know what the words mean. WordLlama, which the demo takes, is not installed here.\n"
         )
         return
-    dense = [_with_vector(document, vector) for document, vector in zip(documents, vectors.tolist(), strict=True)]
+    dense = [{**document, "vector": vector} for document, vector in zip(documents, vectors.tolist(), strict=True)]
     jobs = {"terms": by_terms}
     with bars(console) as progress:
-        for title, sent in (("vectors", [_without_text(document) for document in dense]), ("both", dense)):
+        for title, sent in (
+            ("vectors", [{name: value for name, value in document.items() if name != "text"} for document in dense]),
+            ("both", dense),
+        ):
             made = call(client, "POST", f"/v1/datasets?name={title}", json={"documents": sent})
             jobs[title] = train(
                 client, progress, f"auto on {title}", {"dataset": made["id"], "model": f"functions-{title}"}
@@ -269,11 +268,3 @@ def vectors_of(texts: Sequence[str]) -> Vectors | None:
             return StaticTable.load(folder, folder / "model.safetensors").encode(texts)
         except (OSError, EncoderUnavailable):
             return None
-
-
-def _with_vector(document: Document, vector: list[float]) -> Document:
-    return {**document, "vector": vector}
-
-
-def _without_text(document: Document) -> Document:
-    return {name: value for name, value in document.items() if name != "text"}

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 from scipy.io import loadmat
 from scipy.sparse import csr_array
 
@@ -73,7 +72,10 @@ def show_vectors(client: httpx.Client, console: Console, documents: Documents) -
     )
     with bars(console) as progress:
         rows = [_row(client, progress, dataset["id"], documents, algorithm, title) for algorithm, title in RUNS]
-    console.print(_table(rows))
+    table = results("1,400 hidden labels, predicted from 100 known ones", ["method"], ["wrong", "seconds"])
+    for row in rows:
+        table.add_row(row.title, f"{row.error:.1%}", f"{row.seconds:.2f}")
+    console.print(table)
     console.print(_predict(client, documents, rows[-1].surest))
 
 
@@ -117,13 +119,6 @@ def _row(
     error = float(np.mean([given[str(position)]["label"] != documents.labels[position] for position in hidden]))
     surest: int = max(hidden, key=lambda position: abs(given[str(position)]["score"]))
     return Row(title, error, seconds, surest)
-
-
-def _table(rows: list[Row]) -> Table:
-    table = results("1,400 hidden labels, predicted from 100 known ones", ["method"], ["wrong", "seconds"])
-    for row in rows:
-        table.add_row(row.title, f"{row.error:.1%}", f"{row.seconds:.2f}")
-    return table
 
 
 def _predict(client: httpx.Client, documents: Documents, position: int) -> str:

@@ -77,7 +77,20 @@ class TextFiles:
     def add(self, name: str, content: bytes) -> None:
         """Add a file that is wanted; raises InvalidDocuments for one that is no text."""
         path = _path(name)
-        self._texts.append(self._text(name, content))
+        encoding = next((encoding for mark, encoding in _MARKS.items() if content.startswith(mark)), self._encoding)
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError as error:
+            advice = (
+                "say what the files are in, as by ;charset=windows-1252 behind the Content-Type, and leave out "
+                "what is no text"
+            )
+            raise self._refused(
+                name, f"the byte 0x{content[error.start]:02x} at {error.start} is not {encoding.upper()}; {advice}"
+            ) from None
+        if "\0" in text:
+            raise self._refused(name, "is no text file; leave it out of the archive, or turn it into text first")
+        self._texts.append(text)
         self._labels.append(None if path.parent.name.lower() in ("", *UNLABELED) else path.parent.name)
         self._ids.append(str(path))
         self._size += len(content)
@@ -111,22 +124,6 @@ class TextFiles:
                 "if they have no label, put them into a folder called unlabeled"
             )
         return found
-
-    def _text(self, name: str, content: bytes) -> str:
-        encoding = next((encoding for mark, encoding in _MARKS.items() if content.startswith(mark)), self._encoding)
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError as error:
-            advice = (
-                "say what the files are in, as by ;charset=windows-1252 behind the Content-Type, and leave out "
-                "what is no text"
-            )
-            raise self._refused(
-                name, f"the byte 0x{content[error.start]:02x} at {error.start} is not {encoding.upper()}; {advice}"
-            ) from None
-        if "\0" in text:
-            raise self._refused(name, "is no text file; leave it out of the archive, or turn it into text first")
-        return text
 
     def _refused(self, name: str, detail: str) -> Exception:
         where = f"the file {name[:_SHOWN]!r}: " if name else ""

@@ -4,7 +4,7 @@ Nothing is unpickled. What a header says is compared with what the file holds be
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple
@@ -118,7 +118,11 @@ def _members(
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename or name not in (*specs, *ignored) or name in members:
-            raise invalid_array(name[:MAX_TEXT], _unexpected(info.filename[:MAX_TEXT], specs))
+            filename = info.filename[:MAX_TEXT]
+            advice = did_you_mean(filename.removesuffix(".npy"), specs) or ";"
+            raise invalid_array(
+                name[:MAX_TEXT], f"unexpected member {filename!r}{advice} the arrays are {', '.join(specs)}, each once"
+            )
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise invalid_array(name, "is compressed by a method other than deflate")
         members[name] = info
@@ -156,11 +160,6 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
         remedy = f"{name}.astype(str)" if name in ("labels", "ids") else f"{name or 'X'}.astype('float32')"
         raise invalid_array(name, f"is an array of Python objects, which are never unpickled; send {remedy}")
     return dtype, shape, fortran
-
-
-def _unexpected(filename: str, known: Iterable[str]) -> str:
-    advice = did_you_mean(filename.removesuffix(".npy"), known) or ";"
-    return f"unexpected member {filename!r}{advice} the arrays are {', '.join(known)}, each once"
 
 
 def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> Array:

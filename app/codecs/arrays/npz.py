@@ -81,7 +81,11 @@ class NpzDecoder(WholeBodyDecoder):
         check_directory(spool, DIRECTORY_BYTES, "its directory is larger than that of a few arrays")
         with zip_errors("not a readable zip of arrays"), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
             order = sparse_format(archive)
-            specs = _SPARSE | _COORDINATES | _DENSE | _named(archive) | _TEXT | _BESIDE
+            names = sorted(name.removesuffix(".npy") for name in archive.namelist() if name.startswith(_NAMED))
+            wrong = next((name for name in names if not VECTOR_NAME.match(name.removeprefix(_NAMED))), None)
+            if wrong is not None:
+                raise invalid_array(wrong[:MAX_TEXT], "the name of a vector has 1 to 64 letters, digits, _ or -")
+            specs = _SPARSE | _COORDINATES | _DENSE | dict.fromkeys(names, _DENSE["X"]) | _TEXT | _BESIDE
             arrays = open_arrays(archive, specs, _IGNORED, self.reading.bounds.decompressed_bytes, stack)
             # slices without rows are among them: after each the caller may stop
             for rows in reduce(side_by_side, self._streams(arrays, order)):
@@ -255,16 +259,6 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
     check_limit(arrays["data"].length, "nonzeros", bounds.nonzeros)
     _check_shape("shape", n_rows, n_features, bounds)
     return n_rows, n_features
-
-
-def _named(archive: zipfile.ZipFile) -> dict[str, ArraySpec]:
-    """The matrices of named vectors that the zip file has; raises InvalidDocuments for a name that no vector may
-    have."""
-    names = sorted(name.removesuffix(".npy") for name in archive.namelist() if name.startswith(_NAMED))
-    wrong = next((name for name in names if not VECTOR_NAME.match(name.removeprefix(_NAMED))), None)
-    if wrong is not None:
-        raise invalid_array(wrong[:MAX_TEXT], "the name of a vector has 1 to 64 letters, digits, _ or -")
-    return dict.fromkeys(names, _DENSE["X"])
 
 
 def _dense_names(arrays: Arrays) -> list[str]:

@@ -51,7 +51,10 @@ class BatchBuilder:
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
         given = list(map(_parts_of, documents))
-        self._check_parts(documents, given)
+        if not self._parts or set(given) != {self._parts}:
+            self._refuse(documents, map(self._part_fault, given))
+        if any(document.values is not None and document.indices is None for document in documents):
+            self._refuse(documents, map(_values_fault, documents))
         held = {part for each in set(given) for part in each}
         parts: dict[str, RowsOfKind] = {}
         if "text" in held:
@@ -66,13 +69,6 @@ class BatchBuilder:
         vectors = {part: vectors_in(documents, part) for part in dense}
         self._refuse(documents, self._dense.faults(vectors))
         return PartRows(parts | {part: self._dense.rows(part, each) for part, each in vectors.items()})
-
-    def _check_parts(self, documents: Sequence[Document], given: Sequence[tuple[str, ...]]) -> None:
-        """Raises InvalidDocuments for documents without a part, and for those that share none with all before them."""
-        if not self._parts or set(given) != {self._parts}:
-            self._refuse(documents, map(self._part_fault, given))
-        if any(document.values is not None and document.indices is None for document in documents):
-            self._refuse(documents, map(_values_fault, documents))
 
     def _part_fault(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
         """Field and detail of why a document does not belong to those before it, or None; called in the order of the

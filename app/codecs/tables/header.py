@@ -1,12 +1,11 @@
 """The columns of a table: which hold text, label and id, and what becomes of the others."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Reading
 from app.codecs.faults import EXTRA_REMEDY, refused
-from core.errors import InvalidDocuments
 from core.spelling import did_you_mean
 
 _SHOWN = 40
@@ -43,7 +42,9 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
         case "ignore":
             others = {}
     kept = dict(zip(_distinct(others.values()), others, strict=True))
-    return Header(len(names), places, kept, list(_misspelt(places, reading.columns, list(kept))))
+    missing = [column for column in COLUMNS if column not in places and reading.columns.get(column) != ""]
+    meant = (f"no column is named {each!r}{advice}" for each in missing if (advice := did_you_mean(each, list(kept))))
+    return Header(len(names), places, kept, list(islice(meant, 1)))
 
 
 def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, int]:
@@ -68,19 +69,16 @@ def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, i
                 )
             places[column] = found[0]
         elif column in asked or column == "text":
-            raise _missing(column, name, names)
+            advice = (
+                did_you_mean(name, names)
+                or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
+            )
+            raise refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
     return places
 
 
 def _places_of(name: str, names: Sequence[str]) -> list[int]:
     return [place for place, each in enumerate(names) if each == name]
-
-
-def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
-    advice = (
-        did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
-    )
-    return refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
@@ -94,12 +92,6 @@ def _distinct(names: Iterable[str]) -> list[str]:
             free = f"{name}.{found[name]}"
         found[free] = 0
     return list(found)
-
-
-def _misspelt(places: Mapping[Column, int], asked: Mapping[Column, str], others: Sequence[str]) -> Iterator[str]:
-    missing = [column for column in COLUMNS if column not in places and asked.get(column) != ""]
-    meant = (f"no column is named {each!r}{advice}" for each in missing if (advice := did_you_mean(each, others)))
-    return islice(meant, 1)
 
 
 def listed(names: Sequence[str]) -> str:

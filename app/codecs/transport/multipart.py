@@ -5,7 +5,6 @@ The file is of the media type of its part, or of that which the end of its name 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -15,9 +14,6 @@ from app.codecs.faults import refused
 from app.errors import UnsupportedMediaType
 from core.errors import HalfmoonError
 from storage.repositories.datasets import Batch
-
-if TYPE_CHECKING:
-    from python_multipart.multipart import MultipartCallbacks
 
 _LONGEST_HEADERS = 4096
 _VAGUE = ("", "application/octet-stream", "text/plain", "application/vnd.ms-excel")
@@ -39,7 +35,18 @@ class MultipartDecoder(Decoder):
         self._name = self._value = b""
         self._data: list[bytes] = []
         self._ended = False
-        self._parser = MultipartParser(boundary.encode(), self._callbacks())
+        self._parser = MultipartParser(
+            boundary.encode(),
+            {
+                "on_part_begin": self._headers.clear,
+                "on_header_field": self._add_name,
+                "on_header_value": self._add_value,
+                "on_header_end": self._end_header,
+                "on_headers_finished": self._begin_part,
+                "on_part_data": lambda data, start, end: self._data.append(data[start:end]),
+                "on_end": self._end,
+            },
+        )
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
@@ -70,17 +77,6 @@ class MultipartDecoder(Decoder):
     def warnings(self) -> Sequence[str]:
         """See Decoder."""
         return self._decoder.warnings() if self._decoder else ()
-
-    def _callbacks(self) -> "MultipartCallbacks":
-        return {
-            "on_part_begin": self._headers.clear,
-            "on_header_field": self._add_name,
-            "on_header_value": self._add_value,
-            "on_header_end": self._end_header,
-            "on_headers_finished": self._begin_part,
-            "on_part_data": lambda data, start, end: self._data.append(data[start:end]),
-            "on_end": self._end,
-        }
 
     def _add_name(self, data: bytes, start: int, end: int) -> None:
         self._name += data[start:end]

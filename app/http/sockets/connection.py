@@ -44,7 +44,11 @@ class Connection(HttpToolsProtocol):
         """See asyncio.Protocol."""
         super().connection_made(transport)
         self._unparsed = bytearray()
-        self._limit_send_buffer(transport.get_extra_info("socket"))
+        connected = transport.get_extra_info("socket")
+        # by default the system buffers megabytes for each client, and reports room only after a third of them was read:
+        # a slow reader would then look like one that does not read
+        if connected.family != socket.AF_UNIX and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2 * CHUNK_BYTES)
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -144,15 +148,6 @@ class Connection(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
-
-    def _limit_send_buffer(self, connected: socket.socket) -> None:
-        """Limit the unsent bytes in the buffer of the system.
-
-        By default the system buffers megabytes for each client, and reports room only after a third of them was read. A
-        slow reader would then look like one that does not read.
-        """
-        if connected.family != socket.AF_UNIX and hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2 * CHUNK_BYTES)
 
     def _time_out_closing(self) -> None:
         """Start the write timer if the transport is closing: it would wait for ever for a client that does not read."""
