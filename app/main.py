@@ -158,24 +158,17 @@ def _add_docs(app: FastAPI) -> None:
         swagger_css_url=f"{_ASSETS}/swagger-ui.css",
         swagger_favicon_url=f"{_ASSETS}/favicon.png",
     )
-    page.headers["Content-Security-Policy"] = _policy(bytes(page.body).decode())
-
-    @app.get(_PAGE, include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return page
-
-
-def _policy(page: str) -> str:
-    """The Content-Security-Policy of the page: files of this server, and the script in the page by its digest.
-
-    Swagger sets styles as it runs.
-    """
     digests = (
-        hashlib.sha256(script.encode()).digest() for script in re.findall("<script>(.*?)</script>", page, re.DOTALL)
+        hashlib.sha256(script.encode()).digest()
+        for script in re.findall("<script>(.*?)</script>", bytes(page.body).decode(), re.DOTALL)
     )
     scripts = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
-    return (
+    page.headers["Content-Security-Policy"] = (
         f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' "
         "data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
+
+    @app.get(_PAGE, include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return page

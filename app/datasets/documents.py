@@ -55,7 +55,18 @@ def _contents_of_kind(rows: RowsOfKind) -> Iterator[Fields]:
         case TextRows():
             return ({"text": text} for text in rows)
         case NamedRows():
-            return ({"features": dict(zip(_names(rows, row), _values(row), strict=True))} for row in _each(rows.rows))
+            return (
+                {
+                    "features": dict(
+                        zip(
+                            [rows.names[column] for column in _part(row, row.indices).tolist()],
+                            _values(row),
+                            strict=True,
+                        )
+                    )
+                }
+                for row in _each(rows.rows)
+            )
         case SparseRows():
             return ({"indices": _part(row, row.indices).tolist(), "values": _values(row)} for row in _each(rows))
 
@@ -88,10 +99,6 @@ def _each(rows: SparseRows) -> Iterator[SparseRows]:
 
 def _part(row: SparseRows, array: NDArray[Any]) -> NDArray[Any]:
     return array[int(row.indptr[0]) : int(row.indptr[-1])]
-
-
-def _names(named: NamedRows, row: SparseRows) -> list[str]:
-    return [named.names[column] for column in _part(row, row.indices).tolist()]
 
 
 def _values(row: SparseRows) -> list[float]:

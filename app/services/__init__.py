@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -13,7 +14,7 @@ from app.http.limits import Limit
 from app.services.admission import Admission, StoreProbe
 from app.services.backlog import Backlog
 from app.services.job_follower import JobFollower, JobReader
-from app.services.metrics import Metrics, MetricSources
+from app.services.metrics import Metrics
 from app.services.model_cache import LastUsed, ModelCache
 from app.services.periodic import PeriodicTask
 from app.services.version_cache import VersionCache
@@ -68,7 +69,9 @@ class Services:
     redis_state: RedisState
     queue: Queue
     job_follower: JobFollower
-    metrics: Metrics
+    quota: Quota
+    other_metrics: Callable[[], Mapping[int, bytes]] | None
+    """Metrics of the other processes at the address of this one, by process id; None if it has the address alone."""
     backlog: Backlog
     upload_limit: Limit
     """Limit on uploads that are received at a time."""
@@ -93,15 +96,17 @@ class Services:
     """Threads that evaluate models on posted documents. With threads of their own they delay no prediction, and no
     dataset delays them."""
 
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Metrics of this process and of the installation."""
+        return Metrics(self, self.other_metrics)
+
 
 @contextmanager
 def open_services(
     settings: GatewaySettings, other_metrics: Callable[[], Mapping[int, bytes]] | None = None
 ) -> Iterator[Services]:
     """Open the services and run the periodic tasks until the block ends. Neither Redis nor the store need answer yet.
-
-    ``other_metrics``: metrics of the other processes at the address of this one, by process id; None if it has the
-    address alone.
 
     Raises CannotStart for a store that must not be used, ValueError for an address that is none.
     """
@@ -138,9 +143,6 @@ def open_services(
         job_follower = JobFollower(
             lambda id: version_cache.published(reader.now(id)), settings.event_poll_seconds, polling
         )
-        sources = MetricSources(
-            store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower
-        )
         services = Services(
             settings=settings,
             store=store,
@@ -173,7 +175,8 @@ def open_services(
                 settings.max_concurrent_exports,
                 settings.max_concurrent_exports_per_caller,
             ),
-            metrics=Metrics(sources, other_metrics),
+            other_metrics=other_metrics,
+            quota=quota,
             store_pool=pool(settings.parse_threads, "store"),
             parse_pool=pool(settings.parse_threads, "parse"),
             predict_pool=pool(settings.predict_threads, "predict"),
@@ -181,12 +184,12 @@ def open_services(
             score_pool=pool(settings.score_threads, "score"),
             evaluate_pool=pool(settings.score_threads, "evaluate"),
         )
-        for task in _periodic_tasks(services, quota):
+        for task in _periodic_tasks(services):
             stack.enter_context(task)
         yield services
 
 
-def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
+def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
     settings, store, datasets, jobs, models = (
         services.settings,
         services.store,
@@ -217,7 +220,7 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds, settings.abandoned_after_seconds)
     removals = [
         store.remove_abandoned,
-        quota.recount,
+        services.quota.recount,
         datasets.remove_abandoned,
         retention.remove_expired,
         garbage.remove_abandoned,

@@ -4,40 +4,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from app.http.limits import Limit
-from app.services.job_follower import JobFollower
-from app.services.model_cache import ModelCache
 from storage.errors import Unavailable
-from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState
 from storage.records import SIZES, JobState
-from storage.repositories.datasets.quota import Quota
-from storage.repositories.jobs import Jobs
-from storage.store import Store
+
+if TYPE_CHECKING:
+    from app.services import Services
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-
-
-class MetricSources(NamedTuple):
-    """Sources of the figures that are read at every scrape."""
-
-    store: Store
-    queue: Queue
-    redis_state: RedisState
-    jobs: Jobs
-    model_cache: ModelCache
-    quota: Quota
-    upload_limit: Limit
-    buffer_limit: Limit
-    scoring_limit: Limit
-    job_follower: JobFollower
 
 
 class Metrics:
@@ -48,7 +28,7 @@ class Metrics:
     the sum of counters falls when a process ends, which Prometheus takes for a reset, so that rates would be wrong.
     """
 
-    def __init__(self, sources: MetricSources, others: Callable[[], Mapping[int, bytes]] | None = None) -> None:
+    def __init__(self, services: "Services", others: Callable[[], Mapping[int, bytes]] | None = None) -> None:
         self._others = others
         self._process, self._installation = CollectorRegistry(), CollectorRegistry()
         self._requests = Counter(
@@ -61,9 +41,9 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._process,
         )
-        self._process.register(_Collector(partial(_of_gateway, sources)))
+        self._process.register(_Collector(partial(_of_gateway, services)))
         ProcessCollector(registry=self._process)
-        self._installation.register(_Collector(partial(_of_installation, sources)))
+        self._installation.register(_Collector(partial(_of_installation, services)))
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is the template of its path."""
@@ -113,39 +93,39 @@ class _Collector(Collector):
         return iter(())
 
 
-def _of_gateway(sources: MetricSources) -> Iterator[Metric]:
+def _of_gateway(services: "Services") -> Iterator[Metric]:
     """Figures of this process."""
-    cache = sources.model_cache
+    cache = services.model_cache
     yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.loaded.size)
     yield GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", len(cache.loaded))
     yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads)
-    yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", sources.upload_limit.used)
-    yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", sources.buffer_limit.used)
+    yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", services.upload_limit.used)
+    yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", services.buffer_limit.used)
     yield GaugeMetricFamily(
-        "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", sources.scoring_limit.used
+        "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", services.scoring_limit.used
     )
     yield GaugeMetricFamily(
         "halfmoon_damaged_records",
         "Records and files of the store that it could not read.",
-        len(sources.store.damage.found),
+        len(services.store.damage.found),
     )
     yield GaugeMetricFamily(
-        "halfmoon_listeners", "Clients that follow the events of a job.", sources.job_follower.listeners
+        "halfmoon_listeners", "Clients that follow the events of a job.", services.job_follower.listeners
     )
 
 
-def _of_installation(sources: MetricSources) -> Iterator[Metric]:
+def _of_installation(services: "Services") -> Iterator[Metric]:
     """Figures of the installation, which all its gateways report alike: aggregate them by max, not by sum."""
     for name, what, read in (("redis", "Redis answers", _of_redis), ("store", "the store answers", _of_store)):
         up = 0
         with suppress(Unavailable):
-            yield from read(sources)
+            yield from read(services)
             up = 1
         yield GaugeMetricFamily(f"halfmoon_{name}_up", f"Whether {what}.", up)
 
 
-def _of_redis(sources: MetricSources) -> Iterator[Metric]:
-    queue, redis_state = sources.queue, sources.redis_state
+def _of_redis(services: "Services") -> Iterator[Metric]:
+    queue, redis_state = services.queue, services.redis_state
     yield GaugeMetricFamily("halfmoon_queue_depth", "Jobs that wait for a worker.", queue.depth())
     sizes = GaugeMetricFamily("halfmoon_waiting_jobs", "Jobs that wait for a worker, by size.", labels=["size"])
     for size, count in queue.depths().items():
@@ -169,20 +149,20 @@ def _of_redis(sources: MetricSources) -> Iterator[Metric]:
     yield ended
 
 
-def _of_store(sources: MetricSources) -> Iterator[Metric]:
+def _of_store(services: "Services") -> Iterator[Metric]:
     waiting: set[str] = set()
     # without Redis all jobs are read
     with suppress(Unavailable):
-        waiting = sources.queue.waiting()
-    tally = sources.jobs.states(waiting)
+        waiting = services.queue.waiting()
+    tally = services.jobs.states(waiting)
     states = GaugeMetricFamily("halfmoon_jobs", "Jobs that have not ended, by state.", labels=["state"])
     for state in JobState:
         if not state.final:
             states.add_metric([state.value], tally[state])
     yield states
-    count, size = sources.quota.used()
+    count, size = services.quota.used()
     yield GaugeMetricFamily("halfmoon_datasets", "Datasets in the store.", count)
     yield GaugeMetricFamily("halfmoon_dataset_bytes", "Bytes of their files; shared files count once.", size)
-    free = sources.store.free()
+    free = services.store.free()
     if free is not None:
         yield GaugeMetricFamily("halfmoon_store_free_bytes", "Bytes left on the file system of the store.", free)

@@ -44,9 +44,7 @@ class TarDecoder(Decoder):
         done = 0
         while not self._ended and (end := self._step(done)) is not None:
             done = end
-            batch = self._files.batch()
-            if batch is not None:
-                yield batch
+            yield from self._files.batches()
         del self._rest[:done]
 
     def finish(self) -> Iterator[Batch]:
@@ -55,9 +53,7 @@ class TarDecoder(Decoder):
             raise refused(_NO_TAR)
         if not self._ended and (self._rest or self._member or self._skipped):
             raise refused("the archive is cut short")
-        batch = self._files.batch(last=True)
-        if batch is not None:
-            yield batch
+        yield from self._files.batches(last=True)
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: what was left out."""

@@ -1,5 +1,6 @@
 """Text files of an archive as documents: the folder of a file is its label, its path the id."""
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from app.codecs.base import Bounds, check_limit
@@ -98,14 +99,13 @@ class TextFiles:
         if len(self._folders) < _MOST_FOLDERS:
             self._folders.add(path.parent)
 
-    def batch(self, *, last: bool = False) -> Batch | None:
+    def batches(self, *, last: bool = False) -> Iterator[Batch]:
         """The files since the last batch, once they are enough for one."""
         enough = last or self._size >= _BATCH_BYTES or len(self._texts) >= _BATCH_FILES
-        if not (enough and self._texts):
-            return None
-        found = Batch(TextRows.of(self._texts), self._labels, self._ids)
-        self._texts, self._labels, self._ids, self._size = [], [], [], 0
-        return found
+        if enough and self._texts:
+            found = Batch(TextRows.of(self._texts), self._labels, self._ids)
+            self._texts, self._labels, self._ids, self._size = [], [], [], 0
+            yield found
 
     def warnings(self) -> list[str]:
         """What the sender should know: what was left out, and folders that hold both texts and classes."""

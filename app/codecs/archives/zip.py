@@ -33,12 +33,8 @@ class ZipDecoder(WholeBodyDecoder):
                 for info in archive.infolist():
                     if not info.is_dir() and self._files.wants(info.filename, info.file_size):
                         self._files.add(info.filename, self._content(archive, info))
-                    batch = self._files.batch()
-                    if batch is not None:
-                        yield batch
-        batch = self._files.batch(last=True)
-        if batch is not None:
-            yield batch
+                    yield from self._files.batches()
+        yield from self._files.batches(last=True)
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: what was left out."""

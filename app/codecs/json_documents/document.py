@@ -125,7 +125,8 @@ class DocumentDecoder:
         extra = reading.extra
         kind = _document(tuple(reading.columns.items()), extra in (None, "refuse"))
         self._names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
-        self._one, self._array = msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+        self._one = msgspec.json.Decoder(kind)
+        self._array = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
         self._others = (msgspec.json.Decoder(Other), msgspec.json.Decoder(list[Other])) if extra == "keep" else None
 
     def one(self, text: JsonText) -> Document:

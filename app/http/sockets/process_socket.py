@@ -95,16 +95,12 @@ def _serve(listener: socket.socket, answers: Mapping[bytes, Callable[[], bytes]]
         with connection:
             connection.settimeout(_TIMEOUT_SECONDS)
             try:
-                _answer(connection, answers)
+                question = b""
+                while len(question) < _LONGEST_QUESTION and (part := connection.recv(_LONGEST_QUESTION)):
+                    question += part
+                if question in answers:
+                    connection.sendall(answers[question]())
             except OSError:
                 pass
             except Exception:
                 _log.exception("a question about this process was not answered")
-
-
-def _answer(connection: socket.socket, answers: Mapping[bytes, Callable[[], bytes]]) -> None:
-    question = b""
-    while len(question) < _LONGEST_QUESTION and (part := connection.recv(_LONGEST_QUESTION)):
-        question += part
-    if question in answers:
-        connection.sendall(answers[question]())
