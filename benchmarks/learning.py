@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.predictions.suggestion import Strategy
+from app.predictions.schemas import Strategy
 from benchmarks.base import DOCS, machine, rows_of, table, write
 from benchmarks.data import BUILD
 from benchmarks.panel.draws import Labels

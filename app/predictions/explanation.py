@@ -2,21 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from fastapi import Request
-from msgspec import Meta
 from numpy.typing import NDArray
-from pydantic import Field
 from starlette.responses import Response
 
 from app.codecs.dispatch import check_unread, document_blocks
 from app.codecs.json.struct import is_given
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
-from app.http.schemas import Schema
+from app.predictions.schemas import ExplainBody
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
@@ -38,99 +36,6 @@ _ENCODER = msgspec.json.Encoder()
 Item = dict[str, Any]
 Describe = Callable[[int], Item]
 """Describes an item of a model for people: a feature, or a training document."""
-
-
-class ExplainBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Documents to explain; without any, the model alone is explained."""
-
-    documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
-    n: Annotated[int, Meta(ge=1, le=100)] = 10
-    """Number of items in each list."""
-    class_: Label | None = msgspec.field(default=None, name="class")
-    """Class whose score is explained; by default the label of each document."""
-
-
-class Feature(Schema):
-    """A feature of a linear model."""
-
-    feature: int
-    """Index of the feature, as in vectors."""
-    name: str | None = None
-    """Name of the feature, or the term of text; left out for vectors."""
-    part: str | None = None
-    """Part of the documents that the feature belongs to; left out for documents of one part."""
-    weight: float
-
-
-class Kept(Schema):
-    """A training document that a kernel model keeps."""
-
-    position: int | None
-    """Position in the training dataset; null for models from before that was stored."""
-    id: str | None
-    """Id of the document; null if the training dataset was deleted."""
-    weight: float
-
-
-class FeatureTerm(Feature):
-    """The contribution of a feature to a score."""
-
-    value: float
-    """Value of the feature in the document."""
-    contribution: float
-    """Product of value and weight."""
-    spans: list[tuple[int, int]] | None = None
-    """Where the term stands in the text: its first character and that after its last, in characters from 0; left out
-    where the document is not text alone."""
-
-
-class KeptTerm(Kept):
-    """The contribution of a training document to a score."""
-
-    value: float
-    """Value of the kernel function of the two documents, their similarity."""
-    contribution: float
-    """Product of value and weight."""
-
-
-class ClassWeights(Schema):
-    """The largest weights for a class and against it, the largest first."""
-
-    class_: Label = Field(alias="class")
-    bias: float
-    for_: list[Feature] | list[Kept] = Field(alias="for")
-    against: list[Feature] | list[Kept]
-
-
-class ExplainedDocument(Schema):
-    """A score as a sum: bias, contributions and rest."""
-
-    id: str
-    label: Label
-    class_: Label = Field(alias="class")
-    """Class whose score is explained; of two classes always the second."""
-    score: float
-    bias: float
-    contributions: list[FeatureTerm] | list[KeptTerm]
-    """Contributions: of features the largest first, of training documents the most similar first."""
-    rest: float
-    """Sum of the contributions that are not listed."""
-    parts: dict[str, float] | None = None
-    """Sum of all contributions of each part, by a linear model; left out for documents of one part."""
-
-
-class ExplanationOut(Schema):
-    """An explanation of a model, and of scores."""
-
-    model: str
-    version: int
-    family: str = Field(examples=["linear", "kernel"])
-    """Family of the model: a linear model has weights of features, a kernel model weights of training documents."""
-    classes: list[Label]
-    weights: list[ClassWeights]
-    """Weights of each column of scores: of two classes those of the second, of more those of each class."""
-    documents: list[ExplainedDocument]
-    warnings: list[str]
 
 
 class _Explained(NamedTuple):

@@ -9,10 +9,18 @@ from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, EXTRA
 from app.http.route_classes import RawRoute
 from app.http.schemas import Schema
 from app.http.version_routes import MODEL, on_versions, version_reference
-from app.predictions.explanation import ExplainBody, ExplanationOut, explain
-from app.predictions.schemas import Prediction
-from app.predictions.service import LabelBody, LabelOut, label, predict
-from app.predictions.suggestion import SuggestBody, Suggestions, suggest
+from app.predictions.explanation import explain
+from app.predictions.schemas import (
+    ExplainBody,
+    ExplanationOut,
+    LabelBody,
+    LabelOut,
+    Prediction,
+    SuggestBody,
+    Suggestions,
+)
+from app.predictions.service import label, predict
+from app.predictions.suggestion import suggest
 from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=RawRoute)

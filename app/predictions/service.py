@@ -19,7 +19,7 @@ from app.codecs.faults import refuse
 from app.codecs.transport.encodings import reserve_nothing
 from app.http.bodies import in_steps, in_thread, read_blocks, read_json
 from app.http.route_classes import RESERVATION
-from app.http.schemas import Schema
+from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services
 from core.documents.kinds import TextRows, checked
@@ -35,20 +35,6 @@ _EVENT_LOOP_WORK = 4_000_000
 """Multiplications that may be done on the event loop: some milliseconds."""
 _NUMBERS = 1 << 16
 """Numbers that are encoded at a time, which holds the interpreter for some milliseconds."""
-
-
-class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A text to label."""
-
-    text: str
-
-
-class LabelOut(Schema):
-    """The label of a text."""
-
-    label: Label
-    probability: float | None
-    """Probability of the label; null if the model is not calibrated."""
 
 
 class AnswerTexts:

@@ -1,21 +1,17 @@
 """Active learning: which documents of a dataset to label next, by a model and a strategy."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from fastapi import Request
-from msgspec import Meta
 from numpy.typing import NDArray
-from pydantic import Field
 from starlette.responses import Response
 
-from app.codecs.json_documents.document import DrawWord, ShortText
 from app.datasets.documents import claim, claimed_by_others, stored_documents
 from app.http.bodies import read_json
-from app.http.schemas import Schema
-from app.predictions.schemas import LabeledDocument
+from app.predictions.schemas import Strategy, SuggestBody
 from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored, scores_of_dataset, two_likeliest
 from app.predictions.service import load_model
 from app.services import Services
@@ -34,65 +30,14 @@ from core.evaluation.active_learning import (
 from core.evaluation.proportions import labels_needed
 from core.models.model import Model
 from core.one_vs_rest import column_of
-from storage.records import Label, Version
+from storage.records import Version
 from storage.repositories.datasets import Documents
 
 _ENCODER = msgspec.json.Encoder()
 
 Positions = NDArray[np.int64]
-Strategy = Literal["diverse", "uncertain", "random"]
-"""Query strategy of active learning."""
 _BLOCK = 1 << 14
 """Documents among which the least certain ones are looked for at a time."""
-
-
-class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A query for unlabeled documents of a dataset."""
-
-    dataset: str
-    n: Annotated[int, Meta(ge=1, le=1000)] = 10
-    strategy: Strategy = "diverse"
-    """Strategy. uncertain: the documents of least margin, evenly of the classes that are predicted. diverse:
-    representatives of three times as many of these. random: any."""
-    random: Annotated[float, Meta(ge=0, le=1)] = 0.25
-    """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents,
-    unless it is 0."""
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
-    """Seed of the random documents; equal seeds give equal documents."""
-    by: ShortText | None = None
-    """Name of the person who will label. Documents that others have claimed are not suggested to this person."""
-    claim: Annotated[int, Meta(ge=0, le=86_400)] = 0
-    """Seconds for which the documents are claimed for the person; 0: not at all. Claims end by themselves."""
-    include: list[Literal["document"]] = []
-    """What to include in each suggestion: document, the document as it was sent."""
-
-
-class Suggestion(LabeledDocument):
-    """A document to label, with the label that the model gives to it."""
-
-    rival: Label
-    """Likeliest class beside ``label``."""
-    drawn: DrawWord
-    """How it was drawn, which the service remembers for its label: at random, or chosen by the model."""
-    margin: float
-    """Difference between the likeliest class and the next one."""
-    document: dict[str, Any] | None = None
-    """The document as it was sent; only if `include` names it."""
-
-
-class Suggestions(Schema):
-    """Documents to label next, the most useful first, with the random ones spread evenly among them."""
-
-    model: str
-    version: int
-    dataset: str
-    strategy: Strategy
-    n_unlabeled: int
-    """Number of documents of the dataset that have no label."""
-    margin_of: str = Field(examples=["probabilities", "scores"])
-    """Quantity whose differences the margins are: scores if the model is not calibrated."""
-    suggestions: list[Suggestion]
-    warnings: list[str]
 
 
 class _Source(NamedTuple):

@@ -5,7 +5,7 @@ parts and with its defaults.
 import numpy as np
 from numpy.typing import NDArray
 
-from app.predictions.suggestion import Strategy, SuggestBody
+from app.predictions.schemas import Strategy, SuggestBody
 from benchmarks.panel.draws import Labels
 from core.documents.drawn import Draw
 from core.documents.rows import SparseRows

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.predictions.suggestion import Strategy
+from app.predictions.schemas import Strategy
 from benchmarks.panel import draws
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.sets import LABELS, LARGE, Documents, documents

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from app.predictions.suggestion import Strategy
+from app.predictions.schemas import Strategy
 from benchmarks.panel import tasks as panel
 from benchmarks.panel.sets import Documents
 from benchmarks.panel.suggestions import answered, suggested
