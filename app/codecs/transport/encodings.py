@@ -8,7 +8,6 @@ import codecs
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from app.codecs.base import BLOCK_BYTES, Decoder, Reserve, check_limit, in_blocks
 from app.codecs.faults import refused
@@ -77,7 +76,8 @@ class Filtered(Decoder):
 
 def filtered(data: bytes, filter: Filter) -> bytes:
     """The whole of a body after a filter, which gets it a block at a time."""
-    return b"".join(chain(*map(filter.feed, in_blocks(data)), filter.finish()))
+    pieces = [piece for block in in_blocks(data) for piece in filter.feed(block)]
+    return b"".join([*pieces, *filter.finish()])
 
 
 class Gunzip(Filter):
