@@ -8,6 +8,7 @@ _SOLVERS = {
     "vectors": "making vectors of the texts",
     "terms": "finding the terms of the texts",
     "auto": "preparing the documents",
+    "regression": "a model of the scores",
 }
 """words of a solver that its own name does not say"""
 PURPOSES = {

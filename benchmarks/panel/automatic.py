@@ -3,10 +3,23 @@
 import time
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.panel.score import Score, Setting
 from benchmarks.panel.suggestions import suggested
 from benchmarks.panel.tasks import A_ROUND, STRATEGIES
 from core.train import TrainingContext, train
+
+
+def told(setting: Setting, fractions: NDArray[np.float64]) -> Score:
+    """The score of ``auto`` that is told class fractions, shape (n_classes,)."""
+    options = {"class_fractions": {str(each): share for each, share in enumerate(fractions.tolist())}}
+    start = time.perf_counter()
+    training = train(setting.task("auto", options), TrainingContext(threads=setting.threads))
+    seconds = time.perf_counter() - start
+    answer = training.model.labels_of(training.scores, training.probabilities)
+    return Score.of(answer, setting.truth, setting.n_classes, seconds)
 
 
 def automatic(setting: Setting) -> dict[str, Any]:

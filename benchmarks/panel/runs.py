@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.panel import draws
-from benchmarks.panel.automatic import automatic
+from benchmarks.panel.automatic import automatic, told
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.peers import PEERS, peer_score
 from benchmarks.panel.references import supervised, told_fractions
@@ -38,7 +39,7 @@ class Run(NamedTuple):
 
 def run_of(task: Task, results: Results, threads: int = 1) -> Run:
     """All measures of a task; raises OutOfTime."""
-    bench = _Bench(task, results, threads)
+    bench = Bench(task, results, threads)
     labels, rounds = labels_of(task), list[float]()
     for _ in range(ROUNDS if task.strategy else 0):
         found = bench.automatic(labels)
@@ -49,7 +50,7 @@ def run_of(task: Task, results: Results, threads: int = 1) -> Run:
     as_many = draws.even(documents(task.name).class_indices, round(len(labels.told) / n_classes), task.seed)
     scores = {
         AUTO: bench.auto(labels),
-        SVM: bench.score("svm", supervised, labels),
+        SVM: bench.supervised(labels),
         TSVM: bench.score("tsvm", told_fractions, labels),
         SURPLUS: bench.auto(draws.evened(labels, n_classes)),
         AS_MANY: bench.auto(as_many),
@@ -59,7 +60,7 @@ def run_of(task: Task, results: Results, threads: int = 1) -> Run:
     return Run(task, labels.counts(n_classes).tolist(), scores, [*rounds, scores[AUTO].error] if rounds else [])
 
 
-class _Bench(NamedTuple):
+class Bench(NamedTuple):
     """Methods on labels of a task, each result kept."""
 
     task: Task
@@ -74,6 +75,16 @@ class _Bench(NamedTuple):
         """The score of ``auto`` and its suggestions."""
         basis = code_digest("core", f"{_HERE}/automatic.py", f"{_HERE}/suggestions.py")
         return self._kept("auto", basis, labels, automatic)
+
+    def told(self, labels: Labels, fractions: NDArray[np.float64]) -> Score:
+        """The score of ``auto`` that is told class fractions, shape (n_classes,)."""
+        basis = code_digest("core", f"{_HERE}/automatic.py", f"{_HERE}/suggestions.py")
+        method = f"auto-{digest(fractions.tobytes())}"
+        return Score(**self._kept(method, basis, labels, lambda setting: told(setting, fractions)._asdict()))
+
+    def supervised(self, labels: Labels) -> Score:
+        """The score of the tuned supervised SVM."""
+        return self.score("svm", supervised, labels)
 
     def score(self, name: str, method: Callable[[Setting], Score], labels: Labels) -> Score:
         """The score of a reference, which does not rest on how ``auto`` selects."""

@@ -1,5 +1,6 @@
 """What is measured of a method on a task."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,6 +29,8 @@ class Score(NamedTuple):
     """method, λ or options that it selected"""
     confidence: str = ""
     """what it says of how far it can be trusted"""
+    answers: Sequence[int] = ()
+    """documents that it gives each class"""
 
     @classmethod
     def of(
@@ -39,7 +42,9 @@ class Score(NamedTuple):
         chosen: str = "",
     ) -> Self:
         """The score of class indices, both of shape (n_unlabeled,)."""
-        return cls(measures.error(answer, truth), measures.kappa(answer, truth, n_classes), seconds, chosen=chosen)
+        answers = np.bincount(answer, minlength=n_classes).tolist()
+        agreement = measures.kappa(answer, truth, n_classes)
+        return cls(measures.error(answer, truth), agreement, seconds, chosen=chosen, answers=answers)
 
     def with_report(self, training: Training, truth: NDArray[np.int32], n_classes: int) -> Self:
         """The score with what the report of ``auto`` says."""

@@ -20,9 +20,9 @@ _CONTRADICTED = 0.5
 """documents that one counts as which another model gives another class"""
 _OF_EACH = 5.0
 """documents of each class that are added to those that are counted"""
-_WORTHS, _MOST_OF_ANSWERS = np.array([3.0, 10.0, 30.0, 100.0, 300.0]), 3
-"""random labels that a guess may be worth; and how many of these worths, the least ones, answers may have: they rest on
-the same labels"""
+_WORTHS, _MOST_OF_ANSWERS = np.array([0.5, 1.0, 2.0, 4.0, 8.0]), 4
+"""random labels of each class that a guess may be worth; and how many of these worths, the least ones, answers may
+have: they rest on the same labels"""
 SHARED = 0.5
 """share of the documents of a class by either model that both give it: below, its fraction hangs on a guess"""
 
@@ -38,14 +38,14 @@ class Answers(NamedTuple):
     """shape (n_classes,): of the documents that either model gives a class, the share that both do"""
 
 
-def counted(own: Labels, other: Labels, n_classes: int) -> Answers:
+def counted(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> Answers:
     """The answers of two models, each of shape (n_unlabeled,), counted.
 
-    Those of the first count, and half where the other contradicts. The less both agree beyond chance, the likelier
-    they say nothing.
+    Those of the first count, and half where the other contradicts, if that is ``as_good``. The less both agree beyond
+    chance, the likelier they say nothing.
     """
     of_own, of_other, of_both = (np.bincount(labels, minlength=n_classes) for labels in (own, other, own[own == other]))
-    documents = of_both + _CONTRADICTED * (of_own - of_both) + _OF_EACH
+    documents = of_own - (1.0 - _CONTRADICTED) * as_good * (of_own - of_both) + _OF_EACH
     shared = of_both / np.maximum(of_own + of_other - of_both, 1)
     return Answers(documents / documents.sum(), (1.0 - _kappa(of_own, of_other, of_both)) ** 4, shared)
 
@@ -72,10 +72,10 @@ def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> F
     """The posterior by answers and the numbers of labels of each class, both of shape (n_classes,): of a ``random``
     sample, and of ``unknown`` origin.
 
-    The prior of a sample is Dirichlet's, around even fractions or around the answers. Around which, and worth how many
-    random labels, is what the numbers of labels make likely (empirical Bayes). Labels of unknown origin belong to the
-    sample. Only of three classes, where numbers alone do not show a plan, they may be anybody's choice as well: then
-    all numbers are as likely.
+    The prior of a sample is Dirichlet's, around even fractions, the answers, or midway. Around which, and worth how
+    many random labels, is what the numbers of labels make likely (empirical Bayes). Labels of unknown origin belong to
+    the sample. Only of three classes, where numbers alone do not show a plan, they may be anybody's choice as well:
+    then all numbers are as likely.
     """
     if len(unknown) >= PLANNED_CLASSES:
         random, unknown = random + unknown, np.zeros_like(unknown)
@@ -108,19 +108,21 @@ class _Mixture(NamedTuple):
 
 def _answered(answers: Answers) -> _Mixture:
     """What answers alone say."""
-    n_classes, own = len(answers.fractions), _WORTHS[:_MOST_OF_ANSWERS]
-    weights = np.repeat([1.0 - answers.idle, answers.idle], len(own)) / len(own)
-    means = np.repeat([answers.fractions, np.full(n_classes, 1.0 / n_classes)], len(own), axis=0)
-    return _Mixture(weights, means, np.tile(own, 2), 0.0)
+    n_classes = len(answers.fractions)
+    means = np.array([answers.fractions, np.full(n_classes, 1.0 / n_classes)])
+    return _Mixture(np.array([1.0 - answers.idle, answers.idle]), means, np.full(2, float(n_classes)), 0.0)
 
 
 def _sampled(answers: Answers, counts: Counts) -> _Mixture:
     """The posterior by answers and a random sample with these ``counts``."""
     n_classes, n_labels = len(counts), counts.sum()
-    worths = np.concatenate([_WORTHS, _WORTHS[:_MOST_OF_ANSWERS]])
-    even = np.full((len(_WORTHS), n_classes), 1.0 / n_classes)
-    priors = worths[:, None] * np.concatenate([even, np.tile(answers.fractions, (_MOST_OF_ANSWERS, 1))])
-    logs = np.array([_log_polya(prior, counts) for prior in priors])
+    even = np.full(n_classes, 1.0 / n_classes)
+    said = (1.0 - answers.idle) * answers.fractions + answers.idle * even
+    own = _WORTHS[:_MOST_OF_ANSWERS]
+    priors = n_classes * np.concatenate(
+        [worths[:, None] * centre for centre, worths in ((even, _WORTHS), (said, own), ((even + said) / 2, own))]
+    )
+    logs, worths = np.array([_log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)
     total = float(log_sum_exp(logs[None, :], axis=1)[0])
     means = (counts + priors) / (n_labels + worths)[:, None]
     return _Mixture(exp(logs - total), means, n_labels + worths, total - log_of(float(len(logs))))

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.engine.runner import Steps
+from core.kernels.gamma import resolve_kernel
 from core.problem.result import Result, Status, ensure_complete, unlabeled_scores
-from core.progress import WHOLE, Span
+from core.progress import WHOLE, Phase, Span
 from core.selection.blocks import Block, Selecting, blocks_of
 from core.selection.candidates import Candidate, ModelSpec, candidates_of
 from core.selection.co_validation import co_validate
 from core.selection.comparison import judge
-from core.selection.posterior import within
+from core.selection.methods.kernel_regression import KernelRegression
 from core.selection.report import Alone, Offered, report_of
-from core.selection.stack import Member, choose, stack
+from core.selection.stack import Member, Stack, choose, stack
 from core.selection.subsets import with_frequent_features
 from core.validation.calibration import SLOPE, Calibration, calibration_at, fit_calibration
 from core.watch import Stopped
@@ -57,11 +59,11 @@ def auto(task: Selecting) -> Selection:
        estimates. That also finds whether numbers of labels are evidence of them. The supervised SVM gets its λ by
        cross-validation. Label spreading and kernel ridge regression are tried where distances are meaningful, naive
        Bayes where documents can be bags of terms.
-    2. The class fractions are the mean of the estimates of the linear candidates, and of the best one if it is not
-       linear, weighed by labels left out. Given ones stand.
-    3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). Only one whose model is
-       not linear is selected alone, where it predicts them best. A sum is as sure as its members agree
-       (core.selection.co_validation).
+    2. The class fractions are the mean of the estimates of the candidates, weighed by labels left out. Given ones
+       stand.
+    3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). A sum is as sure as its
+       members agree (core.selection.co_validation). One that is not linear is a kernel model of its scores
+       (core.selection.methods.kernel_regression).
 
     Of many documents the comparison is done with frequent features alone (core.selection.subsets); what is selected has
     all. With a budget of seconds, candidates are tried while there is time, the supervised SVM in any case; then what
@@ -71,7 +73,7 @@ def auto(task: Selecting) -> Selection:
     spans = WHOLE.equal(len(blocks))
     found = [_candidates_in_time(task, block, span) for block, span in zip(blocks, spans, strict=True)]
     offered = [each for of_block, _ in found for each in of_block]
-    choice = choose([candidate for _, candidate in offered], task.class_indices)
+    choice = choose([candidate for _, candidate in offered])
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
     fractions = choice.fractions
     if fractions is None and selected[0].block.data.problems[0].n_unlabeled:
@@ -149,7 +151,7 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions
     there, though the first candidate may be.
     """
     model: _Model | None = None
-    with task.watch.until(task.options.seconds if selected[0].candidate.linear else None) as deadline:
+    with task.watch.until(task.options.seconds) as deadline:
         try:
             model = _solutions(task, selected, fractions)
         except Stopped:
@@ -166,36 +168,49 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions
 def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> _Model:
     """The solutions of the selected candidates, as one model. After a stop the first candidate as far as it came."""
     names = list(dict.fromkeys(each.block.name for each in selected))
-    spans = Span(_COMPARED, 1.0).equal(len(names))
+    linear = all(each.candidate.linear for each in selected)
+    *spans, last = Span(_COMPARED, 1.0).equal(len(names) + (not linear)) + [WHOLE] * linear
     solved: dict[int, list[Result]] = {}
     try:
         for name, span in zip(names, spans, strict=True):
             own = {place: each for place, each in enumerate(selected) if each.block.name == name}
             solved |= _solved(task, own, fractions, span)
             ensure_complete(result for results in solved.values() for result in results)
-        if len(selected) > 1:
+        if len(selected) > 1 or not linear:
             members = [_member(task, each, solved[place], fractions) for place, each in enumerate(selected)]
-            return _summed(task, members, fractions, selected[0].block.data.bounds)
+            pooled = stack(members, task.rows.n_features)
+            if not linear:
+                pooled = _modelled(task, selected[0].block, pooled, last)
+            return _summed(task, pooled, members, fractions)
     except Stopped:
-        if not solved:
+        if not (solved and selected[0].candidate.linear):
             raise
     first, alone = selected[0], Alone.STOPPED if len(selected) > 1 else None
     results = [first.block.over_all_columns(result, task.rows.n_features) for result in solved[0]]
     return _Model(results, first.candidate.held_out, fractions, alone=alone)
 
 
-def _summed(
-    task: Selecting, members: Sequence[Member], fractions: Vector | None, bounds: NDArray[np.float64] | None
-) -> _Model:
-    """The sum of members, as sure as they agree; raises Stopped. Class fractions that were given stand, and their
-    ``bounds``.
-    """
-    pooled = stack(members, task.rows.n_features)
+def _summed(task: Selecting, pooled: Stack, members: Sequence[Member], fractions: Vector | None) -> _Model:
+    """The sum of members, as sure as they agree; raises Stopped."""
     validated = None if fractions is None else co_validate(pooled, members, task.class_indices, fractions, task.watch)
     if validated is None:
         return _Model(*pooled, fractions, summed=True)
-    found = within(validated.fractions, bounds) if task.given is None else task.given
-    return _Model(*validated.sum, found, summed=True, agreement=validated.agreement)
+    return _Model(*validated.sum, fractions, summed=True, agreement=validated.agreement)
+
+
+def _modelled(task: Selecting, block: Block, pooled: Stack, span: Span) -> Stack:
+    """The sum with a kernel model of its scores, those of labeled rows being without their labels; raises Stopped."""
+    rows = block.data.scaled.rows
+    targets = np.concatenate([pooled.held_out, unlabeled_scores(pooled.results)])
+    kernel = resolve_kernel("rbf", "median", 3, 0.0, rows, task.watch)
+    regression = KernelRegression(block.data, targets, kernel, task.watch)
+    solvers: dict[Phase, Callable[[], Steps]] = {
+        phase: partial(regression.steps, column) for column, phase in enumerate(block.data.phases)
+    }
+    with task.scheduler_of(rows) as scheduler:
+        found = scheduler.run(solvers, span)
+    ensure_complete(found)
+    return pooled._replace(results=[block.on_original_features(result) for result in found])
 
 
 def _solved(

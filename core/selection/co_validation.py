@@ -36,8 +36,6 @@ class CoValidated(NamedTuple):
     """A sum that is as sure as co-validation allows."""
 
     sum: Stack
-    fractions: Vector
-    """shape (n_classes,): mean probabilities of the unlabeled documents"""
     agreement: float
     """share of the unlabeled documents that the two models give the same class"""
 
@@ -78,8 +76,7 @@ def co_validate(
     factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, share, checkpoint)
     results = [_scaled(result, factor, float(shift)) for result, shift in zip(pooled.results, shifts, strict=True)]
     held_out = (pooled.held_out + shifts) * factor
-    scores *= factor
-    return CoValidated(Stack(results, held_out), plain.probabilities(scores).mean(axis=0), agreement)
+    return CoValidated(Stack(results, held_out), agreement)
 
 
 def _most_right(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
@@ -127,7 +124,10 @@ def _factor(scores: NDArray[np.float64], plain: Calibration, share: float, check
 
 
 def _scaled(result: Result, factor: float, shift: float) -> Result:
-    """A linear solution whose scores are shifted, then multiplied."""
-    assert isinstance(result.decision, Linear)
-    decision = Linear(result.decision.coefficients * factor, (result.decision.intercept + shift) * factor)
+    """A solution whose scores are shifted, then multiplied."""
+    decision, intercept = result.decision, (result.decision.intercept + shift) * factor
+    if isinstance(decision, Linear):
+        decision = Linear(decision.coefficients * factor, intercept)
+    else:
+        decision = decision._replace(weights=decision.weights * factor, intercept=intercept)
     return replace(result, decision=decision, unlabeled_scores=(result.unlabeled_scores + shift) * factor)

@@ -94,7 +94,7 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
         scores = scores - midpoints(supervised.held_out, data.class_indices)
     own = labels_of(scores)
     other = _naive_bayes_labels(scheduler, data, span.between(_OF_ANSWERS, 1.0), checkpoint)
-    answers = counted(own, own if other is None else other, n_classes)
+    answers = counted(own, own if other is None else other, n_classes, as_good=not data.dense)
     posterior = posterior_of_classes(answers, *data.counts_by_origin)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])

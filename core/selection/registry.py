@@ -11,7 +11,7 @@ from core.options.base import TrainingSize
 MANY_ROWS = 5_000
 """documents from which on methods are compared by frequent features alone, in a copy of the rows"""
 LANDMARKS = 2_000
-"""most documents that a model of label spreading keeps"""
+"""most documents that a model of scores keeps that are not linear"""
 MOST_KERNEL_LABELS = 1_000
 """most labels with which kernel ridge regression is tried: each fold takes nine Cholesky factorisations, each of a
 third of the cube of their number in floating point operations"""
@@ -77,12 +77,12 @@ def _neighbours_apply(size: TrainingSize) -> bool:
 
 
 def _label_spreading_bytes(size: TrainingSize) -> int:
-    """The rows as a dense matrix and its copy, a block of distances, the spread labels, and the kernel matrix of the
-    landmarks.
+    """The rows as a dense matrix, its copy and that of the model of the scores, a block of distances, the spread
+    labels, and the kernel matrix of the landmarks.
     """
     n_rows = size.n_documents
     spread = 8 * 5 * 4 * size.n_classes * n_rows
-    return 8 * n_rows * size.n_features + (64 << 20) + spread + 24 * min(n_rows, LANDMARKS) ** 2
+    return 12 * n_rows * size.n_features + (64 << 20) + spread + 24 * min(n_rows, LANDMARKS) ** 2
 
 
 def _kernel_ridge_bytes(size: TrainingSize) -> int:

@@ -1,31 +1,25 @@
-"""Chooses among candidates and adds what they know.
+"""Adds what candidates know.
 
-Linear scores are added by a logarithmic opinion pool, and class fractions by their mean. Few labels do not say reliably
-which candidate is best. Their mistakes differ, so that the sum is about as good as the best of them, or better. What
-labels left out do say goes into the weights.
+Scores are added by a logarithmic opinion pool, and class fractions by their mean. Few labels do not say reliably which
+candidate is best. Their mistakes differ, so that the sum is about as good as the best of them, or better. What labels
+left out do say goes into the weights.
 """
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, log_of
 from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate
-from core.selection.comparison import judge
-from core.validation.calibration import SLOPE, Calibration, fit_sigmoids
+from core.validation.calibration import SLOPE, Calibration
 
 Vector = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.03
 """weight below which a candidate has no part in a stack"""
-SUPERVISED_ODDS = 0.1
-"""odds of what learns from labels alone against what learns from unlabeled documents, before labels left out are
-asked"""
-_MOST_NATS = 50.0
 
 
 class Member(NamedTuple):
@@ -35,7 +29,7 @@ class Member(NamedTuple):
     columns: NDArray[np.int64]
     """of the features that it has, among all"""
     results: Sequence[Result]
-    """a linear solution for each two-class problem"""
+    """a solution for each two-class problem"""
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores of the labeled rows by solutions without their labels"""
     calibration: Calibration
@@ -50,89 +44,47 @@ class Stack(NamedTuple):
     """The sum of members."""
 
     results: list[Result]
-    """a linear solution over all features for each two-class problem"""
+    """a solution over all features for each two-class problem; with scores of the unlabeled rows alone where a member
+    is not linear"""
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores of the labeled rows by solutions without their labels"""
 
 
-def weights_by_loss(log_likelihoods: Sequence[float]) -> Vector:
-    """The weight of each candidate, the best one having 1: inverse to the square of its logarithmic loss on labels left
-    out.
+def stack_weights(candidates: Sequence[Candidate]) -> Vector:
+    """The weights of candidates, shape (n,), summing to 1: inverse to the fourth power of their logarithmic losses on
+    labels left out; 0 of those that would hardly count.
 
-    One nat more is lost by each, so that a handful of labels that are all right prove nothing.
-    """
-    losses = 1.0 - np.asarray(log_likelihoods, np.float64)
-    least = float(losses.min())
-    return np.square(least / losses) if np.isfinite(least) else np.ones(len(losses))
-
-
-def stack_weights(candidates: Sequence[Candidate], class_indices: NDArray[np.integer[Any]]) -> list[float]:
-    """The weights of candidates in a stack, 0 of those that would hardly count; they sum to 1. ``class_indices`` are
-    the classes of the labeled rows.
-
-    Three pools are compared: of what learns from unlabeled documents, of all candidates, and of the supervised SVM. The
-    supervised SVM is hardly ever much better than what learns from unlabeled documents, and often much worse. So a pool
-    with it has small odds, which all of the likelihood of its sum multiplies: where clusters mislead, or labels are
-    many, labels left out say so. The weights are the mean of the pools'. Where no label could be left out the
-    supervised SVM has none.
+    One nat more is lost by each, so that a handful of labels that are all right prove nothing. Where no label could be
+    left out, what learns from unlabeled documents weighs the same, and nothing else does.
     """
     log_likelihoods = np.array([candidate.judgement.log_likelihood for candidate in candidates])
-    learned, finite = np.array([candidate.uses_unlabeled for candidate in candidates]), np.isfinite(log_likelihoods)
-    if not (learned & finite).any():
-        weights = weights_by_loss(log_likelihoods.tolist())
-    elif not (~learned & finite).any() or not any(candidate.judgement.chance for candidate in candidates):
-        weights = _pool(log_likelihoods, learned)
+    learned = np.array([candidate.uses_unlabeled for candidate in candidates])
+    losses = 1.0 - log_likelihoods
+    if not np.isfinite(log_likelihoods).any():
+        weights = np.ones(len(candidates))
+    elif learned.any() and not any(candidate.judgement.chance for candidate in candidates):
+        weights = np.where(learned & np.isfinite(losses), 1.0, 0.0)
     else:
-        pools = [_pool(log_likelihoods, members) for members in (learned, np.ones_like(learned), ~learned)]
-        weights = _mean_pool(pools, candidates, class_indices)
-    weights /= weights.sum()
-    weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
-    return [float(weight) for weight in weights / weights.sum()]
-
-
-def _pool(log_likelihoods: Vector, members: NDArray[np.bool_]) -> Vector:
-    """The weights of these members by their log-likelihoods, summing to 1; 0 of the others."""
-    weights = np.zeros(len(log_likelihoods))
-    weights[members] = weights_by_loss(log_likelihoods[members].tolist())
+        weights = np.square(np.square(losses.min() / losses))
+    weights = np.where(weights < _LEAST_WEIGHT * weights.sum(), 0.0, weights)
     return np.asarray(weights / weights.sum())
 
 
-def _mean_pool(
-    pools: Sequence[Vector], candidates: Sequence[Candidate], class_indices: NDArray[np.integer[Any]]
-) -> Vector:
-    """The mean of pools, each weighing by its odds and the likelihood of labels left out by its sum; all but the first
-    have small odds.
+def pooled_fractions(candidates: Sequence[Candidate], weights: Vector) -> Vector | None:
+    """The class fractions, shape (n_classes,): the mean of the candidates' estimates by these weights; None if there
+    are none. Where only the supervised SVM weighs, which has no estimate, all others count the same.
     """
-    useful = [place for place in range(len(candidates)) if any(pool[place] for pool in pools)]
-    log_odds = {place: _held_out_log_odds(candidates[place].held_out, class_indices) for place in useful}
-    left_out = np.all([np.isfinite(each).all(axis=1) for each in log_odds.values()], axis=0)
-    sums = [_sum_of([pool[place] * log_odds[place][left_out] for place in useful]) for pool in pools]
-    nats = np.array([judge(each, class_indices[left_out]).log_likelihood for each in sums])
-    odds = np.where(np.arange(len(pools)) > 0, SUPERVISED_ODDS, 1.0) * exp(np.maximum(nats - nats.max(), -_MOST_NATS))
-    return _sum_of([pool * share for pool, share in zip(pools, odds / odds.sum(), strict=True)])
-
-
-def _held_out_log_odds(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-    """Log-odds of labels left out by sigmoids of a candidate's scores, both of shape (n_labeled, n_problems)."""
-    left_out = np.isfinite(held_out).all(axis=1)
-    slopes, offsets = fit_sigmoids(held_out[left_out], class_indices[left_out])
-    return held_out * slopes + offsets
-
-
-def pooled_fractions(candidates: Sequence[Candidate]) -> Vector | None:
-    """The class fractions, shape (n_classes,): the mean of the candidates' estimates; None if there are none.
-
-    Each weighs the square of what its scores weigh. Errors of scores are mostly a document's own, and get smaller in a
-    sum. Those of fractions are one bias for all documents.
-    """
-    pairs = [(each.judgement.log_likelihood, each.found.fractions) for each in candidates if each.found is not None]
+    pairs = [
+        (weight, each.found.fractions)
+        for weight, each in zip(weights.tolist(), candidates, strict=True)
+        if each.found is not None
+    ]
     if not pairs:
         return None
-    weights = np.square(weights_by_loss([log_likelihood for log_likelihood, _ in pairs]))
-    weights /= weights.sum()
-    first = pairs[0][1]
+    total, first = sum(weight for weight, _ in pairs), pairs[0][1]
+    shares = [weight / total if total else 1 / len(pairs) for weight, _ in pairs]
     return _sum_of(
-        [first, *(weight * (fractions - first) for weight, (_, fractions) in zip(weights, pairs, strict=True))]
+        [first, *(share * (fractions - first) for share, (_, fractions) in zip(shares, pairs, strict=True))]
     )  # exact where all agree
 
 
@@ -141,7 +93,8 @@ def stack(members: Sequence[Member], n_features: int) -> Stack:
 
     A member's probabilities are ``p_c ∝ odds_c exp(slope_c · score_c + offset_c)``. Their weighted geometric mean is of
     the same form, with the weighted mean of the logarithms in the exponent: of linear scores that is a linear score. It
-    is divided by SLOPE, the usual size of a slope. The objective is that of the first member.
+    is divided by SLOPE, the usual size of a slope. The objective is that of the first member. With a member that is not
+    linear, the scores have no model yet (core.selection.methods.kernel_regression).
     """
     scales = [each.weight / SLOPE * each.calibration.slopes for each in members]
     shifts = [each.weight / SLOPE * (each.calibration.offsets + each.calibration.log_odds) for each in members]
@@ -169,13 +122,14 @@ class _Share(NamedTuple):
 
 def _sum_of_shares(shares: Sequence[_Share], n_features: int) -> Result:
     coefficients, intercept = np.zeros(n_features), 0.0
-    for columns, result, scale, shift in shares:
-        assert isinstance(result.decision, Linear)
-        coefficients[columns] += result.decision.coefficients * scale
-        intercept += result.decision.intercept * scale + shift
     results = [share.result for share in shares]
+    other = next((result.decision for result in results if not isinstance(result.decision, Linear)), None)
+    for columns, result, scale, shift in shares:
+        if isinstance(result.decision, Linear):
+            coefficients[columns] += result.decision.coefficients * scale
+            intercept += result.decision.intercept * scale + shift
     return Result(
-        decision=Linear(coefficients, float(intercept)),
+        decision=Linear(coefficients, float(intercept)) if other is None else other,
         unlabeled_scores=_sum_of([share.result.unlabeled_scores * share.scale + share.shift for share in shares]),
         objective=results[0].objective,
         status=reduce(Status.worse, (result.status for result in results)),
@@ -198,25 +152,8 @@ class Choice(NamedTuple):
     """shape (n_classes,): class fractions of the unlabeled documents; None if there are none of these"""
 
 
-def choose(candidates: Sequence[Candidate], class_indices: NDArray[np.integer[Any]]) -> Choice:
-    """Choose by labels left out; ``class_indices`` are the classes of the labeled rows.
-
-    Candidates whose scores are linear are added; another is chosen alone, where it predicts best of all.
-    One that learns from labels alone has small odds to be alone. Of equals, as where no label can be left out, those
-    that learn from unlabeled documents are preferred, then the first.
-    """
-    best = max(range(len(candidates)), key=lambda place: (*_merit(candidates[place]), -place))
-    # fractions by what is not linear are further off on most dense documents: only where it predicts best are they
-    # asked for
-    fractions = pooled_fractions([each for place, each in enumerate(candidates) if each.linear or place == best])
-    if not candidates[best].linear:
-        return Choice([(best, 1.0)], fractions)
-    linear = [place for place, candidate in enumerate(candidates) if candidate.linear]
-    weights = stack_weights([candidates[place] for place in linear], class_indices)
-    weighted = [(place, weight) for place, weight in zip(linear, weights, strict=True) if weight]
-    return Choice(sorted(weighted, key=lambda each: -each[1]), fractions)
-
-
-def _merit(candidate: Candidate) -> tuple[float, bool]:
-    odds = 1.0 if candidate.linear or candidate.uses_unlabeled else SUPERVISED_ODDS
-    return candidate.judgement.log_likelihood + log_of(odds), candidate.uses_unlabeled
+def choose(candidates: Sequence[Candidate]) -> Choice:
+    """Weigh candidates by labels left out; of equals the first comes first."""
+    weights = stack_weights(candidates)
+    weighted = [(place, float(weight)) for place, weight in enumerate(weights) if weight]
+    return Choice(sorted(weighted, key=lambda each: -each[1]), pooled_fractions(candidates, weights))

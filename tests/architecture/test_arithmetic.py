@@ -15,6 +15,7 @@ LIBRARIES_DECIDE = {
     "core/numerics/blocked_lapack.py",
     "core/optimizers/interior_point.py",
     "core/algorithms/ctsvm.py",
+    "core/selection/methods/kernel_regression.py",
     "core/selection/methods/kernel_ridge.py",
     "core/selection/methods/label_spreading.py",
 }

@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows, to_dense
-from core.engine.kernel_requests import CheckModelSize
-from core.engine.runner import Report, Steps, Stopped
+from core.engine.runner import Steps
 from core.kernels.function import Kernel
 from core.numerics import blocked_lapack as dense
-from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.comparison import judge
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
+from core.selection.methods.kernel_regression import known_scores
 from core.selection.prediction import Prediction, centred_prediction
 from core.selection.registry import Method
 
@@ -102,28 +101,13 @@ class KernelRidge:
         ]
 
     def steps(self, column: int) -> Steps:
-        """The model of one two-class problem. Its support rows are the labeled ones, and nothing is left to solve."""
-        rows, weights, y = (
-            np.arange(len(self._data.class_indices)),
-            self._weights[-1, :, column],
-            self._data.problems[column].y,
-        )
+        """The scores of the unlabeled rows in one two-class problem. Nothing is left to solve."""
+        weights, y = self._weights[-1, :, column], self._data.problems[column].y
         # of weights before they are scaled: (K + ridge / c) weights = y, and ridge |w|² = ridge weights · K weights
         values, size = self._labeled[-1, :, column] * self._deviations[column], self._deviations[column]
         off = y - values
         objective = float(self.best.ridge * size * (weights @ values) + _costs(self._data.class_indices) @ (off * off))
-        result = Result(
-            Expansion(rows, weights, 0.0, self.best.kernel),
-            self._unlabeled[-1, :, column].copy(),
-            objective,
-            Status.CONVERGED,
-        )
-        try:
-            yield CheckModelSize(rows)
-            yield Report(Phase("kernel_ridge"), 0, objective, objective, 1.0)
-        except Stopped:
-            return Result(result.decision, result.unlabeled_scores, objective, Status.CANCELLED)
-        return result
+        return known_scores(Phase("kernel_ridge"), self._unlabeled[-1, :, column].copy(), objective)
 
     def _likelihood(self, values: Matrix, ridge: float) -> float:
         """The log-likelihood of labels left out."""

@@ -5,24 +5,22 @@ several class fractions like those of the transductive SVM: by labels left out, 
 """
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from core.engine.kernel_requests import CheckModelSize
-from core.engine.runner import Report, Steps, Stopped, Yield
+from core.engine.runner import Steps
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
-from core.numerics import blocked_lapack as dense
-from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_scores
+from core.selection.methods.kernel_regression import known_scores, strips
 from core.selection.prediction import ERROR, Prediction, predicted_fraction
-from core.selection.registry import LANDMARKS, Method
+from core.selection.registry import Method
 
 Vector = NDArray[np.float64]
 
@@ -31,9 +29,6 @@ _ALPHA, _ITERATIONS = 0.9, 100
 """weight α of a document's neighbours against its own label, and number of iterations: .9¹⁰⁰ is next to nothing"""
 _LEAST = 1e-12
 """least label mass of a document, which no label may reach"""
-_RIDGE = 1e-2
-_BLOCK = 1 << 21
-"""distances, kernel values and label masses that are computed at once: a tenth of a second where rows are long"""
 
 
 class LabelSpreading:
@@ -48,7 +43,6 @@ class LabelSpreading:
         self._squares = squares_of(self._dense, checkpoint).astype(np.float32)
         self._edges = _adjacency(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
-        self._landmarks = _landmarks(len(self._dense), len(data.class_indices))
 
     def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
         """For each two-class problem the paths over its grid without each fold, and last the one with all labels
@@ -65,56 +59,15 @@ class LabelSpreading:
         return Prediction(predicted_fraction(self._scores[-1][len(self._data.class_indices) :, -1]), ERROR)
 
     def steps(self, column: int, fraction: float) -> Steps:
-        """A model of the scores of one two-class problem at this fraction, for documents outside the graph: kernel
-        ridge regression (RBF).
+        """The scores of the unlabeled rows in one two-class problem at this fraction. Nothing is left to solve, and
+        documents outside the graph have none.
 
-        Objective: ``ridge |w|² + Σ_k (score_k − f(x_k))²``, f = w·φ(x) + mean score, over at most 2,000 rows.
+        Objective: the share of the edges that cross between the classes.
         """
-        rows, n_labeled = self._landmarks, len(self._data.class_indices)
-        result = Result(
-            Expansion(rows[:0], np.zeros(0), 0.0, self._kernel),
-            np.full(len(self._dense) - n_labeled, np.nan),
-            np.nan,
-            Status.CANCELLED,
+        scores = self._at(self._scores[-1][:, column], np.full(1, fraction))[0]
+        return known_scores(
+            Phase("label_spreading"), scores[len(self._data.class_indices) :].copy(), self._cut(scores > 0)
         )
-        try:
-            yield CheckModelSize(rows)
-            targets = self._at(self._scores[-1][:, column], np.full(1, fraction))[0, rows]
-            mean = float(targets.mean())
-            constant = float(((targets - mean) ** 2).sum())
-            yield Report(Phase("label_spreading"), 0, constant, constant, 0.0)
-            weights = dense.solved(self._factor, dense.solved(self._factor, targets - mean), transposed=True)
-            scores = []
-            for part in _strips(len(self._dense), len(rows)):
-                scores.append(self._values(part) @ weights + mean)
-                yield Yield()
-            found = np.concatenate(scores)
-            off = targets - found[rows]
-            # ridge · weights = off, so that ridge |w|² is weights · (targets − mean − off) ridge
-            objective = _RIDGE * float(weights @ (targets - mean - off)) + float(off @ off)
-            yield Report(Phase("label_spreading"), 1, objective, objective, 1.0)
-        except Stopped:
-            return result
-        return Result(Expansion(rows, weights, mean, self._kernel), found[n_labeled:], objective, Status.CONVERGED)
-
-    @cached_property
-    def _factor(self) -> dense.Matrix:
-        """Lower Cholesky factor of the landmarks' kernel matrix plus the ridge; raises Stopped."""
-        rows = self._landmarks
-        matrix = np.empty((len(rows), len(rows)))
-        for part in _strips(len(rows), len(rows)):
-            matrix[part] = self._values(rows[part])
-            self._checkpoint()
-        matrix[np.diag_indices_from(matrix)] += _RIDGE
-        for _ in dense.cholesky(matrix):
-            self._checkpoint()
-        return matrix
-
-    def _values(self, rows: slice | NDArray[np.int64]) -> Float32Matrix:
-        """Kernel values of rows with the landmarks, shape (n, n_landmarks)."""
-        products = self._dense[rows] @ self._dense[self._landmarks].T
-        self._kernel.apply_to_products(products, self._squares[rows], self._squares[self._landmarks])
-        return products
 
     def _spread(self) -> NDArray[np.float64]:
         """Log-odds of the class of each two-class problem, shape (n_folds + 1, n_rows, n_problems): without each fold,
@@ -131,7 +84,7 @@ class LabelSpreading:
             seeds[labeled, fold, class_indices] = 1 / np.bincount(class_indices, minlength=n_classes)[class_indices]
         start = seeds.reshape(len(seeds), -1)
         spread = np.empty_like(start)
-        for part in _strips(start.shape[1], len(start)):
+        for part in strips(start.shape[1], len(start)):
             own = start[:, part]
             for _ in range(_ITERATIONS):
                 own = _ALPHA * (self._edges @ own) + (1 - _ALPHA) * start[:, part]
@@ -171,30 +124,13 @@ class LabelSpreading:
         return (float(np.count_nonzero(owners != sides[self._edges.indices])) + 1) / (self._edges.nnz + 1)
 
 
-def _landmarks(n_rows: int, n_labeled: int) -> NDArray[np.int64]:
-    """The rows that a model keeps, ascending: all if they are few, else evenly spaced labeled ones, at most half, and
-    unlabeled ones.
-    """
-    if n_rows <= LANDMARKS:
-        return np.arange(n_rows)
-    labeled = max(min(n_labeled, LANDMARKS // 2), LANDMARKS - (n_rows - n_labeled))
-    ranges = (0, n_labeled - 1, labeled), (n_labeled, n_rows - 1, LANDMARKS - labeled)
-    return np.concatenate([np.linspace(first, last, count).astype(np.int64) for first, last, count in ranges])
-
-
-def _strips(n: int, width: int) -> list[slice]:
-    """Ranges that make up 0 to n, each of as many rows of this width as are computed at once."""
-    height = max(1, _BLOCK // width)
-    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
-
-
 def _adjacency(rows: Float32Matrix, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
     """The adjacency matrix, shape (n_rows, n_rows): edges of each row to its nearest ones, both ways, weighed by ``1 /
     √(degree · degree)``.
     """
     n_rows = len(rows)
     nearest = np.empty((n_rows, NEIGHBOURS), np.int64)
-    for part in _strips(n_rows, n_rows):
+    for part in strips(n_rows, n_rows):
         distances = squares - 2 * (rows[part] @ rows.T)
         distances[np.arange(len(distances)), np.arange(part.start, part.stop)] = np.inf
         nearest[part] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]

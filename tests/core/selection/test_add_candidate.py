@@ -59,7 +59,7 @@ def try_means(method: Method, trial: Trial) -> Candidate | None:
         return [partial(steps, problem) for problem in spec.data.problems]
 
     boast = judged(data, held_out)._replace(log_likelihood=0.0)
-    return Candidate(method.key, method.title, held_out, boast, solvers, {}, linear=False, uses_unlabeled=False)
+    return Candidate(method.key, method.title, held_out, boast, solvers, {}, uses_unlabeled=False)
 
 
 @pytest.fixture

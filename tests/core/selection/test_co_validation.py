@@ -111,18 +111,13 @@ def test_the_limit_is_of_the_unlabeled_documents_and_not_of_the_labels() -> None
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_no_label_changes_and_the_fractions_are_those_of_the_probabilities(n_classes: int) -> None:
+def test_no_label_changes(n_classes: int) -> None:
     pooled, members, _ = sum_and_members(n_classes, 0.9, 0.5)
     fractions = np.linspace(1, 2, n_classes) / np.linspace(1, 2, n_classes).sum()
     odds = calibration_at(plain(n_classes).slopes, plain(n_classes).offsets, scores_of(pooled.results), fractions)
     found = validated(pooled, members, fractions)
     after = plain(n_classes).probabilities(scores_of(found.sum.results))
     np.testing.assert_array_equal(after.argmax(axis=1), odds.probabilities(scores_of(pooled.results)).argmax(axis=1))
-    np.testing.assert_allclose(after.mean(axis=0), found.fractions)
-    matched = calibration_at(
-        plain(n_classes).slopes, plain(n_classes).offsets, scores_of(found.sum.results), found.fractions
-    )
-    np.testing.assert_allclose(matched.odds, 1.0, rtol=1e-4)
 
 
 def test_models_and_held_out_scores_change_as_the_scores_do() -> None:
@@ -158,7 +153,7 @@ def test_rows_without_a_score_count_for_nothing() -> None:
         for each in members
     ]
     found = validated(holed, wider, np.full(2, 0.5))
-    np.testing.assert_allclose(found.fractions, expected.fractions, atol=1e-3)
+    np.testing.assert_allclose(scores_of(found.sum.results)[:N], scores_of(expected.sum.results), rtol=1e-2, atol=1e-2)
     assert (
         co_validate(
             pooled._replace(results=[replace(result, unlabeled_scores=np.full(N, np.nan))]),

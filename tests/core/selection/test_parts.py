@@ -84,7 +84,7 @@ def test_a_part_without_any_value_leaves_the_plain_estimate() -> None:
 
 def test_without_unlabeled_documents_all_are_supervised() -> None:
     training = trained(labeled=N)
-    assert {*there(training.report)["chosen"]["weights"]} == {"one/svm", "two/svm", "together/svm"}
+    assert {*there(training.report)["chosen"]["weights"]} <= {"one/svm", "two/svm", "together/svm"}
     assert training.model.calibration is not None
 
 

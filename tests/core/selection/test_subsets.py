@@ -8,7 +8,7 @@ from core.algorithms.tsvm import tsvm
 from core.engine.runner import Steps
 from core.options.linear import TsvmOptions
 from core.problem.problem import Problem
-from core.selection import candidates, subsets
+from core.selection import candidates, stack, subsets
 from core.selection.data import SelectionData
 from core.selection.subsets import with_frequent_features
 from tests.core.problems import dense_of, rows_of
@@ -64,6 +64,7 @@ def test_the_selected_model_starts_from_a_solution_of_the_comparison(
         return tsvm(problem, options, start)
 
     monkeypatch.setattr(candidates, "tsvm", spied)
+    monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
     monkeypatch.setattr(subsets, "MANY_ROWS", 10)
     monkeypatch.setattr(subsets, "_SHARE", 0.02)
     fit(words(3, fractions, n=600, per_class=10))
@@ -86,6 +87,7 @@ def test_of_dense_rows_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch) -
         return tsvm(problem, options, start)
 
     monkeypatch.setattr(candidates, "tsvm", spied)
+    monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
     fit(pool(0, [0.5, 0.5]))
     assert starts == [None]
 

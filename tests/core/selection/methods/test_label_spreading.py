@@ -7,8 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from core import watch
-from core.engine.kernel_requests import CheckModelSize
-from core.engine.runner import Report, Stopped
 from core.errors import ModelTooLarge
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
@@ -16,7 +14,6 @@ from core.models.linear import LinearModel
 from core.options.base import TrainingSize
 from core.problem.result import Status
 from core.selection.data import SelectionData
-from core.selection.methods import label_spreading as module
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.registry import METHODS
 from tests.core.problems import rows_of
@@ -112,19 +109,6 @@ def test_auto_follows_curved_classes_and_predicts_new_documents(share: float, sc
     assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.08
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
     assert training.probabilities is not None
-    assert [str(point.phase) for point in training.trace] == ["label_spreading", "label_spreading"]
-    assert training.trace[1].objective < training.trace[0].objective
-
-
-def test_more_documents_than_a_model_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LANDMARKS", 100)
-    data = rings(4, n=400)
-    training = fit(data)
-    assert training.model.facts()["n_support"] == 100
-    assert error(training, data) < 0.05
-    kept = module._landmarks(400, 390)
-    assert len(np.unique(kept)) == 100
-    assert (kept >= 390).sum() == 10
 
 
 def test_a_model_that_is_too_large_is_refused() -> None:
@@ -137,27 +121,6 @@ def test_a_stop_among_neighbours_ends_it(monkeypatch: pytest.MonkeyPatch) -> Non
     watcher = Watcher(over=lambda point: point.fraction >= 0.85)
     assert fit(rings(0, n=1200), observer=watcher).status is Status.CANCELLED
     assert watcher.fractions == sorted(watcher.fractions)
-
-
-def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
-    asked, heard = 0, False
-
-    def checkpoint() -> None:
-        nonlocal asked
-        asked += 1
-        if heard:
-            raise Stopped
-
-    data = selection_data_of(rings(0))
-    spreading = LabelSpreading(data, kernel_of(data), checkpoint)
-    solving = spreading.steps(0, 0.5)
-    assert isinstance(next(solving), CheckModelSize)
-    assert isinstance(next(solving), Report)
-    before, heard = asked, True
-    with pytest.raises(StopIteration) as ending:
-        next(solving)
-    assert ending.value.value.status is Status.CANCELLED
-    assert asked == before + 1
 
 
 @pytest.mark.parametrize("scale", [1e-22, 1e22])

@@ -248,7 +248,7 @@ def test_auto_takes_normal_classes() -> None:
     assert tried["naive_bayes"]["best_unlabeled_weight"] in tried["naive_bayes"]["unlabeled_weights"]
     assert training.report["chosen"]["weights"]["naive_bayes"] > 0.2
     assert error(training, data) < 0.14  # the least possible is .106
-    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
+    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
 
 
 def test_the_objective_falls_in_every_round() -> None:
