@@ -25,7 +25,10 @@ def stored_documents(documents: Documents, positions: NDArray[np.int64], extra: 
     ids = documents.ids.by_position(ascending.tolist())
     contents = dict(zip(ascending.tolist(), _contents(documents, ascending), strict=True))
     beside = (
-        {position: {"fields": fields} for position, fields in zip(ascending.tolist(), extra.at(ascending), strict=True)}
+        {
+            position: {"fields": fields}
+            for position, fields in zip(ascending.tolist(), extra.taken(ascending), strict=True)
+        }
         if extra
         else {}
     )

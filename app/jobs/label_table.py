@@ -80,7 +80,7 @@ def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[list[_Line], li
                 yield found, [{}] * len(found)
                 continue
             positions = [_position(line.id, left) for line in found]
-            yield found, list(beside.fields.at(np.array(positions, np.int64)))
+            yield found, list(beside.fields.taken(np.array(positions, np.int64)))
 
 
 def _position(wanted: str, left: Iterator[tuple[int, str]]) -> int:

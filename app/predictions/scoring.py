@@ -140,7 +140,7 @@ def score_stored(
                 model, _taken(documents.rows, chosen), chosen, labels[documents.class_indices[chosen]].tolist()
             )
         except InvalidDocuments as error:
-            ids = documents.ids.at(chosen[[int(fault.document) for fault in error.faults]].tolist())
+            ids = documents.ids.taken(chosen[[int(fault.document) for fault in error.faults]].tolist())
             raise invalid_documents(
                 [fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]
             ) from None

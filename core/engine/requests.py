@@ -10,7 +10,7 @@ Vector = NDArray[np.float64]
 
 
 class Product(NamedTuple):
-    """Wanted: ``q = X p`` written to ``scores`` on the rows with a weight; answered with ``Xᵀ(weights ∘ q)``."""
+    """Requests ``Xᵀ(weights ∘ q)`` with ``q = X p``, which is written to ``scores`` on the rows with a weight."""
 
     vector: Vector
     weights: Vector
@@ -18,7 +18,7 @@ class Product(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Wanted: ``X p`` written to ``scores`` on the rows where ``skipped`` is 0; answered with None."""
+    """Requests that ``X p`` be written to ``scores`` on the rows where ``skipped`` is 0; the answer is None."""
 
     vector: Vector
     skipped: Vector
@@ -26,21 +26,20 @@ class Scores(NamedTuple):
 
 
 class Adjoint(NamedTuple):
-    """Wanted: ``sums += Xᵀ weights``; answered with None."""
+    """Requests ``sums += Xᵀ weights``; the answer is None."""
 
     weights: Vector
     sums: Vector
 
 
 class Adjoints(NamedTuple):
-    """Wanted: several of these, each with sums of its own, at once; answered with None."""
+    """Requests several of these at once, each with sums of its own; the answer is None."""
 
     requests: Sequence[Adjoint]
 
 
 class Cut(NamedTuple):
-    """Wanted: ``X p`` written to ``scores``; answered with ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score <
-    1``.
+    """Requests ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score < 1``; ``X p`` is written to ``scores``.
 
     The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
     """

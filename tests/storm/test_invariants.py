@@ -62,7 +62,7 @@ def evidence(tmp_path: Path) -> Evidence:
 
 
 def annotate(datasets: Datasets, ledger: Ledger, dataset: str) -> None:
-    document = datasets.ids(dataset).at([0])[0]
+    document = datasets.ids(dataset).taken([0])[0]
     datasets.annotate(dataset, [NewAnnotation("first", document, "skip", None, None, None, None, datetime.now(UTC))])
     ledger.received(dataset, "first")
 

@@ -183,4 +183,4 @@ def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
         named = vocabulary.named(np.array([column]))
         return str(column) if named is None else repr(named[0])
 
-    return MessageNames(lambda position: ids.at([position])[0], feature)
+    return MessageNames(lambda position: ids.taken([position])[0], feature)

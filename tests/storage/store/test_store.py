@@ -291,4 +291,4 @@ def test_what_was_opened_can_be_read_whatever_becomes_of_the_local_copies(s3_end
     assert isinstance(documents.rows, NamedRows)
     assert list(documents.rows.names) == ["first", "second\r"]
     assert list(documents.ids) == ["one\n", "zwölf"]
-    assert documents.ids.at([1]) == ["zwölf"]
+    assert documents.ids.taken([1]) == ["zwölf"]

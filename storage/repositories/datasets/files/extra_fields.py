@@ -125,7 +125,7 @@ class StoredFields:
             return np.zeros(len(positions), np.int64)
         return self._lines.indptr[positions + 1] - self._lines.indptr[positions]
 
-    def at(self, positions: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+    def taken(self, positions: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
         """The fields of the documents at these positions, by name, without those that a document lacks."""
         if self._lines is None:
             return ({} for _ in positions)

@@ -137,7 +137,7 @@ class Ids:
             return (str(position) for position in range(self._count))
         return map(_decode, _lines(self._data))
 
-    def at(self, positions: Sequence[int]) -> list[str]:
+    def taken(self, positions: Sequence[int]) -> list[str]:
         """The ids of the documents at ascending positions. Other lines are counted, not decoded."""
         if self._data is None:
             return [str(position) for position in positions]
@@ -157,7 +157,7 @@ class Ids:
     def by_position(self, positions: Iterable[int]) -> dict[int, str]:
         """The ids of the documents at positions in any order, by position in ascending order."""
         ascending = sorted(set(positions))
-        return dict(zip(ascending, self.at(ascending), strict=True))
+        return dict(zip(ascending, self.taken(ascending), strict=True))
 
     def hashes(self) -> NDArray[np.int64]:
         """Hash of each line of the file, shape (n_documents,), in this process; for ``IdIndex``.
@@ -238,7 +238,7 @@ class IdIndex:
         if self._ids.positional:
             return {id: position for id in wanted if (position := _position(id, len(self._ids))) is not None}
         found = sorted((position, id) for id in wanted for position in self._candidates(id))
-        names = self._ids.at([position for position, _ in found])
+        names = self._ids.taken([position for position, _ in found])
         return {id: position for (position, id), name in zip(found, names, strict=True) if name == id}
 
     def _candidates(self, id: str) -> list[int]:

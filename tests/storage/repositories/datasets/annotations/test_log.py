@@ -42,7 +42,7 @@ def test_classes_that_nobody_means_any_more_are_gone(any_store: Store) -> None:
     dataset = make_dataset(any_store).id
     documents = datasets.open(dataset)
     entries = [
-        given(f"a{position}", documents.ids.at([position])[0], "all")
+        given(f"a{position}", documents.ids.taken([position])[0], "all")
         for position in np.flatnonzero(documents.class_indices >= 0).tolist()
     ]
     datasets.annotate(dataset, entries)

@@ -41,8 +41,8 @@ def written(folder: Path, sizes: Sequence[int]) -> tuple[StoredFields, dict[str,
 @pytest.mark.parametrize("sizes", [[6], [1] * 6, [2, 1, 3], [3, 3]])
 def test_fields_are_those_of_their_documents(tmp_path: Path, sizes: list[int]) -> None:
     stored, _ = written(tmp_path / "x", sizes)
-    assert list(stored.at(np.arange(6))) == GIVEN
-    assert list(stored.at(np.array([4, 1]))) == [GIVEN[4], GIVEN[1]]
+    assert list(stored.taken(np.arange(6))) == GIVEN
+    assert list(stored.taken(np.array([4, 1]))) == [GIVEN[4], GIVEN[1]]
     assert stored.lengths(np.array([0])).tolist() == [3]
 
 
@@ -54,7 +54,7 @@ def test_without_fields_there_is_no_file(tmp_path: Path) -> None:
     with closing(ExtraFieldsWriter(tmp_path)) as writer:
         writer.append(None, 5)
         assert (writer.finish(), writer.names, writer.n_bytes) == ({}, [], 0)
-    assert list(StoredFields([], None).at(np.arange(2))) == [{}, {}]
+    assert list(StoredFields([], None).taken(np.arange(2))) == [{}, {}]
     assert not StoredFields([], None)
 
 
