@@ -142,12 +142,7 @@ def up(plan: Plan) -> int:
         restarts = RestartRequests(plan.data)
         signal.signal(RESTART_SIGNAL, restarts)
         cleanup.callback(_stop_all, supervisor, plan.drain_seconds + GRACE_SECONDS, shutdown)
-        path = folder / "valkey.sock"
-        supervisor.start(valkey.program(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
-        while not shutdown and not valkey.is_ready(path):
-            if supervisor.exited():
-                raise CannotStart("valkey-server did not start; its message is above")
-            time.sleep(0.02)
+        _start_valkey(plan, folder / "valkey.sock", lock, supervisor, shutdown)
         settings = {
             "redis_url": plan.redis_url or valkey.url(folder / "valkey.sock"),
             "store_url": plan.store_url or (plan.data / "store").as_uri(),
@@ -204,6 +199,23 @@ def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, shutdown: ShutdownRequests) -> None:
+    """Start Valkey, and wait until it answers.
+
+    Where it has ended since the disk is full, the supervisor starts it again and again, and gateways answer predictions
+    meanwhile. Raises CannotStart where it has ended for another reason.
+    """
+    supervisor.start(valkey.program(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
+    while not shutdown and not valkey.is_ready(path):
+        if supervisor.exited():
+            problem = valkey.write_problem(plan.data / "valkey")
+            if problem is None:
+                raise CannotStart("valkey-server did not start; its message is above")
+            _report(f"{plan.data} cannot be written: {problem}; no job is accepted until there is room")
+            return
+        time.sleep(0.02)
 
 
 def _start_gateways(

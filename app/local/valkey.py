@@ -16,6 +16,8 @@ from storage.errors import CannotStart
 
 MAX_SOCKET_PATH_BYTES = 100
 """bytes that the path of the unix socket may have; the system's own limit is 104 to 108"""
+_TRIAL_BYTES = 1 << 16
+"""bytes that are written to see whether there is room"""
 
 
 def find_binary() -> str:
@@ -66,6 +68,18 @@ def program(binary: str, folder: Path, socket: Path, environment: Mapping[str, s
 def url(socket: Path) -> str:
     """The socket as a Redis URL."""
     return f"unix://{quote(str(socket))}"
+
+
+def write_problem(folder: Path) -> str | None:
+    """Why nothing can be written to the folder, in words of the system; None if that can be."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_TRIAL_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 def is_ready(socket: Path) -> bool:

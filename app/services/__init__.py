@@ -184,6 +184,7 @@ def open_services(
             score_pool=pool(settings.score_threads, "score"),
             evaluate_pool=pool(settings.score_threads, "evaluate"),
         )
+        stack.callback(services.delivery.close)
         for task in _periodic_tasks(services):
             stack.enter_context(task)
         yield services

@@ -227,22 +227,27 @@ class SimulatedRedis:
         def effect() -> bool | None:
             if nx and self._get(key) is not None:
                 return None
-            self._keys[key] = value, self._world.now + px / 1000
+            self._keys[key] = value, self._world.wall_of("redis") + px / 1000
             return True
 
         return self._call(f"set {key}", effect)
 
-    def exists(self, key: str) -> int:
+    def get(self, key: str) -> str | None:
         """See Redis."""
-        return self._call(f"exists {key}", lambda: int(self._get(key) is not None))
+        return self._call(f"get {key}", lambda: self._get(key))
 
-    def delete(self, key: str) -> None:
+    def delete(self, *keys: str) -> None:
         """See Redis."""
-        self._call(f"delete {key}", lambda: self._keys.pop(key, None))
+        self._call(f"delete {keys[0]}", lambda: [self._keys.pop(key, None) for key in keys])
 
     def eval(self, script: str, n_keys: int, key: str, value: str) -> None:
-        """The one script of leases: delete a key if it has this value."""
-        self._call(f"release {key}", lambda: self._keys.pop(key, None) if self._get(key) == value else None)
+        """The one script of leases: delete a key if its value is of this holder."""
+
+        def effect() -> None:
+            if (self._get(key) or "").startswith(f"{value} "):
+                del self._keys[key]
+
+        self._call(f"release {key}", effect)
 
     def push(self, message: str, at_front: bool) -> None:
         """Enqueue a message."""
@@ -267,7 +272,7 @@ class SimulatedRedis:
 
     def _get(self, key: str) -> str | None:
         value, until = self._keys.get(key, ("", 0.0))
-        return value if until > self._world.now else None
+        return value if until > self._world.wall_of("redis") else None
 
     def _call(self, what: str, effect: Callable[[], T]) -> T:
         return self._world.call(f"redis {what}", effect, lambda: redis.exceptions.ConnectionError("away"))

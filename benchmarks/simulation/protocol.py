@@ -28,6 +28,7 @@ from benchmarks.simulation.world import Odds, World, uncollected
 from core.problem.result import Status
 from storage import names
 from storage.errors import JobDeleted, JobNotCancellable, NotFound, Unavailable
+from storage.queue import leases
 from storage.records import Attempt, JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories import aliases as alias_records
 from storage.repositories import job_attempts, sightings, unfinished_requests
@@ -327,12 +328,16 @@ def _patched(simulation: Simulation) -> ExitStack:
     """The clock, the chance and the threads of the world in place of the machine's, until the stack is closed."""
     world, chance, stack = simulation.world, Random(simulation.world.random.random()), ExitStack()
     clock = SimpleNamespace(
-        time=lambda: world.wall, time_ns=lambda: int(world.wall * 1e9), monotonic=lambda: world.now, sleep=world.sleep
+        time=lambda: world.wall,
+        time_ns=lambda: int(world.wall * 1e9),
+        monotonic=lambda: world.now,
+        monotonic_ns=lambda: int(world.now * 1e9),
+        sleep=world.sleep,
     )
     stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
-    for room in (sightings, store_calls, garbage_collection):
+    for room in (leases, sightings, store_calls, garbage_collection):
         stack.enter_context(patch.object(room, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.wall, zone))
     rooms = (

@@ -20,7 +20,7 @@ T = TypeVar("T")
 _CALLS_A_SECOND = 200.0
 _LATE_SECONDS = 20.0
 _LULL_FACTOR = 10.0
-_CLOCKS_OFF = (0.0, 0.0, 0.0, 0.0, -60.0, 60.0, -3600.0, 3600.0)
+_CLOCKS_OFF = (0.0, 0.0, 0.0, 0.0, -60.0, 60.0, -3600.0, 3600.0, -90_000.0, 90_000.0)
 """Seconds by which the clock of a process may be wrong."""
 
 
@@ -117,10 +117,16 @@ class World:
     @property
     def wall(self) -> float:
         """The time by the clock of the process that runs, which may be wrong."""
-        return self.now + self._clock_off.setdefault(self.process, self._clocks.choice(_CLOCKS_OFF))
+        return self.wall_of(self.process)
+
+    def wall_of(self, process: str) -> float:
+        """The time by the clock of a process, or of Redis."""
+        if process not in self._clock_off:
+            self._clock_off[process] = self._clocks.choice(_CLOCKS_OFF)
+        return self.now + self._clock_off[process]
 
     def set_clocks(self) -> None:
-        """Set the clocks of all processes, which may have been right."""
+        """Set the clocks of all processes: each jumps to another time, ahead or back, or to the right one."""
         self._clock_off = {"": 0.0}
 
     @property

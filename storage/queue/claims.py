@@ -13,6 +13,7 @@ from storage.queue.connect import redis_errors
 _CLAIM = """
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[2], '+inf')
 local taken = {}
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
     local position, person = string.match(member, '^(%d+):(.*)$')

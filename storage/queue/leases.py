@@ -1,9 +1,12 @@
-"""Leases: which attempts at jobs are being run now, by whom. A lease is a key in Redis with a time to live.
+"""Leases: which attempts at jobs are being run now, by whom. A lease is a key in Redis with a time to live, and a value
+that each renewal changes.
 
 holder   the worker process that runs the attempt
 taken    by ``acquire``, before the attempt is claimed in the store; of many who try, one gets it
 renewed  by the heartbeat of the attempt (``workers.worker.heartbeat``), four times within the time that a lease lasts
 ended    by ``release`` when the attempt ends; by itself when the holder has died and renews it no more
+held     while its value has changed within the time that a lease lasts, by the clock of the reader that nobody sets:
+         Redis counts by the time of day, and keeps a key for a day longer if that is set back by a day
 read by  the reconciler (``storage.upkeep.reconcile``), which enqueues a job again that holds no lease; by workers,
 before they claim an attempt
 
@@ -12,11 +15,20 @@ Two attempts are kept apart by their numbers, which are fencing tokens, and by t
 job (see ``storage.repositories.jobs``).
 """
 
+import time
+from typing import cast
+
 from redis import Redis
 
 from storage.queue.connect import redis_errors
+from storage.recent import Recent
 
-_DELETE_IF_EQUAL = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end"
+_MOST = 100_000
+"""Leases that a reader remembers. One that is forgotten counts as new."""
+_DELETE_IF_OF = """
+local value = redis.call('get', KEYS[1])
+if value and string.sub(value, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then return redis.call('del', KEYS[1]) end
+"""
 
 
 class Leases:
@@ -28,34 +40,46 @@ class Leases:
     def __init__(self, redis: Redis, namespace: str) -> None:
         self._redis = redis
         self._namespace = namespace
+        self._seen: Recent[str, tuple[bytes, float]] = Recent(_MOST)
+        """value of each lease that was looked at, and since when it has been this one"""
 
     def acquire(self, job_id: str, attempt: int, holder: str, seconds: float) -> bool:
         """Take the lease of an attempt that no worker holds; false if one does."""
         with redis_errors():
-            return bool(self._redis.set(self._key(job_id, attempt), holder, nx=True, px=_milliseconds(seconds)))
+            return bool(self._redis.set(self._key(job_id, attempt), _value(holder), nx=True, px=_milliseconds(seconds)))
 
     def renew(self, job_id: str, attempt: int, holder: str, seconds: float) -> None:
         """Let the lease of an attempt last ``seconds`` from now on; after Redis has lost it, take it again."""
         with redis_errors():
-            self._redis.set(self._key(job_id, attempt), holder, px=_milliseconds(seconds))
+            self._redis.set(self._key(job_id, attempt), _value(holder), px=_milliseconds(seconds))
 
     def release(self, job_id: str, attempt: int, holder: str) -> None:
         """Give the lease of an attempt back before its time, unless another has it by now."""
         with redis_errors():
-            self._redis.eval(_DELETE_IF_EQUAL, 1, self._key(job_id, attempt), holder)
+            self._redis.eval(_DELETE_IF_OF, 1, self._key(job_id, attempt), holder)
 
-    def revoke(self, job_id: str, attempt: int) -> None:
-        """End the lease of an attempt that is known to be dead, whoever holds it."""
+    def revoke(self, job_id: str, *attempts: int) -> None:
+        """End the leases of attempts that are known to be dead, whoever holds them."""
         with redis_errors():
-            self._redis.delete(self._key(job_id, attempt))
+            self._redis.delete(*(self._key(job_id, attempt) for attempt in attempts))
 
-    def held(self, job_id: str, attempt: int) -> bool:
-        """Whether a worker that is alive runs this attempt."""
+    def held(self, job_id: str, attempt: int, seconds: float) -> bool:
+        """Whether a worker that is alive runs this attempt, where a lease lasts for ``seconds``."""
+        key, now = self._key(job_id, attempt), time.monotonic()
         with redis_errors():
-            return bool(self._redis.exists(self._key(job_id, attempt)))
+            value = cast("bytes | None", self._redis.get(key))
+        if value is None:
+            return False
+        if key not in self._seen or self._seen[key][0] != value:
+            self._seen[key] = value, now
+        return now - self._seen[key][1] <= seconds
 
     def _key(self, job_id: str, attempt: int) -> str:
         return f"{self._namespace}:lease:{job_id}:{attempt}"
+
+
+def _value(holder: str) -> str:
+    return f"{holder} {time.monotonic_ns()}"
 
 
 def _milliseconds(seconds: float) -> int:

@@ -8,7 +8,7 @@ outbox/{job}.{event}.{webhook}.{n}.try  try n of a message was claimed; of many 
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from pydantic import AwareDatetime
@@ -16,13 +16,14 @@ from pydantic import AwareDatetime
 from storage.errors import NotFound
 from storage.names import is_id, new_id
 from storage.records import Record
+from storage.repositories.sightings import Sightings
 from storage.store import Store, json_records
 
 Event = Literal["job.ended", "version.published"]
 EVENTS: tuple[Event, ...] = ("job.ended", "version.published")
 _RECORD, _TRY = ".json", ".try"
-_TRY_TIME = timedelta(seconds=60)
-"""time after which the process that has claimed a try counts as dead"""
+_TRY_SECONDS = 60.0
+"""seconds for which a claim of a try must have been seen before the process that made it counts as dead"""
 
 
 class Webhook(Record):
@@ -44,14 +45,9 @@ class Message(Record):
     body: str
     tries: int = 0
     due_at: AwareDatetime
+    """by the clock of the process that tried it last"""
     error: str | None = None
     """why the last try failed"""
-
-
-class _Claim(Record):
-    """Claim of a try."""
-
-    claimed_at: AwareDatetime
 
 
 class Waiting(NamedTuple):
@@ -67,6 +63,7 @@ class Webhooks:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read: dict[str, Webhook] = {}
+        self._sightings = Sightings()
 
     def create(self, url: str, events: Iterable[Event], secret: str) -> Webhook:
         """A new webhook."""
@@ -139,17 +136,14 @@ class Webhooks:
 
         A try whose process has died counts as one that failed.
         """
-        now, number = datetime.now(UTC), waiting.message.tries + 1
+        number = waiting.message.tries + 1
         key = f"outbox/{waiting.name}.{number}{_TRY}"
-        if json_records.create(self._store, key, _Claim(claimed_at=now)):
+        if self._store.create(key, b""):
             # another process may have delivered the message, and removed its claims, since it was read
             return self.message(waiting.name) == waiting.message
-        claim = json_records.find_readable(self._store, key, _Claim)
-        if claim is not None and now - claim.claimed_at > _TRY_TIME:
-            self.replace(
-                waiting.name,
-                waiting.message.model_copy(update={"tries": number, "due_at": now, "error": "the sender died"}),
-            )
+        if self._sightings.seconds(key) > _TRY_SECONDS:
+            failed = {"tries": number, "due_at": datetime.now(UTC), "error": "the sender died"}
+            self.replace(waiting.name, waiting.message.model_copy(update=failed))
         return False
 
     def replace(self, name: str, message: Message) -> None:

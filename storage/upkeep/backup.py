@@ -10,7 +10,6 @@ the order makes the copy consistent:
 """
 
 import io
-import json
 import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +22,7 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import ObjectStore as Client
 
 from core.errors import HalfmoonError
-from storage.records import Version
+from storage.records import Record, Version
 from storage.store.admission import FORMAT
 from storage.store.keys import check_key, is_key
 
@@ -33,6 +32,7 @@ _END = "backup.json"
 """Name of the last member of a complete backup: the number of files and bytes before it, and the format of the
 store."""
 _PIECE_BYTES = 8 << 20
+_MOST_PROMISE_BYTES = 1 << 12
 
 
 class BackupFailed(HalfmoonError):
@@ -44,6 +44,14 @@ class Copied(NamedTuple):
 
     files: int
     bytes: int
+
+
+class _Promise(Record):
+    """What the last member of a backup says of those before it."""
+
+    files: int
+    bytes: int
+    format: int = 1
 
 
 def back_up(store: Client, path: Path, damaged: Callable[[str], object] = lambda key: None) -> Copied:
@@ -65,7 +73,11 @@ def back_up(store: Client, path: Path, damaged: Callable[[str], object] = lambda
                     copied = _total(_copy_file(tar, store, key, content) for key, content in _in_order(store, damaged))
                     if not copied.files:
                         raise BackupFailed("there is nothing in the store: no backup was made")
-                    _add(tar, _END, json.dumps({**copied._asdict(), "format": FORMAT}).encode())
+                    _add(
+                        tar,
+                        _END,
+                        _Promise(files=copied.files, bytes=copied.bytes, format=FORMAT).model_dump_json().encode(),
+                    )
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.rename(path)
@@ -82,7 +94,8 @@ def restore(store: Client, path: Path) -> Copied:
                 f"the store is not empty, it has {', '.join(there)}: nothing was restored; choose an empty one"
             )
         try:
-            with tarfile.open(path) as tar:
+            # a backup is not compressed: what would unpack to more than its size is none
+            with tarfile.open(path, "r:") as tar:
                 copied, promised = _restored(tar, store)
             if copied != promised:
                 raise BackupFailed(f"{path} is not a whole backup: nothing was restored")
@@ -194,7 +207,7 @@ def _restored(tar: tarfile.TarFile, store: Client) -> tuple[Copied, Copied | Non
     for member in tar:
         content = tar.extractfile(member) if member.isfile() else None
         if content is not None and member.name == _END:
-            return _total(iter(sizes)), _promised(json.load(content))
+            return _total(iter(sizes)), _promised(content.read(_MOST_PROMISE_BYTES))
         if content is None or member.name.partition("/")[0] not in PARTS:
             raise BackupFailed(f"{member.name!r} is not of a store: nothing was restored")
         obstore.put(store, check_key(member.name), content)
@@ -202,18 +215,18 @@ def _restored(tar: tarfile.TarFile, store: Client) -> tuple[Copied, Copied | Non
     return _total(iter(sizes)), None
 
 
-def _promised(end: dict[str, int]) -> Copied:
+def _promised(end: bytes) -> Copied:
     """Number of files and bytes of a backup, by its last member.
 
-    Raises BackupFailed for the backup of a newer format.
+    Raises BackupFailed for the backup of a newer format, ValueError for a member that is none.
     """
-    format = end.pop("format", 1)
-    if format > FORMAT:
+    promised = _Promise.model_validate_json(end)
+    if promised.format > FORMAT:
         raise BackupFailed(
-            f"the backup has format {format}, this version of halfmoon reads formats up to {FORMAT}: nothing was "
-            "restored; upgrade"
+            f"the backup has format {promised.format}, this version of halfmoon reads formats up to {FORMAT}: nothing "
+            "was restored; upgrade"
         )
-    return Copied(**end)
+    return Copied(promised.files, promised.bytes)
 
 
 def _total(sizes: Iterator[int | None]) -> Copied:

@@ -109,7 +109,7 @@ class Reconciler:
         when."""
         if job is None or job.state.final:  # rule 1
             self._close(id, job)
-        elif job.attempt and self._redis_state.leases.held(id, job.attempt):  # rule 2
+        elif job.attempt and self._redis_state.leases.held(id, job.attempt, self._lease_seconds):  # rule 2
             pass
         elif job.outcome is not None:  # rule 3
             self._jobs.publish(id)
@@ -119,7 +119,9 @@ class Reconciler:
             since = before[1] if before is not None and before[0] == job.attempt else self._clock()
             if self._clock() - since <= self._grace_seconds(job):  # rule 4
                 return job.attempt, since
-            # rules 5 to 7
+            # rules 5 to 7; a lease that changes no more would keep the next worker from the job, also that of an
+            # attempt which was never claimed
+            self._redis_state.leases.revoke(id, job.attempt, job.attempt + 1)
             (repairs.enqueued if self._retry_or_end(job) else repairs.ended).append(id)
         return None
 

@@ -313,6 +313,21 @@ def clocks_of_others_are_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Sightings, "seconds", seconds)
 
 
+def leases_last_as_long_as_their_keys(patch: pytest.MonkeyPatch) -> None:
+    """Of a worker that has died they stay for a day, where the clock of Redis was set back."""
+
+    def held(self: Leases, job_id: str, attempt: int, seconds: float) -> bool:
+        return self._redis.get(self._key(job_id, attempt)) is not None
+
+    patch.setattr(Leases, "held", held)
+
+
+def leases_of_attempts_that_were_never_claimed_stay(patch: pytest.MonkeyPatch) -> None:
+    """They keep every worker from the next attempt."""
+    revoke = Leases.revoke
+    patch.setattr(Leases, "revoke", lambda self, job_id, *attempts: revoke(self, job_id, attempts[0]))
+
+
 def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
     """Garbage collection removes what was not sealed."""
     patch.setattr(Datasets, "remove_abandoned", lambda _: None)
@@ -342,6 +357,8 @@ MUTANTS: dict[Patch, int] = {
     files_of_deleted_versions_go_with_their_jobs: 649,
     half_uploads_stay: 3,
     clocks_of_others_are_believed: 3,
+    leases_last_as_long_as_their_keys: 16,
+    leases_of_attempts_that_were_never_claimed_stay: 14,
 }
 """Rules that are taken out, each with a seed that has noticed it."""
 

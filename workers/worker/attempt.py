@@ -157,7 +157,7 @@ class Attempts:
         if (
             self._jobs.withdraw_if_deleted(job.request)
             or self._jobs.has_outcome(job_id)
-            or (last and leases.held(job_id, last))
+            or (last and leases.held(job_id, last, self._context.lease_seconds))
         ):
             return None
         return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None

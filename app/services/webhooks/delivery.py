@@ -7,7 +7,7 @@ Any number of gateways deliver side by side. What must not be lost lies in the s
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,6 +27,9 @@ _MAX_TRIES = len(_DELAYS) + 1
 _MAX_WAITING = 1000
 """messages that wait for a webhook, beyond which it is told of nothing more"""
 _THREADS = 4
+_ROUND_SECONDS, _RECEIVER_SECONDS = 1.0, 2.0
+"""seconds that a round waits for receivers, and after which one gives way to others: so a message waits for no more
+than one call of each slow receiver, a quarter of them at a time"""
 _GONE = 410
 """status of a receiver that wants no more messages"""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -36,18 +39,31 @@ class Delivery:
     """Delivers the messages of a store."""
 
     def __init__(
-        self, webhooks: Webhooks, jobs: Jobs, models: Models, sender: Sender, clock: Callable[[], float] = time.time
+        self,
+        webhooks: Webhooks,
+        jobs: Jobs,
+        models: Models,
+        sender: Sender,
+        clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self.webhooks = webhooks
         self._jobs = jobs
         self._models = models
         self.sender = sender
         self._clock = clock
-        self._due: dict[str, datetime] = {}
-        """when each message is due that need not be read before"""
+        self._elapsed = elapsed
+        self._threads = ThreadPoolExecutor(_THREADS, "webhooks")
+        self._running: dict[str, Future[None]] = {}
+        """tries that are under way, by the id of their webhook"""
+        self._due: dict[str, tuple[int, float]] = {}
+        """how often each message was tried that is not due, and when it is due by a clock that nobody sets"""
 
     def deliver(self) -> None:
-        """One round. Raises StoreUnavailable; what was done until then stays done."""
+        """One round, which waits for no receiver that is slow: that one is left out until its tries have ended.
+
+        Raises StoreUnavailable; what was done until then stays done.
+        """
         webhooks = {webhook.id: webhook for webhook in self.webhooks.every()}
         ended = self.webhooks.ended_jobs()
         if ended:
@@ -56,16 +72,24 @@ class Delivery:
             for id in ended:
                 if id not in unfinished:
                     self._announce(id, listening)
-        now = self._now()
-        self._due = {name: due for name, due in self._due.items() if due > now}
+        messages, now = self.webhooks.waiting(), self._elapsed()
+        every = {name for names in messages.values() for name in names}
+        self._due = {name: due for name, due in self._due.items() if name in every}
         waiting = {
             id: due
-            for id, names in self.webhooks.waiting().items()
-            if (due := [name for name in names if name not in self._due])
+            for id, names in messages.items()
+            if (due := [name for name in names if name not in self._due or self._due[name][1] <= now])
         }
-        if waiting:
-            with ThreadPoolExecutor(_THREADS, "webhooks") as threads:
-                list(threads.map(lambda id: self._try_all(id, webhooks.get(id), waiting[id]), waiting))
+        for id in waiting.keys() - self._running.keys():
+            self._running[id] = self._threads.submit(self._try_all, id, webhooks.get(id), waiting[id])
+        done, _ = wait(self._running.values(), _ROUND_SECONDS)
+        self._running = {id: running for id, running in self._running.items() if running not in done}
+        for ended in done:
+            ended.result()
+
+    def close(self) -> None:
+        """Begin no other try."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _listening(self, webhooks: Mapping[str, Webhook]) -> list[Webhook]:
         """The webhooks that are told of what happens: not those whose receivers have left too many messages waiting."""
@@ -122,8 +146,9 @@ class Delivery:
                 yield "version.published", _body("version.published", version.created_at, published)
 
     def _try_all(self, id: str, webhook: Webhook | None, names: Sequence[str]) -> None:
-        """Try what is due for a webhook, one message after the other. A receiver that cannot be asked once is asked no
-        more in this round, so that it does not delay the messages of others: its other messages fail as the first did.
+        """Try what is due for a webhook, one message after the other, while the budget of a receiver lasts.
+
+        A receiver that cannot be asked once is asked no more in this round: its other messages fail as the first did.
         """
         if webhook is None:
             # a record that is damaged may be restored; a webhook may be newer than the list of this round
@@ -131,7 +156,10 @@ class Delivery:
                 self.webhooks.remove_all(id)
             return
         failure: SendFailed | None = None
+        end = self._elapsed() + _RECEIVER_SECONDS
         for name in names:
+            if self._elapsed() > end:
+                break
             message = self.webhooks.message(name)
             if message is not None:
                 failure = self._try(Waiting(name, message), webhook, failure)
@@ -141,9 +169,11 @@ class Delivery:
         can.
         """
         name, message = waiting
-        if message.due_at > self._now():
-            self._due[name] = message.due_at
-        elif message.tries >= _MAX_TRIES:
+        if self._due.get(name, (-1, 0.0))[0] != message.tries:
+            self._note_due(name, message)
+        if self._due[name][1] > self._elapsed():
+            return earlier
+        if message.tries >= _MAX_TRIES:
             self._give_up(waiting, webhook, str(message.error))
         elif self.webhooks.claim(waiting):
             try:
@@ -165,9 +195,16 @@ class Delivery:
                 self.webhooks.delete(webhook.id)
             return
         due = self._now() + timedelta(seconds=_DELAYS[message.tries])
-        self.webhooks.replace(name, message.model_copy(update={"tries": tries, "due_at": due, "error": error}))
-        self._due[name] = due
+        failed = message.model_copy(update={"tries": tries, "due_at": due, "error": error})
+        self.webhooks.replace(name, failed)
+        self._note_due(name, failed)
         _log.info("a webhook failed", webhook=webhook.id, message=message.id, error=error, due_at=due.isoformat())
+
+    def _note_due(self, name: str, message: Message) -> None:
+        """Note when a message is due: after no more than its own delay, whatever the clocks of others say, or said."""
+        delay = (0, *_DELAYS, 0)[message.tries]
+        left = (message.due_at - self._now()).total_seconds()
+        self._due[name] = message.tries, self._elapsed() + min(max(left, 0.0), delay)
 
     def _give_up(self, waiting: Waiting, webhook: Webhook, error: str) -> None:
         # no log has the address: that of many receivers is a secret

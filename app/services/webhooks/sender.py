@@ -31,6 +31,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_SPECIAL: tuple[Network, ...] = (
+    *map(ipaddress.IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")),
+    ipaddress.IPv6Network("3fff::/20"),
+)
+"""addresses for protocols, relays and documentation (RFC 6890, 7526, 9637), which Python takes for global"""
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 """the addresses of IPv6 that IANA has given out for the internet; Python also takes site-local ones (fec0::/10) for
 global"""
@@ -101,7 +106,11 @@ def allowed_addresses(target: Target, networks: Sequence[Network]) -> list[str]:
 
 def _is_public(address: Address) -> bool:
     return all(
-        each.is_global and not each.is_multicast and not each.is_reserved and (each.version == 4 or each in _UNICAST)
+        each.is_global
+        and not each.is_multicast
+        and not each.is_reserved
+        and (each.version == 4 or each in _UNICAST)
+        and not any(each in network for network in _SPECIAL if network.version == each.version)
         for each in _inside(address)
     )
 

@@ -1,14 +1,19 @@
-"""The start of the service: what is ready is never given up."""
+"""The start of the service: what is ready is never given up, and a full disk is waited for."""
 
+import sys
 import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.local import up
+from app.local import up, valkey
+from app.local.children import Program
 from app.local.supervisor import Supervisor
-from app.local.up import GATEWAY_TIMEOUT_SECONDS, Startup
+from app.local.up import GATEWAY_TIMEOUT_SECONDS, Plan, ShutdownRequests, Startup
 from storage.errors import CannotStart
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("ready", [False, True])
@@ -27,3 +32,52 @@ def test_a_gateway_is_asked_before_it_is_given_up(monkeypatch: pytest.MonkeyPatc
     else:
         with pytest.raises(CannotStart, match="the gateway was not ready within 60 s"):
             starting.poll()
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    supervisor = Supervisor(lambda text: None)
+    yield supervisor
+    supervisor.stop(supervisor.names(), 10.0)
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """A plan whose Valkey ends at once."""
+    (tmp_path / "valkey").mkdir()
+
+    def program(binary: str, folder: Path, socket: Path, environment: Mapping[str, str], lock: int) -> Program:
+        return Program("valkey", [sys.executable, "-c", "raise SystemExit(1)"], environment)
+
+    monkeypatch.setattr(valkey, "program", program)
+    return Plan(tmp_path, "127.0.0.1", 0, 1, {}, 1.0)
+
+
+def start(plan: Plan, supervisor: Supervisor) -> None:
+    up._start_valkey(plan, plan.data / "valkey.sock", 0, supervisor, ShutdownRequests())
+
+
+def test_a_valkey_that_ends_is_given_up(plan: Plan, supervisor: Supervisor) -> None:
+    with pytest.raises(CannotStart, match="its message is above"):
+        start(plan, supervisor)
+
+
+def test_a_full_disk_is_waited_for(
+    plan: Plan, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*given: Any, **named: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(valkey.tempfile, "TemporaryFile", full)
+        start(plan, supervisor)
+    assert (
+        "cannot be written: No space left on device; no job is accepted until there is room" in capsys.readouterr().err
+    )
+    until(lambda: supervisor.poll() is None and supervisor.pid("valkey") is not None)
+
+
+def test_room_is_found(tmp_path: Path) -> None:
+    assert valkey.write_problem(tmp_path) is None
+    assert valkey.write_problem(tmp_path / "missing") == "No such file or directory"
+    assert list(tmp_path.iterdir()) == []

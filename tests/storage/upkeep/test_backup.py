@@ -126,6 +126,31 @@ def test_a_backup_that_was_cut_short_is_refused(tmp_path: Path) -> None:
     restore(open_raw(f"file://{tmp_path}/other"), whole)
 
 
+@pytest.mark.parametrize(
+    "end",
+    [b"", b"[]", b"7", b'{"files": "many"}', b'{"files": 1, "bytes": 2, "format": []}', b"[" * 100_000, b"1" * 10_000],
+)
+def test_an_end_that_no_backup_has_is_refused(tmp_path: Path, end: bytes) -> None:
+    file = tmp_path / "odd.tar"
+    with tarfile.open(file, "w") as tar:
+        backup._add(tar, "keys/k.json", b"{}")
+        backup._add(tar, "backup.json", end)
+    store = open_raw(f"file://{tmp_path}/store")
+    with pytest.raises(BackupFailed, match="nothing was restored"):
+        restore(store, file)
+    assert list(backup._keys(store, "keys")) == []
+
+
+@pytest.mark.parametrize("compression", ["xz", "gz", "bz2"])
+def test_a_compressed_file_is_not_unpacked(tmp_path: Path, compression: str) -> None:
+    """A bomb is some kilobytes, and would fill the disk."""
+    file = tmp_path / "bomb.tar"
+    with tarfile.open(file, f"w:{compression}") as tar:  # type: ignore[call-overload]
+        backup._add(tar, "keys/k.json", b"{}")
+    with pytest.raises(BackupFailed, match="nothing was restored"):
+        restore(open_raw(f"file://{tmp_path}/store"), file)
+
+
 def test_a_damaged_record_keeps_nothing_from_being_copied(tmp_path: Path) -> None:
     filled(f"file://{tmp_path}/store", {}, tmp_path)
     record, path = tmp_path / "store/models/m/versions/1.json", tmp_path / "backup.tar"

@@ -163,8 +163,8 @@ def test_an_attempt_that_begins_meanwhile_is_no_death(
         world.jobs.claim_attempt(id, "w")
     held = world.redis_state.leases.held
 
-    def begins(job_id: str, attempt: int) -> bool:
-        found = held(job_id, attempt)
+    def begins(job_id: str, attempt: int, seconds: float) -> bool:
+        found = held(job_id, attempt, seconds)
         world.jobs.claim_attempt(id, "another")
         return found
 

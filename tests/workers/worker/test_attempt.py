@@ -28,7 +28,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit, two_clouds
 from tests.there import there
-from tests.waiting import SOON, until
+from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -56,7 +56,7 @@ def test_a_model_is_trained_published_and_predicts(store: Store, context: Worker
     assert all(line["probability"] is None for line in labels)
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])
-    assert not context.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1, HANG)
 
 
 def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, context: WorkerContext) -> None:
@@ -261,7 +261,7 @@ def test_a_store_that_fails_leaves_the_job_to_another_attempt(
     with pytest.raises(StoreUnavailable):
         Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not context.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1, HANG)
     fake.append(lambda _: trained())
     Attempts(context).run(id)
     job = Jobs(store).get(id)

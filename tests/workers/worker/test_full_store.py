@@ -72,7 +72,7 @@ def test_a_job_whose_results_find_no_room_waits_for_it(
         thread = in_thread(lambda: Attempts(context._replace(store_retry_seconds=HANG)).run(id))
         disk.refuses()
         assert Jobs(store).get(id).state is JobState.RUNNING
-        assert context.redis_state.leases.held(id, 1)
+        assert context.redis_state.leases.held(id, 1, HANG)
     thread.join(SOON)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
@@ -105,7 +105,7 @@ def test_where_not_even_that_can_be_said_the_job_is_tried_again(
         with pytest.raises(StoreUnavailable):
             Attempts(context._replace(store_retry_seconds=0.3)).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not context.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1, HANG)
     fake.append(lambda _: trained())
     Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED

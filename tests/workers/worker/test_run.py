@@ -245,7 +245,7 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     until(lambda: service.queue.workers() == 0)
     until(lambda: not child.is_running())
     service.start_worker()
-    until(lambda: not service.redis_state.leases.held(id, 1))
+    until(lambda: not service.redis_state.leases.held(id, 1, HANG))
     service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
@@ -259,7 +259,7 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     (child,) = children(worker)
     child.suspend()
     service.start_worker()
-    until(lambda: not service.redis_state.leases.held(id, 1))
+    until(lambda: not service.redis_state.leases.held(id, 1, HANG))
     service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.jobs.deaths(id) == 2
@@ -267,7 +267,7 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     until(lambda: not child.is_running())
     job = service.jobs.get(id)
     assert (job.state, job.attempt, service.jobs.deaths(id)) == (JobState.RUNNING, 2, 1)
-    assert service.redis_state.leases.held(id, 2)
+    assert service.redis_state.leases.held(id, 2, HANG)
     service.jobs.cancel(id)
     service.redis_state.request_cancel(id)
     service.until(id, JobState.CANCELLED)
@@ -279,7 +279,7 @@ def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> No
     running = service.post_long()
     waiting = [service.post() for _ in range(3)]
     service.redis.flushall()
-    until(lambda: service.redis_state.leases.held(running, 1))
+    until(lambda: service.redis_state.leases.held(running, 1, HANG))
     service.later()
     until(lambda: set(waiting) <= service.queue.waiting())
     service.later()

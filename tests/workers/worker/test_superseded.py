@@ -18,7 +18,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import failure_of, submit
-from tests.waiting import SOON, until
+from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -36,7 +36,7 @@ def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: l
     assert Jobs(store).get(id).state is JobState.RUNNING
     assert Jobs(store).deaths(id) == 0
     assert context.queue.waiting() == {id}
-    assert not context.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1, HANG)
     fake.append(lambda _: trained())
     Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
@@ -119,7 +119,7 @@ def test_a_lease_that_ran_out_is_taken_again(store: Store, context: WorkerContex
     thread = in_thread(lambda: Attempts(context._replace(lease_seconds=1.0)).run(id))
     until(lambda: context.redis_state.progress(id))
     context.redis_state.leases.revoke(id, 1)
-    until(lambda: context.redis_state.leases.held(id, 1))
+    until(lambda: context.redis_state.leases.held(id, 1, HANG))
     again.set()
     thread.join()
     job = Jobs(store).get(id)

@@ -1,7 +1,8 @@
 """Messages from the end of a job to the receiver: once, or as often as it takes, whatever process dies."""
 
 import json
-from datetime import UTC, datetime, timedelta
+import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from storage.repositories.webhooks import EVENTS, Webhook, Webhooks
 from storage.store import Store, open_store
 from tests.app.conftest import publish
 from tests.stores import make_dataset
+from tests.waiting import HANG, until
 
 START = datetime.now(UTC).timestamp()
 
@@ -39,8 +41,11 @@ class Process(Sender):
         self.error: str | None = None
         self.status: int | None = 500
         self.dies = False
-        self.at = START
-        self._delivery = Delivery(Webhooks(store), Jobs(store), Models(store), self, lambda: self.at)
+        self.at, self.passed = START, 0.0
+        """the time of day, and seconds by a clock that nobody sets"""
+        self._delivery = Delivery(
+            Webhooks(store), Jobs(store), Models(store), self, lambda: self.at, lambda: self.passed
+        )
 
     def send(self, url: str, secret: str, id: str, body: bytes, timestamp: int) -> None:
         if self.dies:
@@ -51,6 +56,7 @@ class Process(Sender):
 
     def deliver(self, later: float = 0.0) -> list[Sent]:
         self.at += later
+        self.passed += later
         self.sent = []
         try:
             self._delivery.deliver()
@@ -164,10 +170,76 @@ def test_a_message_whose_senders_die_is_given_up(
     register(store)
     fail(store)
     process.dies = True
-    monkeypatch.setattr(module, "_TRY_TIME", timedelta(0))
+    monkeypatch.setattr(module, "_TRY_SECONDS", -1.0)
     for _ in range(30):
         process.deliver(60.0)
     assert outbox(store) == []
+
+
+def test_a_clock_that_is_set_back_delays_no_message(store: Store, process: Process) -> None:
+    """Neither of the process that failed to send it, nor of one that comes later."""
+    register(store)
+    fail(store)
+    process.error = "the answer was 500"
+    process.at += 25 * 3600.0
+    assert len(process.deliver()) == 1
+    process.at = START
+    other = Process(store)
+    assert other.deliver() == []
+    assert len(process.deliver(5.0)) + len(other.deliver(5.0)) == 1
+    process.error = None
+    assert len(process.deliver(300.0)) + len(other.deliver(300.0)) == 1
+    assert outbox(store) == []
+
+
+def test_a_clock_that_is_ahead_uses_up_no_tries(store: Store, process: Process) -> None:
+    """Of two processes, one an hour ahead: a message is tried as seldom as its delays say."""
+    register(store)
+    fail(store)
+    other = Process(store)
+    process.at += 3600.0
+    process.error = other.error = "the answer was 500"
+    tries = [len(each.deliver(1.0)) for _ in range(600) for each in (process, other)]
+    assert sum(tries) <= 6
+
+
+def test_a_slow_receiver_delays_no_other(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, other = register(store), register(store, "https://other.example/")
+    for _ in range(8):
+        fail(store)
+    answer = threading.Event()
+    sent: list[str] = []
+
+    def send(url: str, secret: str, id: str, body: bytes, timestamp: int) -> None:
+        sent.append(url)
+        if url == slow.url:
+            assert answer.wait(HANG)
+
+    monkeypatch.setattr(process, "send", send)
+    process.deliver()
+    assert (sent.count(slow.url), sent.count(other.url)) == (1, 8), "a round waits for no receiver"
+    fail(store)
+    process.deliver()
+    assert (sent.count(slow.url), sent.count(other.url)) == (1, 9)
+    answer.set()
+    until(lambda: process.deliver() is not None and sent.count(slow.url) == 9)
+    assert outbox(store) == []
+
+
+def test_a_receiver_gives_way_after_its_budget(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(store)
+    for _ in range(3):
+        fail(store)
+    sent: list[str] = []
+
+    def send(url: str, secret: str, id: str, body: bytes, timestamp: int) -> None:
+        sent.append(id)
+        process.passed += 8.0
+
+    monkeypatch.setattr(process, "send", send)
+    for rounds in (1, 2, 3):
+        process.deliver()
+        assert len(set(sent)) == rounds
 
 
 def test_a_receiver_that_does_not_answer_is_asked_once_a_round(store: Store, process: Process) -> None:
@@ -229,7 +301,7 @@ def test_another_process_goes_on_where_one_was_killed(
     assert process.deliver() == []
     other = Process(store)
     assert other.deliver() == []  # the try may be under way
-    monkeypatch.setattr(module, "_TRY_TIME", timedelta(0))
+    monkeypatch.setattr(module, "_TRY_SECONDS", -1.0)
     assert other.deliver() == []
     (sent,) = other.deliver(3600.0)
     assert sent.body["data"]["state"] == "failed"
