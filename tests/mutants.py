@@ -142,7 +142,7 @@ MUTANTS = (
     Mutant(
         "webhooks call no private address",
         "app/services/webhooks/sender.py",
-        "each.is_global and not each.is_multicast",
+        "each.is_global\n        and not each.is_multicast",
         "not each.is_multicast",
         "tests/app/services/webhooks/test_addresses.py",
     ),

@@ -136,20 +136,17 @@ def _send_to_helper(file: IO[bytes], connection: socket.socket) -> None:
     global _helper
     with _lock:
         if _helper is None:
-            _helper = _start()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+                command = [sys.executable, "-P", *HELPER, str(os.getpid())]
+                # what pyarrow writes as it dies is no line of a log
+                process = subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.DEVNULL, env=environment)
+            _helper = process, ours
         try:
             socket.send_fds(_helper[1], [b"\0"], [file.fileno(), connection.fileno()])
         except OSError:
             _stop()
-
-
-def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-        command = [sys.executable, "-P", *HELPER, str(os.getpid())]
-        # what pyarrow writes as it dies is no line of a log
-        return subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.DEVNULL, env=environment), ours
 
 
 @atexit.register

@@ -3,7 +3,7 @@
 pyarrow reads them, and a damaged file may end its process: only the child of ``app.codecs.tables.arrow_child`` does so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import isfinite
 from typing import IO, Any
 
@@ -71,16 +71,12 @@ def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
     parquet = ParquetFile(file, read_dictionary=texts)
     flat = [name for name in schema.names if name not in nested] if nested else None
     for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=False, columns=flat):
-        yield _with_empty(batch, list(nested)) if nested else batch
-
-
-def _with_empty(batch: Any, nested: Sequence[str]) -> Any:
-    """The batch with columns of these names that hold nothing, in place of nested ones: a row of those may be as long
-    as memory.
-    """
-    nothing = pa.nulls(batch.num_rows, pa.list_(pa.null()))
-    columns = [*batch.columns, *[nothing] * len(nested)]
-    return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *nested])
+        if nested:
+            # in place of nested columns, a row of which may be as long as memory, others that hold nothing
+            nothing = pa.nulls(batch.num_rows, pa.list_(pa.null()))
+            names = [*batch.schema.names, *nested]
+            batch = pa.RecordBatch.from_arrays([*batch.columns, *[nothing] * len(nested)], names=names)
+        yield batch
 
 
 def _stream(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:

@@ -84,8 +84,8 @@ class Delivery:
             self._running[id] = self._threads.submit(self._try_all, id, webhooks.get(id), waiting[id])
         done, _ = wait(self._running.values(), _ROUND_SECONDS)
         self._running = {id: running for id, running in self._running.items() if running not in done}
-        for ended in done:
-            ended.result()
+        for running in done:
+            running.result()
 
     def close(self) -> None:
         """Begin no other try."""

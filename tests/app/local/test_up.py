@@ -1,6 +1,7 @@
 """The start of the service: what is ready is never given up, and a full disk is waited for."""
 
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -69,12 +70,17 @@ def test_a_full_disk_is_waited_for(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(valkey.tempfile, "TemporaryFile", full)
+        patched.setattr(tempfile, "TemporaryFile", full)
         start(plan, supervisor)
     assert (
         "cannot be written: No space left on device; no job is accepted until there is room" in capsys.readouterr().err
     )
-    until(lambda: supervisor.poll() is None and supervisor.pid("valkey") is not None)
+
+    def runs() -> bool:
+        supervisor.poll()
+        return supervisor.pid("valkey") is not None
+
+    until(runs)
 
 
 def test_room_is_found(tmp_path: Path) -> None:
