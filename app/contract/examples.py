@@ -97,7 +97,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "labels": ["sport", "politics"],
         "scores": [[0.465], [-0.514]],
         "probabilities": [[0.288, 0.712], [0.741, 0.259]],
-        "warnings": ["1 of 7 words are in none of the terms of the model; they count as zero"],
+        "warnings": ["1 of 7 words are new to the model; they count as zero"],
     },
     "LabeledDocument": {"id": "d3", "label": "sport", "score": 1.102, "probability": 0.899},
     "Problem": {

@@ -172,6 +172,8 @@ class DocumentPage(Schema):
     next: str | None = Field(examples=["499"])
     """Value of ``cursor`` for the next page; null on the last page. A page of a search may be shorter than ``limit``,
     or empty, where documents follow that were not searched yet."""
+    total: int | None
+    """Number of documents on all pages; null after the first page, and of a search that has not read all documents."""
     model: str | None
     """Name of the model that predicted."""
     version: int | None

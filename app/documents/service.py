@@ -71,7 +71,8 @@ def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Pre
     """
     opened = _open(services, dataset, query, predictor)
     if query.ids is not None:
-        yield _page(opened, _named(services, dataset, query.ids), None)
+        named = _named(services, dataset, query.ids)
+        yield _page(opened, named, None, len(named))
         return
     keys = _sort_keys(opened, query)
     candidates = _candidates(opened, query)
@@ -79,14 +80,14 @@ def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Pre
         candidates = candidates[~np.isin(candidates, [*taken])]
     cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
     while True:
-        found, cursor = _next(opened, query, candidates, keys, cursor)
+        found, cursor, total = _next(opened, query, candidates, keys, cursor)
         found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim or 0)])]
         # how documents without a label were come by decides what their labels, which come later, say of the others
         draw = _draw(query)
         unlabeled = found[opened.documents.class_indices[found] < 0]
         if draw is not None and len(unlabeled):
             services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
-        yield _page(opened, found, cursor)
+        yield _page(opened, found, cursor, total)
         if cursor is None:
             return
 
@@ -189,28 +190,30 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _next(
     opened: _Opened, query: DocumentQuery, candidates: Positions, keys: NDArray[np.uint64] | None, cursor: int | None
-) -> tuple[Positions, int | None]:
-    """The documents after the cursor, and the next cursor: the last document that was looked at;
-
-    None if no candidate is left.
+) -> tuple[Positions, int | None, int | None]:
+    """The documents after the cursor; the next cursor, which is the last document that was looked at, or None if no
+    candidate is left; and how many there are on all pages, None where that is not known: after the first page, and of a
+    search that has not read all documents.
     """
     if keys is None:
         left = candidates if cursor is None else candidates[np.searchsorted(candidates, cursor, "right") :]
     else:
         left = candidates if cursor is None else candidates[keys[candidates] > keys[cursor]]
         left = _ordered(left, keys, None if query.contains else query.limit + 1)
+    found, passed, total = left[: query.limit], min(query.limit, len(left)), len(candidates) if cursor is None else None
     if query.contains:
-        hits = search(opened.documents.rows, left, query.contains, query.limit)
-        found, passed = hits.positions, hits.passed
-    else:
-        found, passed = left[: query.limit], min(query.limit, len(left))
+        hits = search(opened.documents.rows, left, query.contains, len(left) if cursor is None else query.limit)
+        found, passed = hits.positions[: query.limit], hits.passed
+        total = len(hits.positions) if cursor is None and passed == len(left) else None
+        if len(hits.positions) > len(found):
+            passed = int(np.flatnonzero(left == found[-1])[0]) + 1
     # as many as a page has room for, at least one
     indptr = opened.documents.rows.indptr
     sizes = np.cumsum(indptr[found + 1] - indptr[found] + opened.extra.lengths(found))
     short = max(int(np.searchsorted(sizes, _MOST_BYTES, "right")), min(1, len(found)))
     if short < len(found):
-        return found[:short], int(found[short - 1])
-    return found, int(left[passed - 1]) if passed < len(left) else None
+        return found[:short], int(found[short - 1]), total
+    return found, int(left[passed - 1]) if passed < len(left) else None, total
 
 
 def _ordered(positions: Positions, keys: NDArray[np.uint64], most: int | None) -> Positions:
@@ -250,7 +253,7 @@ def _position(cursor: str, count: int) -> int:
     return int(cursor)
 
 
-def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
+def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | None) -> Page:
     documents = stored_documents(opened.documents, found, opened.extra)
     for position, fields in documents.items():
         fields |= _said(opened.answers.get(position), fields["label"])
@@ -260,6 +263,7 @@ def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
     return {
         "documents": list(documents.values()),
         "next": None if cursor is None else str(cursor),
+        "total": total,
         "model": version and version.name,
         "version": version and version.number,
     }

@@ -47,7 +47,8 @@ def list_invited(services: ServicesDep) -> KeyList:
     """List the keys that may only label and are valid."""
     now = datetime.now(UTC)
     valid = (each.key for each in ApiKeys(services.store).every() if each.state(now) == "valid")
-    return KeyList(keys=[KeyOut.of(key) for key in valid if key.scopes == [Scope.LABEL]])
+    listed = [KeyOut.of(key) for key in valid if key.scopes == [Scope.LABEL]]
+    return KeyList(keys=listed, required=services.settings.access == "keys")
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))

@@ -44,3 +44,5 @@ class KeyList(Schema):
     """The keys to label that are valid, oldest first."""
 
     keys: list[KeyOut]
+    required: bool
+    """Whether the service requires keys: else there is none to make."""

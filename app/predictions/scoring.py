@@ -86,7 +86,7 @@ _EMPTY = "documents have nothing that the model knows, so their answers do not d
 _WHAT: dict[Kind, str] = {
     "vectors": "values are of features that the model has not seen",
     "features": "values are of features that the model has not seen",
-    "text": "words are in none of the terms of the model",
+    "text": "words are new to the model",
     "parts": "words and values are not known to the model",
 }
 

@@ -12,6 +12,9 @@ export function comeAgain(dataset, ids, label) {
   keep(dataset, [...others, ...ids.map((id) => ({ id, label }))]);
 }
 
+/** Let documents not come once more: what they were confirmed as was taken back. @param {string} dataset @param {string[]} ids */
+export const forgetChecks = (dataset, ids) => keep(dataset, checks(dataset).filter((each) => !ids.includes(each.id)));
+
 /** The documents that are still to come. @param {string} dataset */
 export const due = (dataset) => checks(dataset).filter((each) => each.answered === undefined);
 

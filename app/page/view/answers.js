@@ -2,64 +2,81 @@
 
 import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
-const KEYED = 9;
+export const KEYED = 9;
 const SHOWN = 20;
+/** Keys of the views, which no class may have. Above nine classes letters find a class, and only undo has its key. */
+export const RESERVED = ["u", "f", "n", "h", "c"];
+
+/** @typedef {import("./classes.js").Class} Class */
 
 /** Buttons of classes, or above nine a field in which typing finds one.
- * @param {{classes: (string | number)[], guess?: any, onLabel: (label: string | number) => void, integers?: boolean, onNew?: (name: string) => void}} props */
+ * @param {{classes: Class[], guess?: any, onLabel: (label: string | number) => void, integers?: boolean, onNew?: (names: string[]) => void}} props */
 export function Answers({ classes, guess, integers, onLabel, onNew }) {
   const many = classes.length > KEYED;
   useKeys((event) => {
-    const place = Number(event.key) - 1;
-    if (!many && place >= 0 && place < classes.length) {
-      event.preventDefault();
-      onLabel(classes[place]);
-    }
+    const found = classes.find(({ key }) => key === event.key);
+    if (!found) return;
+    event.preventDefault();
+    onLabel(found.name);
   });
   return html`<div class="answers">
-    ${many ? html`<${Finder} classes=${classes} guess=${guess} onLabel=${onLabel} />` : classes.map((label, k) => html`<button key=${label} class=${label === guess ? "answer guessed" : "answer"} onClick=${() => onLabel(label)}><${Key}>${k + 1}<//><span class="clip" dir="auto">${label}</span></button>`)}
+    ${many ? html`<${Finder} classes=${classes} guess=${guess} onLabel=${onLabel} />` : classes.map((each) => html`<${Answer} key=${each.name} of=${each} guessed=${each.name === guess} onLabel=${onLabel} />`)}
     ${onNew && html`<${NewClass} classes=${classes} integers=${integers} onNew=${onNew} />`}
   </div>`;
 }
 
-/** @param {{classes: (string | number)[], guess: any, onLabel: (label: string | number) => void}} props */
+/** @param {{of: Class, guessed: boolean, onLabel: (label: string | number) => void}} props */
+function Answer({ of: { name, key, description, color }, guessed, onLabel }) {
+  return html`<button class=${guessed ? "answer guessed" : "answer"} title=${description || undefined} style=${color ? { borderInlineStart: `4px solid ${color}` } : undefined} onClick=${() => onLabel(name)}>${key && html`<${Key}>${key}<//>`}<span class="clip" dir="auto">${name}</span></button>`;
+}
+
+/** @param {{classes: Class[], guess: any, onLabel: (label: string | number) => void}} props */
 function Finder({ classes, guess, onLabel }) {
   const [text, setText] = useState("");
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const wanted = text.trim().toLowerCase();
-  const begins = classes.filter((label) => String(label).toLowerCase().startsWith(wanted));
-  const others = classes.filter((label) => !begins.includes(label) && String(label).toLowerCase().includes(wanted));
-  const found = wanted ? [...begins, ...others] : guess === undefined || guess === null ? classes : [guess, ...classes.filter((label) => label !== guess)];
+  const begins = classes.filter(({ name }) => String(name).toLowerCase().startsWith(wanted));
+  const others = classes.filter((each) => !begins.includes(each) && String(each.name).toLowerCase().includes(wanted));
+  const guessed = classes.find(({ name }) => name === guess);
+  const found = wanted ? [...begins, ...others] : guessed ? [guessed, ...classes.filter((each) => each !== guessed)] : classes;
   useKeys((event) => {
-    if (/^[\p{L}\p{N}]$/u.test(event.key) && event.key !== "u") field.current?.focus();
+    if (/^[\p{L}\p{N}]$/u.test(event.key) && event.key !== "u" && !classes.some(({ key }) => key === event.key)) field.current?.focus();
   });
   // the keys are those of the view again, until the next class is typed
   const leave = () => (setText(""), field.current?.blur());
   const enter = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Escape") leave();
-    if (event.key !== "Enter" || event.repeat || !found.length || (!wanted && (guess === undefined || guess === null))) return;
+    if (event.key !== "Enter" || event.repeat || !found.length || (!wanted && !guessed)) return;
     event.preventDefault();
     event.stopPropagation();
-    onLabel(found[0]);
+    onLabel(found[0].name);
     leave();
   };
   return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder=${`type to find one of ${classes.length}, Enter confirms`}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${enter} /></label>
-    <div class="found">${found.slice(0, SHOWN).map((label, k) => html`<button key=${label} class=${k === 0 && wanted ? "answer guessed" : "answer"} onClick=${() => (onLabel(label), setText(""))}><span class="clip" dir="auto">${label}</span></button>`)}
+    <div class="found">${found.slice(0, SHOWN).map((each, k) => html`<${Answer} key=${each.name} of=${each} guessed=${k === 0 && (wanted !== "" || guessed !== undefined)} onLabel=${(/** @type {string | number} */ name) => (onLabel(name), setText(""))} />`)}
     ${found.length > SHOWN && html`<span class="quiet">${found.length - SHOWN} more: type to find them</span>`}</div>`;
 }
 
-/** @param {{classes: (string | number)[], integers?: boolean, onNew: (name: string) => void}} props */
+/** A field for new classes, several separated by commas. @param {{classes: Class[], integers?: boolean, onNew: (names: string[]) => void}} props */
 function NewClass({ classes, integers, onNew }) {
-  const [name, setName] = useState("");
-  const trimmed = name.trim();
-  const wrong = integers && trimmed !== "" && !/^-?\d+$/.test(trimmed);
+  const [text, setText] = useState("");
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const names = text.split(",").map((name) => name.trim()).filter(Boolean);
+  const wrong = integers && names.some((name) => !/^-?\d+$/.test(name));
+  const leave = () => field.current?.blur();
+  useKeys((event) => {
+    if (event.key === "c" && classes.length <= KEYED) event.preventDefault(), field.current?.focus();
+  });
   const add = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (trimmed && !wrong && !classes.map(String).includes(trimmed)) onNew(trimmed);
-    if (!wrong) setName("");
+    if (wrong) return;
+    if (names.length) onNew(names);
+    setText("");
+    // with two classes the digits are answers: the next one must not go into the field
+    if (classes.length + names.length >= 2) leave();
   };
-  return html`<form class="new-class" onSubmit=${add}><input name="new-class" value=${name} maxlength="256" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button disabled=${!trimmed || wrong}>Add</button>
-    ${classes.length < 2 && html`<span class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</span>`}
+  return html`<form class="new-class" onSubmit=${add}><input ref=${field} name="new-class" value=${text} maxlength="1000" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && (setText(""), leave())} /><button disabled=${!names.length || wrong}>Add</button>
+    ${classes.length < 2 && html`<span class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more: “spam, ham”."}</span>`}
     ${wrong && html`<span class="quiet" role="status">The classes here are whole numbers.</span>`}</form>`;
 }

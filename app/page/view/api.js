@@ -68,10 +68,26 @@ export function send(path, body, headers, onSent, signal) {
 }
 
 /** @param {string} path @param {Record<string, any>} [query] */
-export function get(path, query = {}) {
+export const get = (path, query = {}) => call("GET", asked(path, query));
+
+/** Save what a call answers as a file of this name; throws Refusal. @param {string} path @param {Record<string, any>} query @param {string} type @param {string} name */
+export async function save(path, query, type, name) {
+  const answer = await fetch(asked(path, query), { headers: { ...OWN, Accept: type } }).catch(() => {
+    throw new Refusal(0, "The service does not answer. Try again.");
+  });
+  if (!answer.ok) throw await refusal(answer);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** A path with the parts of a query that are given. @param {string} path @param {Record<string, any>} query */
+function asked(path, query) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return call("GET", search ? `${path}?${search}` : path);
+  return search ? `${path}?${search}` : path;
 }
 
 /** @param {string} path @param {any} body */

@@ -2,11 +2,14 @@
 
 import { get, modelOf, part, post } from "./api.js";
 import { Answers } from "./answers.js";
-import { classesOf } from "./classes.js";
+import { useClasses } from "./classes.js";
 import { Curve } from "./curve.js";
-import { Document } from "./document.js";
-import { outboxOf } from "./outbox.js";
+import { Document, } from "./document.js";
+import { Download } from "./download.js";
+import { Saved, outboxOf } from "./outbox.js";
 import { project } from "./project.js";
+import { Sentence, qualityOf } from "./quality.js";
+import { to } from "./route.js";
 import { Bar, Empty, Key, Notice, Paper, Problem, Scroll, counted, html, percent, say, scrollPaper, sentence, useKeys, useLoad, useState, when } from "./ui.js";
 
 const SIZES = [50, 100, 200];
@@ -28,7 +31,7 @@ export function Audit({ dataset }) {
     }
   };
   if (audits.error) return html`<h1>Audit</h1><${Problem} error=${audits.error} />`;
-  if (!audits.value) return html`<p class="quiet">Loading …</p>`;
+  if (!audits.value) return html`<h1>Audit</h1><p class="quiet">Loading …</p>`;
   const [newest, ...older] = audits.value.audits;
   const buttons = html`<div class="row">${SIZES.map((n) => html`<button key=${n} class=${newest || n !== USUAL ? "" : "primary"} onClick=${() => draw(n)}>Draw ${n}</button>`)}</div>`;
   return html`<h1>Audit</h1><p>A random sample says how often the model is wrong. Nothing else does.</p><${Problem} error=${error} />
@@ -47,7 +50,7 @@ function One({ dataset, audit }) {
     await outbox.settled();
     return get(path, (await modelOf(model)) ? { model, precision } : {});
   }, [path, model, precision]);
-  const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
+  const classes = useClasses(dataset.id);
   if (report.error) return html`<${Problem} error=${report.error} />`;
   if (!report.value) return html`<p class="quiet">Reading the sample …</p>`;
   const open = report.value.open.filter((/** @type {string} */ id) => !answered.includes(id));
@@ -67,11 +70,11 @@ function One({ dataset, audit }) {
   return html`<${Bar} strong label="answered" share=${done / audit.documents.length} text=${`${done} of ${audit.documents.length}`} />
     ${report.value.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}
     ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
-    ${(open.length > 0 || answered.length > 0) && summary.value && html`<${Next} dataset=${dataset} ids=${open} classes=${classesOf(dataset, summary.value)} onAnswer=${answer} onUndo=${undo} canUndo=${answered.length > 0} />`}
-    ${report.value.labeled > 0 && html`<${Report} report=${report.value} precision=${precision} onPrecision=${setPrecision} />`}`;
+    ${(open.length > 0 || answered.length > 0) && classes.loaded.value && html`<${Next} dataset=${dataset} ids=${open} classes=${classes.listed.value} onAnswer=${answer} onUndo=${undo} canUndo=${answered.length > 0} />`}
+    ${report.value.labeled > 0 && html`<${Report} dataset=${dataset} report=${report.value} precision=${precision} onPrecision=${setPrecision} />`}`;
 }
 
-/** @param {{dataset: any, ids: string[], classes: (string | number)[], onAnswer: (given: any) => void, onUndo: () => void, canUndo: boolean}} props */
+/** @param {{dataset: any, ids: string[], classes: import("./classes.js").Class[], onAnswer: (given: any) => void, onUndo: () => void, canUndo: boolean}} props */
 function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
   const outbox = outboxOf(dataset.id);
   const block = Math.floor(ids.length / 10);
@@ -91,17 +94,20 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
   });
   return html`<section aria-label="Document">${ids.length > 0 && html`<${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>`}
     ${!ids.length ? null : classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
-    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outbox.text}</span></div></section>`;
+    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><${Saved} outbox=${outbox} /></div></section>`;
 }
 
-/** @param {{report: any, precision: number, onPrecision: (precision: number) => void}} props */
-function Report({ report, precision, onPrecision }) {
+/** @param {{dataset: any, report: any, precision: number, onPrecision: (precision: number) => void}} props */
+function Report({ dataset, report, precision, onPrecision }) {
   const automatic = report.automatic;
+  const served = report.versions.find((/** @type {any} */ each) => each.labels);
   return html`<section id="report"><h2>What it says</h2>
+    ${served && html`<${Sentence} quality=${qualityOf({ name: served.model, version: served.version, held_out: null }, report)} />`}
     ${report.versions.length ? html`<${Scroll} label="Errors by version"><table class="stacked"><thead><tr><th>Version</th><th class="number">Error</th><th class="number">Likely (95%)</th><th class="number">Labels</th></tr></thead>
-      <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td data-head="Version">${each.version}</td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95%)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Labels" title=${each.held_out ? `${each.held_out} of these labels were told to the version, so cross-validation, which left them out, answers for it` : undefined}>${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table><//>` : html`<p>There is no model yet.</p>`}
+      <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td data-head="Version"><a href=${to("model", each.model, each.version)}>${each.version}</a></td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95%)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Labels" title=${each.held_out ? `${each.held_out} of these labels were told to the version, so cross-validation, which left them out, answers for it` : undefined}>${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table><//>` : html`<p>There is no model yet.</p>`}
     <${Curve} versions=${report.versions} forecast=${report.forecast} />
     ${report.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}
     ${automatic && html`<h3>Labeling automatically</h3><div class="row" role="group" aria-label="Precision to promise">${PRECISIONS.map((each) => html`<button key=${each} aria-pressed=${each === precision} onClick=${() => onPrecision(each)}>${percent(each)} right</button>`)}</div><p>${sentence(automatic.why)}.</p>`}
+    <h3>Take it with you</h3><${Download} dataset=${dataset} model=${automatic?.model} automatic=${automatic?.possible ? automatic : null} />
   </section>`;
 }

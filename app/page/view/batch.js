@@ -1,13 +1,14 @@
 /** @file All of one class at once: the likeliest fifty, take out the wrong ones, Enter. A twentieth comes again later, one by one. */
 
-import { comeAgain, verdict } from "./again.js";
+import { comeAgain, forgetChecks, verdict } from "./again.js";
 import { get, modelOf, part } from "./api.js";
-import { snippet } from "./document.js";
+import { useClasses } from "./classes.js";
+import { Opened, snippet } from "./document.js";
 import { outboxOf } from "./outbox.js";
-import { CLAIM, project } from "./project.js";
+import { CLAIM, identifier, project } from "./project.js";
 import { to } from "./route.js";
-import { trainerOf } from "./training.js";
-import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, useLoad, useState } from "./ui.js";
+import { toast } from "./toasts.js";
+import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 const MOST = 50;
 const AGAIN = 0.05;
@@ -20,14 +21,25 @@ export function Batch({ parts }) {
   const dataset = parts[0];
   const model = useLoad(() => modelOf(project.value.model), [project.value.model]);
   const [label, setLabel] = useState(/** @type {string | null} */ (null));
+  const classes = useClasses(dataset);
+  const choose = (/** @type {string} */ name) => {
+    setLabel(name);
+    // the button would take the Enter that confirms
+    document.querySelector("main")?.focus();
+  };
+  useKeys((event) => {
+    const found = classes.listed.value.find(({ key }) => key === event.key);
+    if (found && served?.classes.includes(found.name)) choose(String(found.name));
+  });
   const served = model.value?.versions.find((/** @type {any} */ each) => each.version === model.value.served);
   if (model.error) return html`<h1>One class at a time</h1><${Problem} error=${model.error} />`;
   if (model.loaded && !served) return html`<h1>One class at a time</h1><${Empty} title="There is no model yet"><p>Label some documents first: the model learns from them.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
-  if (!served) return html`<p class="quiet">Loading …</p>`;
+  if (!served) return html`<h1>One class at a time</h1><p class="quiet">Loading …</p>`;
   const chosen = label ?? String(served.classes[0]);
+  const keyOf = (/** @type {any} */ name) => classes.listed.value.find((each) => each.name === name)?.key;
   return html`<h1>One class at a time</h1>
-    <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others.</p>
-    ${served.classes.length > MOST_BUTTONS ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => setLabel(String(each))}><span class="clip" dir="auto">${each}</span></button>`)}</div>`}
+    <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others. <${Key}>r<//> reads the one that you are at.</p>
+    ${served.classes.length > MOST_BUTTONS ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => choose(String(each))}>${keyOf(each) && html`<${Key}>${keyOf(each)}<//>`}<span class="clip" dir="auto">${each}</span></button>`)}</div>`}
     <${Sheet} key=${chosen} dataset=${dataset} model=${project.value.model} label=${served.classes.find((/** @type {any} */ each) => String(each) === chosen)} />`;
 }
 
@@ -35,6 +47,8 @@ export function Batch({ parts }) {
 function Sheet({ dataset, model, label }) {
   const page = useLoad(() => outboxOf(dataset).settled().then(() => likeliest(dataset, model, label)), [dataset, model, label]);
   const [sending, setSending] = useState(false);
+  const last = useRef(/** @type {(() => void) | null} */ (null));
+  const [opened, setOpened] = useState(/** @type {any} */ (null));
   const [out, setOut] = useState(/** @type {Set<string>} */ (new Set()));
   const listed = page.value ?? [];
   useEffect(() => (setOut(new Set()), setSending(false)), [page.value]);
@@ -44,11 +58,18 @@ function Sheet({ dataset, model, label }) {
     const kept = listed.filter((/** @type {any} */ each) => !out.has(each.id));
     if (!kept.length) return say("There is nothing to confirm");
     const back = Math.min(kept.length, Math.max(1, Math.round(AGAIN * kept.length)));
-    comeAgain(dataset, shuffled(kept).slice(0, back).map(({ id }) => id), label);
-    const outbox = outboxOf(dataset);
-    for (const { id } of kept) outbox.add({ document: id, label, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
-    say(`${kept.length} documents confirmed as ${label}`);
-    trainerOf(dataset).touch();
+    const again = shuffled(kept).slice(0, back).map(({ id }) => id);
+    comeAgain(dataset, again, label);
+    const outbox = outboxOf(dataset), batch = identifier();
+    for (const { id } of kept) outbox.add({ document: id, label, batch, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
+    const undo = () => {
+      outbox.takeBack(batch);
+      forgetChecks(dataset, again);
+      say("Taken back");
+      page.again();
+    };
+    last.current = undo;
+    toast(`${counted(kept.length, "document")} confirmed as ${label}`, undo);
     for (const id of out) takenOut(dataset, label).add(id);
     setSending(true);
     page.again();
@@ -57,11 +78,15 @@ function Sheet({ dataset, model, label }) {
   useKeys((event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.key === "Enter" && listed.length && !target.closest("button, a")) event.preventDefault(), confirm();
+    if (event.key === "u" && last.current) last.current(), (last.current = null);
+    // a button a card beside its box would be twice as many steps for who has no mouse
+    const place = event.key === "r" ? [...document.querySelectorAll(".sheet li")].findIndex((each) => each.contains(target)) : -1;
+    if (place >= 0) setOpened(listed[place]);
   });
   if (page.error) return html`<${Problem} error=${page.error} />`;
   if (!page.value) return html`<p class="quiet">Scoring the documents …</p>`;
   if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model gives <bdi>${label}</bdi> to none of the open documents.</p><//>`;
-  return html`<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${percent(each.probability, 1)}</span></label></li>`)}</ul>
+  return html`${opened && html`<${Opened} document=${opened} onClose=${() => setOpened(null)} />`}<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${percent(each.probability, 1)}</span></label><button class="small open" tabindex="-1" aria-label=${`Read ${each.id}`} onClick=${() => setOpened(each)}>read</button></li>`)}</ul>
     <p class="row dock"><button class="primary" onClick=${confirm} disabled=${sending}><${Key}>Enter<//> ${counted(listed.length - out.size, "document")} as <bdi>${label}</bdi></button><span class="quiet">${verdict(dataset) || "Some come again later, one by one, to see how well this went."}</span></p>`;
 }
 

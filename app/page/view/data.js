@@ -3,8 +3,9 @@
 import { call, get, part, send } from "./api.js";
 import { change, doubtful, project } from "./project.js";
 import { go, to } from "./route.js";
+import { toast } from "./toasts.js";
 import { documentsOfLines, guess, isNumeric, isPacked, lookInto } from "./table.js";
-import { Bar, Notice, Problem, Scroll, counted, html, percent, say, useEffect, useLoad, useRef, useState, when } from "./ui.js";
+import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
 const SHOWN = 50, MOST = 500;
 
@@ -35,7 +36,7 @@ function Drop({ onFile, first }) {
     if (files.length === 1) onFile(files[0]);
   };
   return html`
-    <div class=${over ? "drop over" : "drop"} onDragOver=${(/** @type {Event} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+    <div class=${`drop${over ? " over" : ""}${first ? "" : " again"}`} onDragOver=${(/** @type {Event} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
       <p><b>Drop a file here</b>, or</p>
       <button class="primary" onClick=${() => input.current?.click()}>Choose a file</button>
       <input ref=${input} id="file" class="unseen" type="file" tabindex="-1" aria-label="File with documents"
@@ -68,7 +69,7 @@ function Upload({ file, onCancel }) {
     setError(null);
     try {
       const dataset = await upload(file, /** @type {any} */ (look.value), chosen, setSent, stop.signal);
-      say(`${counted(dataset.n_documents, "document")} are there`);
+      toast(`${counted(dataset.n_documents, "document")} are there`);
       go("label", dataset.id);
     } catch (failure) {
       setError(failure);
@@ -117,30 +118,38 @@ function Preview({ look, chosen }) {
 
 /** @param {{listed: any[], onChange: () => void}} props */
 function Datasets({ listed, onChange }) {
-  const [removing, setRemoving] = useState("");
+  const [all, setAll] = useState(false);
+  const away = listed.filter((each) => each.archived).length;
+  return html`<ul class="list">${listed.filter((each) => all || !each.archived).map((dataset, k) => html`<${One} key=${dataset.id} dataset=${dataset} newest=${k === 0} onChange=${onChange} />`)}</ul>
+    ${away > 0 && html`<p class="row"><button onClick=${() => setAll(!all)}>${all ? "Hide" : "Show"} ${counted(away, "archived dataset")}</button></p>`}`;
+}
+
+/** @param {{dataset: any, newest: boolean, onChange: () => void}} props */
+function One({ dataset, newest, onChange }) {
+  const [asking, setAsking] = useState(/** @type {"" | "rename" | "remove"} */ (""));
   const [error, setError] = useState(/** @type {any} */ (null));
-  const remove = async (/** @type {any} */ dataset) => {
-    try {
-      await call("DELETE", `v1/datasets/${part(dataset.id)}`);
-      if (project.value.dataset === dataset.id) change({ dataset: "", name: "", model: "" });
-      say("Removed");
-      setError(null);
-      onChange();
-    } catch (failure) {
-      setError(failure);
-    }
-    setRemoving("");
-  };
-  return html`<${Problem} error=${error} /><ul class="list">
-    ${listed.map(
-      (dataset) => html`<li key=${dataset.id}>
-        <div><b>${dataset.name ?? "without a name"}</b> <span class="quiet">${when(dataset.created_at)}</span><br />
-        <span class="quiet">${counted(dataset.n_documents, "document")}, ${counted(dataset.n_labeled, "label")} in the file</span>
-        ${doubtful(dataset).slice(0, 2).map((warning) => html`<br /><span class="quiet">${warning}</span>`)}</div>
-        ${removing === dataset.id ? html`<div class="row"><span>Remove the documents and all labels of them?</span><button class="danger" onClick=${() => remove(dataset)}>Remove for good</button><button onClick=${() => setRemoving("")}>Keep</button></div>` : html`<div class="row"><button aria-label=${`Remove ${dataset.name ?? dataset.id}`} onClick=${() => setRemoving(dataset.id)}>Remove</button><a class="button" href=${to("label", dataset.id)}>Label</a></div>`}
-      </li>`,
-    )}
-  </ul>`;
+  const path = `v1/datasets/${part(dataset.id)}`;
+  const summary = useLoad(() => get(`${path}/annotations/summary`), [dataset.id]);
+  const name = dataset.name ?? "without a name";
+  const answers = summary.value?.sequence ?? 0;
+  const done = (/** @type {Promise<any>} */ change, /** @type {string} */ text, /** @type {(() => void) | undefined} */ undo = undefined) => change.then(() => (setError(null), toast(text, undo), onChange()), setError).then(() => setAsking(""));
+  const patch = (/** @type {any} */ changes, /** @type {string} */ text, /** @type {any} */ back) => done(call("PATCH", path, changes), text, back && (() => patch(back, "Taken back", null)));
+  const remove = () => done(call("DELETE", path).then(() => project.value.dataset === dataset.id && change({ dataset: "", name: "", model: "" })), `${name} is removed`);
+  const put = () => patch({ archived: !dataset.archived }, dataset.archived ? `${name} is back` : `${name} is archived`, { archived: dataset.archived });
+  return html`<li><div class="wide"><b>${name}</b> ${dataset.archived && html`<span class="tag">archived</span>`} <span class="quiet">${when(dataset.created_at)}</span><br />
+      <span class="quiet">${counted(dataset.n_documents, "document")}, ${summary.value ? counted(summary.value.labeled, "label") : "…"}${dataset.n_labeled > 0 && ` (${dataset.n_labeled.toLocaleString("en")} in the file)`}</span>
+      ${doubtful(dataset).slice(0, 2).map((warning) => html`<br /><span class="quiet">${warning}</span>`)}<${Problem} error=${error} />
+      ${asking === "rename" && html`<${Rename} name=${dataset.name ?? ""} onName=${(/** @type {string} */ given) => patch({ name: given }, `${name} is ${given} now`, dataset.name && { name: dataset.name })} onClose=${() => setAsking("")} />`}</div>
+    ${asking === "remove" ? html`<div class="row"><span>Remove the documents${answers > 0 && ` and ${counted(answers, "answer")} of people`}? This cannot be taken back.</span><button class="danger" onClick=${remove}>Remove for good</button><button onClick=${() => setAsking("")}>Keep</button></div>` : html`<div class="row"><a class=${newest ? "button primary" : "button"} href=${to("label", dataset.id)}>Label</a><a class="button" href=${to("documents", dataset.id)}>Documents</a><button aria-label=${`Rename ${name}`} onClick=${() => setAsking("rename")}>Rename</button><button aria-label=${`${dataset.archived ? "Bring back" : "Archive"} ${name}`} onClick=${put}>${dataset.archived ? "Bring back" : "Archive"}</button><button aria-label=${`Remove ${name}`} onClick=${() => setAsking("remove")}>Remove</button></div>`}</li>`;
+}
+
+/** @param {{name: string, onName: (name: string) => void, onClose: () => void}} props */
+function Rename({ name, onName, onClose }) {
+  const [text, setText] = useState(name);
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => field.current?.focus(), []);
+  const keep = (/** @type {Event} */ event) => (event.preventDefault(), onName(datasetName(text.trim())));
+  return html`<form class="row" onSubmit=${keep}><input ref=${field} required maxlength="100" aria-label="Name" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /><button>Keep</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
 }
 
 /** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen @param {(share: number) => void} onSent

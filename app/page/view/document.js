@@ -1,14 +1,43 @@
 /** @file A document as a person reads it. Text is only ever a text node. */
 
-import { html, useState } from "./ui.js";
+import { html, useEffect, useRef, useState } from "./ui.js";
 
 const MOST = 20_000;
 const SNIPPET = 400;
 
-/** @param {{document: any, spans?: [number, number][]}} props */
-export function Document({ document, spans = [] }) {
+/** @param {{document: any, spans?: [number, number][], find?: string}} props `spans`: what to mark; `find`: a text to mark wherever it is */
+export function Document({ document, spans = [], find = "" }) {
   const texts = document.text !== undefined && document.text !== null;
-  return html`${texts ? html`<${Text} text=${document.text} spans=${spans} />` : html`<${Values} pairs=${pairs(document)} />`}<${Beside} fields=${document.fields} />`;
+  return html`${texts ? html`<${Text} text=${document.text} spans=${find ? hits(document.text, find) : spans} />` : html`<${Values} pairs=${pairs(document)} />`}<${Beside} fields=${document.fields} />`;
+}
+
+/** Where a text is found, in whatever case, in characters. @param {string} text @param {string} find @returns {[number, number][]} */
+export function hits(text, find) {
+  const wanted = find.toLowerCase(), lower = text.toLowerCase();
+  /** @type {[number, number][]} */
+  const found = [];
+  // some letters are longer in lower case: then places do not fit, and nothing is marked
+  if (!wanted || lower.length !== text.length) return found;
+  for (let place = lower.indexOf(wanted); place >= 0; place = lower.indexOf(wanted, place + wanted.length)) {
+    const start = [...text.slice(0, place)].length;
+    found.push([start, start + [...wanted].length]);
+  }
+  return found;
+}
+
+/** A document over the others, to be read whole. @param {{document: any, find?: string, onClose: () => void, children?: any}} props */
+export function Opened({ document, find, onClose, children }) {
+  const frame = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => frame.current?.showModal(), []);
+  return html`<dialog ref=${frame} class="opened" aria-label=${`Document ${document.id}`} onClose=${onClose}><p class="row quiet"><span class="clip">${document.id}</span><button class="small row-end" onClick=${() => frame.current?.close()}>Close</button></p>
+    <div class="opened-text" tabindex="0" role="region" aria-label="Text"><${Document} document=${document} find=${find} /><${Notes} notes=${document.notes} /></div>${children}</dialog>`;
+}
+
+/** What people wrote about a document. @param {{notes?: Record<string, string>}} props */
+export function Notes({ notes }) {
+  const written = Object.entries(notes ?? {}).filter(([, text]) => text);
+  if (!written.length) return null;
+  return html`<dl class="beside" aria-label="Notes">${written.map(([person, text]) => html`<div key=${person}><dt>${person || "note"}</dt><dd dir="auto">${text}</dd></div>`)}</dl>`;
 }
 
 /** What is kept beside the document, which no model sees. @param {{fields?: Record<string, any>}} props */
@@ -28,7 +57,7 @@ function Text({ text, spans }) {
 }
 
 /** A text with parts of it marked: the service says where, in characters. @param {string} text @param {[number, number][]} spans */
-function marked(text, spans) {
+export function marked(text, spans) {
   if (!spans.length) return text;
   const characters = [...text];
   const pieces = [];

@@ -21,6 +21,11 @@ export class History {
     this.#keep();
   }
 
+  /** The label that a document has by the last answer about it here. @param {string} id */
+  labelOf(id) {
+    return this.answers.findLast(({ document }) => document.id === id)?.label;
+  }
+
   /** The last answer, which is forgotten. */
   pop() {
     const last = this.answers.pop();

@@ -1,21 +1,21 @@
 /** @file The seat: one document, the buttons, the next. */
 
 import { answerAgain, due } from "./again.js";
-import { Answers } from "./answers.js";
+import { Answers, KEYED } from "./answers.js";
 import { get, part, post } from "./api.js";
-import { areIntegers, classesOf, forget } from "./classes.js";
-import { Document, content } from "./document.js";
+import { useClasses } from "./classes.js";
+import { Document, Notes, content, snippet } from "./document.js";
+import { Guide } from "./guide.js";
 import { History } from "./history.js";
-import { outboxOf } from "./outbox.js";
+import { Name } from "./name.js";
+import { Saved, outboxOf } from "./outbox.js";
 import { change, project } from "./project.js";
 import { Queue } from "./queue.js";
 import { to } from "./route.js";
 import { Side } from "./side.js";
+import { toast } from "./toasts.js";
 import { trainerOf } from "./training.js";
-import { Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
-
-/** Milliseconds until what failed is tried again. */
-const AGAIN = 2000;
+import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 const WHY = {
   random: ["random", "drawn at random: these labels say how common each class is"],
@@ -25,24 +25,23 @@ const WHY = {
   again: ["once more", "you answered this together with others; it comes again to see how well that went"],
 };
 
-/** @param {{dataset: any}} props */
-export function Label({ dataset }) {
-  const [order, setOrder] = useState("mixed");
-  const [added, setAdded] = useState(/** @type {string[]} */ ([]));
+/** @param {{dataset: any, query: URLSearchParams}} props */
+export function Label({ dataset, query }) {
+  const [order, setOrder] = useState(query.get("find") ? `find:${query.get("find")}` : "mixed");
   const [last, setLast] = useState(/** @type {any} */ (null));
-  const [help, setHelp] = useState(false);
+  const [panel, setPanel] = useState(/** @type {"" | "keys" | "guide" | "note"} */ (""));
   const outbox = outboxOf(dataset.id);
   const trainer = trainerOf(dataset.id);
+  const classes = useClasses(dataset.id);
   const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
   const queue = useQueue(dataset.id, order, trainer);
   const counts = useCounts(summary.value);
   const history = useRef(new History(dataset.id)).current;
   const current = queue.documents.value[0] ?? null;
-  const classes = summary.value ? classesOf(dataset, summary.value, added) : [];
   const assisted = project.value.mode === "assisted";
   const guess = useGuess(current, trainer, assisted);
+  const by = project.value.by || undefined;
 
-  useInterval(() => trainer.look(outbox.sequence.value || summary.value?.sequence || 0, total(counts.value)).catch(() => {}), 1000);
   useEffect(() => {
     trainer.onVersion = () => queue.find || queue.renew();
     return () => void (trainer.onVersion = () => {});
@@ -51,7 +50,7 @@ export function Label({ dataset }) {
   useEffect(() => {
     const hear = (/** @type {StorageEvent} */ event) => {
       const told = outbox.answerOf(event);
-      if (told) queue.leaveOut(told.document);
+      if (told?.document) queue.leaveOut(told.document);
     };
     addEventListener("storage", hear);
     return () => removeEventListener("storage", hear);
@@ -59,76 +58,97 @@ export function Label({ dataset }) {
 
   const answer = (/** @type {any} */ given) => {
     if (!current) return;
-    const told = { document: current.id, by: project.value.by || undefined, mode: project.value.mode, ...given };
-    outbox.add(told);
-    trainer.touch();
+    outbox.add({ document: current.id, by, mode: project.value.mode, ...given });
+    const before = history.labelOf(current.id);
     history.push({ document: current, label: given.label });
     const first = current.why === "again" ? answerAgain(dataset.id, current.id, given.label) : null;
+    if (before !== undefined && !first) counts.add(before, -1);
     if (given.label !== undefined && !first) counts.add(given.label, 1);
     setLast({ document: current, label: given.label, first: first?.label });
+    setPanel("");
     queue.advance();
+    const next = queue.documents.value[0];
+    say(`${given.label ?? "Skipped"}. ${next ? `Next: ${snippet(next)}` : "Fetching documents"}`);
   };
   const label = (/** @type {string | number} */ name) => answer({ label: name, drawn: current?.why === "again" ? undefined : (current?.drawn ?? undefined) });
   const undo = () => {
     const before = history.pop();
-    if (!before) return say("There is nothing to take back");
-    outbox.add({ document: before.document.id, action: "undo", by: project.value.by || undefined });
+    if (!before) return toast("There is nothing to take back");
+    outbox.add({ document: before.document.id, action: "undo", by });
     const first = before.document.why === "again" ? answerAgain(dataset.id, before.document.id) : null;
     if (before.label !== undefined && !first) counts.add(before.label, -1);
     queue.bringBack(before.document);
     setLast(null);
     say("Taken back");
   };
-  const addClass = (/** @type {string} */ name) => setAdded([...added, name]);
-  const removeClass = (/** @type {string} */ name) => {
-    forget(dataset.id, name);
-    setAdded(added.filter((each) => each !== name));
-    say(`${name} is removed`);
+  const flag = () => {
+    if (!current) return;
+    outbox.add({ document: current.id, action: "flag", by });
+    queue.change({ ...current, flagged: !current.flagged });
+    toast(current.flagged ? "The mark is taken away" : "Marked for others to look at");
   };
-  const unused = classes.map(String).filter((name) => !counts.value[name] && !(name in dataset.classes));
+  const note = (/** @type {string} */ text) => {
+    if (!current) return;
+    outbox.add({ document: current.id, action: "note", note: text, by });
+    queue.change({ ...current, notes: { ...current.notes, [by ?? ""]: text } });
+    setPanel("");
+    toast(text ? "The note is kept" : "The note is taken away");
+  };
+  const tried = (/** @type {Promise<any>} */ change, /** @type {string} */ done) => change.then(() => toast(done), (error) => toast(error.message));
+  const unused = classes.listed.value.filter(({ name }) => !counts.value[name] && !(name in dataset.classes));
+  const open = (/** @type {"keys" | "guide" | "note"} */ name) => setPanel(panel === name ? "" : name);
   useKeys((event) => {
-    if (event.key === " " && !/** @type {HTMLElement} */ (event.target).closest("button, a, summary, [role=radio]")) event.preventDefault(), answer({ action: "skip" });
+    const pressed = /** @type {HTMLElement} */ (event.target).closest("button, a, summary, [role=radio]");
+    if (event.key === " " && !pressed) event.preventDefault(), answer({ action: "skip" });
     scrollPaper(event);
     if (event.key === "u") undo();
-    if (event.key === "?") setHelp(!help);
-    if (event.key === "Escape") setHelp(false);
-    if (event.key === "Enter" && assisted && guess.value?.label !== undefined && !/** @type {HTMLElement} */ (event.target).closest("button, a, summary")) label(guess.value.label);
+    const letters = classes.listed.value.length <= KEYED;
+    if (letters && event.key === "f") flag();
+    if (letters && event.key === "n") event.preventDefault(), open("note");
+    if (letters && event.key === "h") open("guide");
+    if (event.key === "?") open("keys");
+    if (event.key === "Escape") setPanel("");
+    if (event.key === "Enter" && assisted && guess.value?.label !== undefined && !pressed) label(guess.value.label);
   });
 
   return html`<h1 class="unseen">Label</h1><div class="seat">
     <section class="work" aria-label="Document">
-      <${Toolbar} order=${order} onOrder=${setOrder} onHelp=${() => setHelp(!help)} />
-      ${help && html`<${Help} onClose=${() => setHelp(false)} />`}
+      <${Toolbar} order=${order} onOrder=${setOrder} onOpen=${open} />
+      ${panel === "keys" && html`<${Keys} onClose=${() => setPanel("")} />`}
+      ${panel === "guide" && html`<${Guide} dataset=${dataset} classes=${classes.listed.value} onClose=${() => setPanel("")} />`}
+      <${Name} />
       ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
-      <${Problem} error=${summary.error ?? (current ? null : queue.error.value)} />
+      <${Problem} error=${summary.error ?? classes.error.value ?? (current ? null : queue.error.value)} />
       ${queue.trouble.value && html`<${Notice}>The model can suggest nothing, so these documents are random. ${stopped(queue.trouble.value.message)}<${Remedy} ...${queue.trouble.value} /><//>`}
-      ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} dataset=${dataset.id} order=${order} onOrder=${setOrder} />`}
-      <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} integers=${areIntegers(summary.value)} onLabel=${label} onNew=${summary.value ? addClass : undefined} />
+      <div class="reading">${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} find=${queue.find} />` : html`<${Nothing} queue=${queue} dataset=${dataset.id} order=${order} onOrder=${setOrder} />`}</div>
+      ${panel === "note" && current && html`<${Note} text=${current.notes?.[by ?? ""] ?? ""} onNote=${note} onClose=${() => setPanel("")} />`}
+      <${Answers} classes=${classes.listed.value} guess=${assisted ? guess.value?.label : undefined} integers=${classes.integers} onLabel=${label} onNew=${classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.join(", ")} added`) : undefined} />
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
         <button onClick=${undo} disabled=${!history.answers.length}><${Key}>u<//> Undo</button>
-        <span class="row-end quiet" id="saved" role="status">${outbox.text}</span>
+        <button onClick=${flag} disabled=${!current} aria-pressed=${Boolean(current?.flagged)}><${Key}>f<//> Mark</button>
+        <button onClick=${() => open("note")} disabled=${!current}><${Key}>n<//> Note</button>
+        <${Reply} last=${last} /><${Saved} outbox=${outbox} />
       </div>
-      <${Reply} last=${last} />
-      ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}
+      ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map(({ name }) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => tried(classes.remove(name), `${name} is removed`)}>remove</button></span>`)}</p>`}
     </section>
-    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} />
+    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} answered=${history.answers} onBack=${(/** @type {any} */ document) => queue.bringBack(document)} />
   </div>`;
 }
 
-/** @param {{document: any, guess: any}} props */
-function Card({ document, guess }) {
+/** @param {{document: any, guess: any, find: string}} props */
+function Card({ document, guess, find }) {
   const [name, why] = WHY[/** @type {keyof typeof WHY} */ (document.why)];
   return html`<${Paper}>
-    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>
+    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>${document.flagged && html`<span class="tag bad">marked</span>`}
       ${guess && html`<span class="row-end">the model: <b><bdi>${guess.label}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
-    <${Document} document=${document} spans=${guess?.spans ?? []} />
+    <${Document} document=${document} spans=${guess?.spans ?? []} find=${find} /><${Notes} notes=${document.notes} />
   <//>`;
 }
 
 /** What the model thought, after a blind answer; of a document that came once more what it was confirmed as. @param {{last: any}} props */
 function Reply({ last }) {
-  return html`<p class="reply quiet">${reply(last) ?? "\u00a0"}</p>`;
+  return html`<span class="reply quiet">${reply(last) ?? ""}</span>`;
 }
 
 /** @param {any} last */
@@ -140,8 +160,8 @@ function reply(last) {
   return html`${guess.label === last.label ? "The model agrees" : html`The model thought <b><bdi>${guess.label}</bdi></b>`}${guess.probability !== null ? ` (${percent(guess.probability)})` : ""}`;
 }
 
-/** @param {{order: string, onOrder: (order: string) => void, onHelp: () => void}} props */
-function Toolbar({ order, onOrder, onHelp }) {
+/** @param {{order: string, onOrder: (order: string) => void, onOpen: (panel: "keys" | "guide") => void}} props */
+function Toolbar({ order, onOrder, onOpen }) {
   const [text, setText] = useState(order.startsWith("find:") ? order.slice(5) : "");
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -155,15 +175,24 @@ function Toolbar({ order, onOrder, onHelp }) {
     <div class="row row-end">
       <label class="row"><span class="quiet">Model's answer</span>
         <select name="mode" value=${mode} onChange=${(/** @type {any} */ event) => change({ mode: event.target.value })}><option value="blind">after mine</option><option value="assisted">before mine</option></select></label>
-      <label class="row"><span class="quiet">You</span><input name="by" class="short" value=${project.value.by} placeholder="your name" onChange=${(/** @type {any} */ event) => change({ by: event.target.value.trim().slice(0, 100) })} /></label>
-      <button aria-label="Keys" onClick=${onHelp}><${Key}>?<//></button>
+      <button aria-label="Guidelines" title="Guidelines" onClick=${() => onOpen("guide")}><${Key}>h<//></button>
+      <button aria-label="Keys" title="Keys" onClick=${() => onOpen("keys")}><${Key}>?<//></button>
     </div>
   </div>`;
 }
 
+/** The text of a note. @param {{text: string, onNote: (text: string) => void, onClose: () => void}} props */
+function Note({ text, onNote, onClose }) {
+  const [written, setWritten] = useState(text);
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => field.current?.focus(), []);
+  const keep = (/** @type {Event} */ event) => (event.preventDefault(), onNote(written.trim()));
+  return html`<form class="row note" onSubmit=${keep}><label class="row">Note <input ref=${field} name="note" maxlength="2000" value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /></label><button>Keep</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
+}
+
 /** @param {{onClose: () => void}} props */
-function Help({ onClose }) {
-  const keys = [["1 … 9", "the class with that number; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["↑ ↓", "scroll a long document"], ["?", "these keys"]];
+function Keys({ onClose }) {
+  const keys = [["1 … 9", "the class with that key; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["f", "mark it for others to look at"], ["n", "write a note"], ["h", "guidelines and examples"], ["c", "add a class"], ["↑ ↓", "scroll a long document"], ["?", "these keys"]];
   return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}<div><dt></dt><dd><button class="small" onClick=${onClose}>Close</button></dd></div></dl>`;
 }
 
@@ -229,5 +258,3 @@ function useGuess(document, trainer, wanted) {
   }, [document?.id, version, wanted]);
 }
 
-/** @param {Record<string, number>} counts */
-const total = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);

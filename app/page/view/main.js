@@ -3,7 +3,9 @@
 import { get, keyNeeded, part } from "./api.js";
 import { open, project } from "./project.js";
 import { route, to } from "./route.js";
-import { Problem, effect, html, render, signal, spoken, useEffect, useLoad } from "./ui.js";
+import { Toasts } from "./toasts.js";
+import { trainerOf } from "./training.js";
+import { Problem, effect, html, render, signal, spoken, useEffect, useInterval, useLoad } from "./ui.js";
 
 /** The views, each fetched when it is shown first. */
 const VIEWS = {
@@ -11,6 +13,9 @@ const VIEWS = {
   label: () => import("./label.js").then((module) => module.Label),
   batch: () => import("./batch.js").then((module) => module.Batch),
   doubts: () => import("./doubts.js").then((module) => module.Doubts),
+  documents: () => import("./documents.js").then((module) => module.Documents),
+  people: () => import("./people.js").then((module) => module.People),
+  classes: () => import("./editor.js").then((module) => module.Editor),
   audit: () => import("./audit.js").then((module) => module.Audit),
   models: () => import("./models.js").then((module) => module.Models),
   model: () => import("./model.js").then((module) => module.Model),
@@ -18,10 +23,10 @@ const VIEWS = {
   jobs: () => import("./jobs.js").then((module) => module.Jobs),
   keys: () => import("./keys.js").then((module) => module.Keys),
 };
-const TITLES = { data: "Data", label: "Label", batch: "One class", doubts: "Doubts", audit: "Audit", models: "Models", model: "Model", try: "Try", jobs: "Jobs", keys: "Key" };
+const TITLES = { data: "Data", label: "Label", batch: "One class", doubts: "Doubts", audit: "Audit", documents: "Documents", people: "People", classes: "Classes", models: "Models", model: "Model", try: "Try", jobs: "Jobs", keys: "Key" };
 
 /** The views of a dataset. */
-const OF_DATA = ["label", "batch", "doubts", "audit"];
+const OF_DATA = ["label", "batch", "doubts", "audit", "documents", "classes", "people"];
 
 /** The view that was fetched last. */
 const shown = signal({ name: "", View: /** @type {any} */ (null) });
@@ -55,6 +60,8 @@ function Page() {
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
+  // whichever view is shown: who looks at the doubts wants the next version, too
+  useInterval(() => project.value.dataset && !keyNeeded.value && trainerOf(project.value.dataset).look(), 1000);
   useEffect(() => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [current]);
   return html`
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
@@ -65,11 +72,11 @@ function Page() {
       </nav>
     </header>
     <main id="main" tabindex="-1"><${View} key=${view + parts.join("/")} view=${fetched} parts=${parts} query=${query} /></main>
-    <div class="unseen" role="status" aria-live="polite">${spoken}</div>`;
+    <${Toasts} /><div class="unseen" role="status" aria-live="polite">${spoken}</div>`;
 }
 
 function Fetching() {
-  return html`<p class="quiet">Loading …</p>`;
+  return html`<h1 class="unseen">${TITLES[/** @type {keyof typeof TITLES} */ (wanted())] ?? "Nothing here"}</h1><p class="quiet">Loading …</p>`;
 }
 
 /** A view of a dataset, once both are there: the address may name another dataset than was open before. @param {{view: any, parts: string[], query: URLSearchParams}} props */

@@ -2,6 +2,7 @@
 
 import { get, part, post } from "./api.js";
 import { snippet } from "./document.js";
+import { Sentence, qualityOf } from "./quality.js";
 import { to } from "./route.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, sentence, useLoad, when } from "./ui.js";
 
@@ -13,25 +14,29 @@ export function Model({ parts }) {
   const [name, number] = parts;
   const path = `v1/models/${part(name)}/versions/${part(number)}`;
   const version = useLoad(() => get(path), [path]);
-  const dataset = useLoad(async () => (version.value ? stillThere(version.value.dataset) : null), [version.value]);
+  const dataset = useLoad(async () => (version.value ? stillThere(version.value) : null), [version.value]);
   const explained = useLoad(() => post(`${path}/explain`, { n: 12 }), [path]);
   if (version.error) return html`<h1>${name}</h1><${Problem} error=${version.error} /><p><a href=${to("models")}>All models</a></p>`;
-  if (!version.value) return html`<p class="quiet">Loading …</p>`;
-  const { held_out: held, confidence, comparison } = version.value;
+  if (!version.value) return html`<h1>${name}</h1><p class="quiet">Loading …</p>`;
+  const { confidence, comparison } = version.value;
   return html`<h1>${name}, version ${number}</h1>
     <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${counted(version.value.classes.length, "class")} · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
     ${confidence === "none" && html`<${Notice} kind="error">It knows no more than chance would. More labels are needed.<//>`}
-    ${held && html`<p>Of ${held.labels} labels that it was not told it is right on <b>${percent(held.right / held.labels, 1)}</b>; by chance it would be on ${percent(held.by_chance)}.</p>`}
+    ${dataset.loaded && html`<${Sentence} quality=${qualityOf(version.value, dataset.value?.audit)} />`}
     ${comparison && html`<p>${sentence(comparison.why)}.</p>`}
-    ${dataset.value && html`<${Mistakes} dataset=${dataset.value} name=${name} number=${number} /><${Evaluation} path=${path} dataset=${dataset.value} />`}
+    ${dataset.value && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} /><${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
     <section><h2>What it goes by</h2><${Problem} error=${explained.error} />
     ${explained.value && html`<${Weights} explained=${explained.value} />`}</section>`;
 }
 
-/** The dataset, or null if it was deleted: it is looked up in the list, which is not an error. @param {string} id */
-async function stillThere(id) {
+/** The dataset with what its last audit says of a version, or null if it was deleted: it is looked up in the list, which is not an error. @param {any} version */
+async function stillThere(version) {
   const { datasets } = await get("v1/datasets", { limit: 500 });
-  return datasets.find((/** @type {any} */ each) => each.id === id) ?? null;
+  const dataset = datasets.find((/** @type {any} */ each) => each.id === version.dataset);
+  if (!dataset) return null;
+  const audits = `v1/datasets/${part(dataset.id)}/audits`;
+  const [last] = (await get(audits)).audits;
+  return { dataset, audit: last ? await get(`${audits}/${part(last.id)}`, { model: version.name }) : null };
 }
 
 /** The labels that it contradicts, those first of which it is the surest. @param {{dataset: any, name: string, number: string}} props */
@@ -60,7 +65,7 @@ function Evaluation({ path, dataset }) {
   if (!found.value) return null;
   const { fresh, query } = found.value;
   const link = `${path}/evaluate?${query}`;
-  return html`<section><h2>${fresh ? "On labels that it was not told" : "On the labels that it learned from"}</h2>
+  return html`<section><h2>${fresh ? "Figures on labels that it was not told" : "Figures on the labels that it learned from"}</h2>
     ${!fresh && html`<${Notice}>It was told these labels, so it looks better here than it is. An <a href=${to("audit", dataset.id)}>audit</a> says how often it is really wrong.<//>`}
     <iframe class="report" src=${link} title="Figures and plots"></iframe>
     <p><a href=${link} target="_blank" rel="noopener">All figures and plots, as a page of their own</a></p></section>`;

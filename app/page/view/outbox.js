@@ -3,7 +3,7 @@
 import { Refusal, part, post } from "./api.js";
 import { identifier } from "./project.js";
 import { keysFrom, remove, store, stored } from "./stored.js";
-import { computed, signal, stopped } from "./ui.js";
+import { computed, counted, html, signal, stopped } from "./ui.js";
 
 const MOST = 200;
 const MOST_TOLD = 3;
@@ -11,7 +11,8 @@ const PATIENCE = [500, 1000, 2000, 5000];
 /** What does not get better by waiting. */
 const FINAL = [404, 413, 422];
 
-/** @typedef {{id: string, document: string, action?: string, label?: string | number, drawn?: string, by?: string, mode?: string, at: string}} Answer */
+/** @typedef {{document: string, action?: string, label?: string | number, note?: string, batch?: string, drawn?: string, by?: string, mode?: string}} Given */
+/** @typedef {Partial<Given> & {id: string, at: string, undo_of?: string}} Answer an answer, or a batch of them to take back */
 
 /** Answers of one dataset that are not known to be durable. Each has an entry of its own in the storage, so that tabs do not disturb each other. */
 export class Outbox {
@@ -24,7 +25,9 @@ export class Outbox {
     this.refused = signal(/** @type {string[]} */ ([]));
     this.trouble = signal("");
     this.waiting = signal(/** @type {Answer[]} */ ([]));
-    this.text = computed(() => `saved ${this.saved.value}, waiting ${this.waiting.value.length}${this.trouble.value && `. ${stopped(this.trouble.value)} Nothing is lost.`}`);
+    this.text = computed(() => (this.trouble.value ? `${stopped(this.trouble.value)} ${counted(this.waiting.value.length, "answer")} wait here. Nothing is lost.` : this.waiting.value.length ? "Saving …" : "All saved"));
+    /** when a person answered last */
+    this.answered = performance.now();
     this.sending = false;
     this.failures = 0;
     this.most = MOST;
@@ -32,9 +35,19 @@ export class Outbox {
     if (this.waiting.value.length) this.flush();
   }
 
-  /** Keep an answer, and send it. @param {Omit<Answer, "id" | "at">} given */
+  /** Keep an answer, and send it. @param {Given} given */
   add(given) {
-    const answer = { ...given, id: identifier(), at: new Date().toISOString() };
+    this.answered = performance.now();
+    this.#keep({ ...given, id: identifier(), at: new Date().toISOString() });
+  }
+
+  /** Take back all answers of a batch. @param {string} batch */
+  takeBack(batch) {
+    this.#keep({ undo_of: batch, id: identifier(), at: new Date().toISOString() });
+  }
+
+  /** @param {Answer} answer */
+  #keep(answer) {
     store(this.prefix + answer.id, answer);
     this.waiting.value = [...this.waiting.value, answer];
     this.flush();
@@ -56,9 +69,10 @@ export class Outbox {
   async flush() {
     if (this.sending || !this.waiting.value.length) return;
     this.sending = true;
-    const batch = this.waiting.value.slice(0, this.most);
+    const batch = this.#next();
     try {
-      const { sequence } = await post(`v1/datasets/${part(this.dataset)}/annotations`, { annotations: batch });
+      const body = batch[0].undo_of ? { undo_of: batch[0].undo_of } : { annotations: batch };
+      const { sequence } = await post(`v1/datasets/${part(this.dataset)}/annotations`, body);
       this.#forget(batch);
       this.saved.value += batch.length;
       this.sequence.value = sequence;
@@ -72,6 +86,12 @@ export class Outbox {
     if (this.waiting.value.length) setTimeout(() => this.flush(), this.failures ? PATIENCE[Math.min(this.failures, PATIENCE.length) - 1] : 0);
   }
 
+  /** What is sent next: answers up to a batch that is taken back, which goes alone. */
+  #next() {
+    const place = this.waiting.value.findIndex((each) => each.undo_of);
+    return this.waiting.value.slice(0, place < 0 ? this.most : Math.min(this.most, Math.max(1, place)));
+  }
+
   /** What is refused for good is taken out, so that it does not hold up the others; where it is not named, they are sent one by one to find it.
    * @param {Refusal} error @param {Answer[]} batch */
   #failed(error, batch) {
@@ -81,7 +101,7 @@ export class Outbox {
       return;
     }
     const named = error.faults.map((fault) => fault.document || batch[placeIn(fault.field)]?.document);
-    const refused = batch.filter((answer) => named.includes(answer.document) || batch.length === 1 || error.status === 404);
+    const refused = batch.filter((answer) => named.includes(answer.document ?? "") || batch.length === 1 || error.status === 404);
     this.failures = 0;
     this.trouble.value = "";
     if (!refused.length) return void (this.most = 1);
@@ -113,4 +133,10 @@ export function outboxOf(dataset) {
   let found = outboxes.get(dataset);
   if (!found) outboxes.set(dataset, (found = new Outbox(dataset)));
   return found;
+}
+
+/** Whether answers have arrived: words beyond that only when something is in the way. @param {{outbox: Outbox}} props */
+export function Saved({ outbox }) {
+  const waiting = outbox.waiting.value.length;
+  return html`<span class="row-end quiet" id="saved" role=${outbox.trouble.value ? "status" : undefined} data-saved=${outbox.saved.value} data-waiting=${waiting}>${outbox.text}</span>`;
 }

@@ -14,7 +14,7 @@ const RANDOM = 0.5;
 const PASSING = [0, 401, 403, 429];
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], fields?: Record<string, any>, drawn: string | null,
- *   why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
+ *   flagged?: boolean, notes?: Record<string, string>, why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
 
 /** The documents that a person is about to see. */
 export class Queue {
@@ -44,6 +44,11 @@ export class Queue {
   advance() {
     this.documents.value = this.documents.value.slice(1);
     this.fill();
+  }
+
+  /** Show the document in front as it is now. @param {Next} document */
+  change(document) {
+    this.documents.value = [document, ...this.documents.value.slice(1)];
   }
 
   /** Put a document in front. @param {Next} document */

@@ -1,57 +1,67 @@
 /** @file Beside the document: labels by class, what the model knows, what to do next. */
 
 import { get, part } from "./api.js";
+import { snippet } from "./document.js";
+import { Download } from "./download.js";
 import { doubtful, project } from "./project.js";
+import { Sentence, qualityOf } from "./quality.js";
 import { to } from "./route.js";
 import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from "./ui.js";
 
-/** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any}} props */
-export function Side({ dataset, counts, trainer, summary }) {
+const RECENT = 10;
+
+/** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any, answered: any[], onBack: (document: any) => void}} props */
+export function Side({ dataset, counts, trainer, summary, answered, onBack }) {
   const labels = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const most = Math.max(1, ...Object.values(counts));
   const named = Object.entries(counts).sort((a, b) => b[1] - a[1]);
   return html`<aside class="side" aria-label="Progress">
-    <h2>${project.value.name}</h2>
-    <p class="quiet">${counted(labels, "label")} of ${counted(dataset.n_documents, "document")}</p>
+    <h2>${dataset.name ?? project.value.name}</h2>
+    <p class="quiet">${counted(labels, "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
     ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}<//>`)}
     <div>${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
-    <${People} summary=${summary} />
-    <${Knowledge} trainer=${trainer} labels=${labels} />
-    <${Audited} dataset=${dataset.id} trainer=${trainer} />
+    <${Knowledge} dataset=${dataset.id} trainer=${trainer} />
     <${Advice} labels=${labels} counts=${counts} trainer=${trainer} dataset=${dataset.id} />
+    <${Recent} answered=${answered} onBack=${onBack} />
+    <${People} dataset=${dataset.id} summary=${summary} />
+    <h3>Take it with you</h3><${Download} dataset=${dataset} model=${trainer.version.value?.name} />
   </aside>`;
 }
 
-/** How far people agree, where several of them answered the same documents. @param {{summary: any}} props */
-function People({ summary }) {
-  if (!summary?.compared) return null;
-  return html`<p class="quiet">${counted(Object.keys(summary.people).length, "person").replace("persons", "people")}; they agree on ${summary.agreed} of ${counted(summary.compared, "document")} that several answered.</p>`;
+/** The last answers, to look at again. @param {{answered: any[], onBack: (document: any) => void}} props */
+function Recent({ answered, onBack }) {
+  if (!answered.length) return null;
+  const shown = answered.slice(-RECENT).reverse();
+  return html`<h3>Last answers</h3><ol class="recent">${shown.map(({ document, label }, k) => html`<li key=${answered.length - k}><button class="small" onClick=${() => onBack(document)} title=${snippet(document)}><b class="clip" dir="auto">${label ?? "skipped"}</b> <span class="clip quiet" dir="auto">${document.unfetched ? document.id : snippet(document)}</span></button></li>`)}</ol>`;
 }
 
-/** @param {{trainer: any, labels: number}} props */
-function Knowledge({ trainer, labels }) {
+/** How far people agree, where several of them answered the same documents. @param {{dataset: string, summary: any}} props */
+function People({ dataset, summary }) {
+  const disputed = summary ? summary.compared - summary.agreed : 0;
+  return html`<h3>People</h3><p class="quiet">${summary?.compared ? `They agree on ${summary.agreed} of ${counted(summary.compared, "document")} that several answered. ` : ""}${disputed > 0 && html`<a href=${`${to("documents", dataset)}?disagreement=true`}>Settle ${disputed}</a>. `}<a href=${to("people", dataset)}>Invite a colleague</a></p>`;
+}
+
+/** @param {{dataset: string, trainer: any}} props */
+function Knowledge({ dataset, trainer }) {
   const job = trainer.job.value, version = trainer.version.value;
-  const held = version?.held_out;
+  const audit = useAudit(dataset, version);
   return html`<h3>Model</h3>
-    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${held ? html`, right on ${percent(held.right / held.labels)} of ${held.labels} labels that it was not told` : ""}${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p>`}
+    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p><${Sentence} quality=${qualityOf(version, audit)} />`}
+    ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
-    ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet">${job.progress.phase || job.state}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${labels < 2}>Train now</button>`}
+    ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet">${job.progress.phase || job.state}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }
 
-/** The error by the last audit. @param {{dataset: string, trainer: any}} props */
-function Audited({ dataset, trainer }) {
-  const model = trainer.version.value?.name;
+/** What the last audit of a dataset says of a version; null before, and without one. @param {string} dataset @param {any} version */
+function useAudit(dataset, version) {
   const audits = useLoad(async () => {
-    if (!model) return null;
+    if (!version) return null;
     const { audits: listed } = await get(`v1/datasets/${part(dataset)}/audits`);
-    return listed.length ? get(`v1/datasets/${part(dataset)}/audits/${part(listed[0].id)}`, { model }) : null;
-  }, [dataset, model, trainer.version.value?.version]);
-  const report = audits.value;
-  const served = report?.versions.find((/** @type {any} */ each) => each.version === trainer.version.value?.version);
-  if (!served?.labels) return null;
-  return html`<p>Audit: error ${percent(served.error, 1)} (${percent(served.low)} to ${percent(served.high)})</p>${report.automatic?.possible && html`<p>${report.automatic.documents.toLocaleString("en")} documents may be labeled automatically.</p>`}${report.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}`;
+    return listed.length ? get(`v1/datasets/${part(dataset)}/audits/${part(listed[0].id)}`, { model: version.name }) : null;
+  }, [dataset, version?.name, version?.version]);
+  return audits.value;
 }
 
 /** @param {{labels: number, counts: Record<string, number>, trainer: any, dataset: string}} props */

@@ -1,7 +1,9 @@
 /** @file Training by itself: after enough new answers, or when a person pauses. */
 
 import { Refusal, get, isOver, modelOf, part, post } from "./api.js";
+import { outboxOf } from "./outbox.js";
 import { project } from "./project.js";
+import { toast } from "./toasts.js";
 import { say, sentence, signal } from "./ui.js";
 
 const ENOUGH = 20;
@@ -19,42 +21,52 @@ export class Trainer {
     this.job = signal(/** @type {any} */ (null));
     this.version = signal(/** @type {any} */ (null));
     this.note = signal("");
+    this.outbox = outboxOf(dataset);
+    /** what the log of the dataset says, as of so many entries */
+    this.summary = signal({ sequence: -1, labeled: 0 });
     this.learned = -1;
     this.tried = -1;
-    this.answered = performance.now();
+    this.failed = 0;
     this.looking = false;
+    this.gone = false;
     this.onVersion = () => {};
   }
 
-  /** Note that a person has answered. */
-  touch() {
-    this.answered = performance.now();
-  }
-
-  /** Look at the job and the model, and train if it is time. @param {number} sequence entries that are durable @param {number} labels answers with a label */
-  async look(sequence, labels) {
-    if (this.looking) return;
+  /** Look at the job and the model, and train if it is time. */
+  async look() {
+    if (this.looking || this.gone) return;
     this.looking = true;
-    await this.#step(sequence, labels).finally(() => (this.looking = false));
+    // what was deleted is asked for no more
+    const stop = (/** @type {any} */ error) => void (this.gone = error.status === 404);
+    await this.#step().catch(stop).finally(() => (this.looking = false));
   }
 
-  /** @param {number} sequence @param {number} labels */
-  async #step(sequence, labels) {
+  async #step() {
     await this.begin();
+    if (this.summary.value.sequence < this.outbox.sequence.value || this.summary.value.sequence < 0) this.summary.value = await get(`v1/datasets/${part(this.dataset)}/annotations/summary`);
     if (this.job.value) return this.#follow();
-    if (!this.#isTime(sequence, labels)) return;
+    if (!this.#isTime()) return;
     await this.#catchUp();
-    if (this.job.value || !this.#isTime(sequence, labels)) return;
-    this.tried = sequence;
+    if (this.job.value || !this.#isTime()) return;
+    this.tried = this.summary.value.sequence;
     await this.train();
   }
 
-  /** @param {number} sequence @param {number} labels */
-  #isTime(sequence, labels) {
-    // labels of the file count like answers as long as nothing was tried
-    const fresh = this.version.value || this.tried >= 0 ? sequence - Math.max(this.learned, this.tried) : labels;
-    const idle = performance.now() - this.answered > IDLE;
-    return labels >= FEW && (fresh >= ENOUGH || (fresh >= FEW && idle));
+  /** Number of answers that no version has learned from; labels of the file count like answers as long as nothing was tried. */
+  get fresh() {
+    const { sequence, labeled } = this.summary.value;
+    return this.version.value || this.tried >= 0 ? sequence - Math.max(this.learned, this.tried) : labeled;
+  }
+
+  /** Whether another version would have learned from anything else than the last one. */
+  get canTrain() {
+    const { sequence, labeled } = this.summary.value;
+    return labeled >= 2 && !this.job.value && (!this.version.value || sequence > this.learned);
+  }
+
+  #isTime() {
+    const idle = performance.now() - Math.max(this.outbox.answered, this.failed) > IDLE;
+    return this.summary.value.labeled >= FEW && (this.fresh >= ENOUGH || (this.fresh >= FEW && idle));
   }
 
   /** Find out what others have had trained since, who label the same documents. */
@@ -78,7 +90,7 @@ export class Trainer {
       say("Training has begun");
     } catch (error) {
       this.note.value = error instanceof Refusal && error.status === 422 ? `Not yet trained: ${error.message}` : String(/** @type {Error} */ (error).message);
-      this.answered = performance.now();
+      this.failed = performance.now();
     }
   }
 
@@ -102,7 +114,7 @@ export class Trainer {
     const model = await get(`v1/models/${part(this.model)}`);
     this.version.value = model.versions.find((/** @type {any} */ each) => each.version === model.served);
     this.note.value = job.comparison?.takes_over === false ? sentence(job.comparison.why) : "";
-    say(this.note.value || `Version ${job.model.version} is ready`);
+    toast(this.note.value || `Version ${job.model.version} is ready`);
     this.onVersion();
   }
 }

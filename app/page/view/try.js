@@ -11,7 +11,7 @@ const PAUSE = 150;
 export function Try({ parts }) {
   const models = useLoad(async () => (await get("v1/models", { limit: 100 })).models, []);
   if (models.error) return html`<h1>Try</h1><${Problem} error=${models.error} />`;
-  if (!models.value) return html`<p class="quiet">Loading …</p>`;
+  if (!models.value) return html`<h1>Try</h1><p class="quiet">Loading …</p>`;
   if (!models.value.length) return html`<h1>Try</h1><${Empty} title="No model was trained yet"><a class="button primary" href=${to("data")}>Go to the data</a><//>`;
   const names = models.value.map((/** @type {any} */ each) => each.name);
   const reference = [parts[0], project.value.model, names[0]].find((each) => each && names.includes(each.split("/")[0]));

@@ -135,9 +135,10 @@ export function useKeys(hear) {
   }, []);
 }
 
-const AGAIN = 2000;
+/** Milliseconds until what failed for a while is tried again. */
+export const AGAIN = 2000;
 /** Absent, too busy, or not ready: what is worth another attempt. */
-const PASSING = [0, 429, 503];
+export const PASSING = [0, 429, 503];
 
 /** Load something when what it depends on changes; what comes too late is dropped, and what fails for a while is tried again.
  * @template T @param {() => Promise<T>} load @param {any[]} depends @returns {{value: T | null, error: any, loaded: boolean, again: () => void}} */

@@ -157,7 +157,7 @@ def test_text_is_predicted_and_unknown_words_are_reported(gateway: Gateway, repe
     assert answer["labels"][:2] == ["sport", "politics"]
     assert answer["scores"] == [[1.0], [-1.0], [0.0], [0.0]] * repeats
     assert answer["warnings"] == [
-        f"{2 * repeats} of {5 * repeats} words are in none of the terms of the model; they count as zero",
+        f"{2 * repeats} of {5 * repeats} words are new to the model; they count as zero",
         f"{2 * repeats} of {4 * repeats} documents have nothing that the model knows, so their answers do not "
         "depend on them",
     ]

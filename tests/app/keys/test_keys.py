@@ -59,4 +59,5 @@ def test_keys_of_other_scopes_are_not_revoked_over_http(locked: Gateway, admin: 
 def test_where_no_key_is_required_there_is_none_to_make(gateway: Gateway) -> None:
     answer = problem_of(gateway.client.post("/v1/keys", json={"name": "ann"}), 409)
     assert "the address of the page" in answer["detail"]
+    assert gateway.client.get("/v1/keys").json() == {"keys": [], "required": False}
     assert [*ApiKeys(gateway.store).every()] == []

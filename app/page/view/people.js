@@ -1,0 +1,49 @@
+/** @file Who labels: how much each has done, how far they agree, and the way in for colleagues. */
+
+import { call, get, part, post } from "./api.js";
+import { NameField } from "./name.js";
+import { to } from "./route.js";
+import { toast } from "./toasts.js";
+import { Notice, Problem, Scroll, counted, html, percent, useLoad, useState, when } from "./ui.js";
+
+const DAYS = 30;
+/** The service does not let this person make keys. */
+const FORBIDDEN = 403;
+
+/** @param {{dataset: any}} props */
+export function People({ dataset }) {
+  const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
+  const { people = {}, compared = 0, agreed = 0, krippendorff = null, pairs = [] } = summary.value ?? {};
+  const most = Object.entries(people).sort((one, other) => other[1] - one[1]);
+  return html`<h1>People</h1><${NameField} onDone=${() => toast("Your name is kept")} /><${Problem} error=${summary.error} />
+    ${most.length > 0 && html`<section><h2>Answers</h2><${Scroll} label="Answers by person"><table><thead><tr><th>Person</th><th class="number">Answers</th></tr></thead><tbody>${most.map(([person, count]) => html`<tr key=${person}><td>${person || "without a name"}</td><td class="number">${count.toLocaleString("en")}</td></tr>`)}</tbody></table><//></section>`}
+    <section><h2>Agreement</h2>${compared ? html`<p>Several people labeled ${counted(compared, "document")}, and agree on ${agreed} (${percent(agreed / compared)}).${krippendorff !== null && ` Krippendorff's alpha is ${krippendorff.toFixed(2)}: 1 is agreement, 0 is chance.`}</p>
+      ${agreed < compared && html`<p><a class="button primary" href=${`${to("documents", dataset.id)}?disagreement=true`}>Settle ${counted(compared - agreed, "document")}</a></p>`}
+      <${Scroll} label="Agreement of each two"><table><thead><tr><th>People</th><th class="number">Documents</th><th class="number">Agreed</th><th class="number">Cohen's kappa</th></tr></thead><tbody>${pairs.map((/** @type {any} */ each) => html`<tr key=${each.people.join()}><td>${each.people.map((/** @type {string} */ person) => person || "without a name").join(" and ")}</td><td class="number">${each.compared}</td><td class="number">${percent(each.agreed / each.compared)}</td><td class="number">${each.cohen === null ? "–" : each.cohen.toFixed(2)}</td></tr>`)}</tbody></table><//>` : html`<p class="quiet">Nobody has labeled a document that another person labeled, too. The sample of an audit is the same for all.</p>`}</section>
+    <${Invite} dataset=${dataset} />`;
+}
+
+/** A link for a colleague, with a key where one is required. @param {{dataset: any}} props */
+function Invite({ dataset }) {
+  const [name, setName] = useState("");
+  const [link, setLink] = useState("");
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const keys = useLoad(() => get("v1/keys").catch((failure) => (failure.status === FORBIDDEN ? { keys: [], required: true } : Promise.reject(failure))), []);
+  const invite = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const page = `${location.origin}${location.pathname}`;
+    setError(null);
+    if (!keys.value.required) return setLink(`${page}${to("label", dataset.id)}`);
+    try {
+      const { key } = await post("v1/keys", { name: name.trim().replace(/[^A-Za-z0-9._-]+/g, "-"), days: DAYS });
+      setLink(`${page}${to("keys", key)}?${new URLSearchParams({ by: name.trim(), dataset: dataset.id })}`);
+      keys.again();
+    } catch (/** @type {any} */ failure) {
+      setError(failure.status === FORBIDDEN ? { message: "Your key may not invite. Ask who runs the service" } : failure);
+    }
+  };
+  const revoke = (/** @type {any} */ key) => call("DELETE", `v1/keys/${part(key.id)}`).then(() => (toast(`${key.name} is out`), keys.again()), setError);
+  return html`<section><h2>Invite a colleague</h2><form class="row" onSubmit=${invite}><label class="row">Name <input name="colleague" required maxlength="100" pattern=".*[A-Za-z0-9].*" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label><button disabled=${!keys.value}>Make a link</button></form><${Problem} error=${error ?? keys.error} />
+    ${link && html`<${Notice}><p>Send this link to ${name}. Who has it may label, and remove nothing.</p><p><label>Link <input class="wide" readonly value=${link} onFocus=${(/** @type {any} */ event) => event.target.select()} /></label></p><//>`}
+    ${keys.value?.keys.length > 0 && html`<ul class="list">${keys.value.keys.map((/** @type {any} */ key) => html`<li key=${key.id}><span><b>${key.name}</b> <span class="quiet">until ${when(key.expires_at)}</span></span><button class="danger" onClick=${() => revoke(key)}>Revoke</button></li>`)}</ul>`}</section>`;
+}
