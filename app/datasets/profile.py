@@ -2,7 +2,7 @@
 
 from msgspec import UNSET
 
-from app.datasets.schemas import ClassBody, ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut
+from app.datasets.schemas import ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut
 from app.errors import InvalidRequest
 from app.services import Services
 from storage.records import ClassProfile
@@ -28,7 +28,13 @@ def classes(services: Services, id: str) -> ClassList:
     ]
     known = services.datasets.profile(id).classes
     others = sorted({*labels} - {each.name for each in known}, key=lambda label: (isinstance(label, str), label))
-    return _keyed([*known, *(ClassProfile(name=label) for label in others)])
+    listed = [*known, *(ClassProfile(name=label) for label in others)]
+    free = [key for key in _KEYS if key not in {each.key for each in known}] if len(listed) <= len(_KEYS) else []
+    given = ClassList(classes=[])
+    for each in listed:
+        key = each.key or (free.pop(0) if free else None)
+        given.classes.append(ClassOut(name=each.name, key=key, description=each.description, color=each.color))
+    return given
 
 
 def put_classes(services: Services, id: str, body: ClassesBody) -> ClassList:
@@ -38,7 +44,14 @@ def put_classes(services: Services, id: str, body: ClassesBody) -> ClassList:
     label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
     for place, each in enumerate(body.classes):
         label_type = label_type or type(each.name)
-        _check(place, each, body.classes[:place], label_type)
+        detail = label_detail(each.name, label_type)
+        if detail is not None:
+            raise InvalidRequest(f"classes[{place}].name", detail)
+        for other in body.classes[:place]:
+            if other.name == each.name:
+                raise InvalidRequest(f"classes[{place}].name", "is that of a class before it")
+            if each.key is not None and other.key == each.key:
+                raise InvalidRequest(f"classes[{place}].key", f"is that of the class {other.name!r}, too")
     given = [
         ClassProfile(name=each.name, key=each.key, description=each.description, color=each.color)
         for each in body.classes
@@ -46,26 +59,3 @@ def put_classes(services: Services, id: str, body: ClassesBody) -> ClassList:
     profile = services.datasets.profile(id).model_copy(update={"classes": given})
     services.datasets.put_profile(id, profile)
     return classes(services, id)
-
-
-def _check(place: int, given: ClassBody, earlier: list[ClassBody], label_type: type) -> None:
-    detail = label_detail(given.name, label_type)
-    if detail is not None:
-        raise InvalidRequest(f"classes[{place}].name", detail)
-    for other in earlier:
-        if other.name == given.name:
-            raise InvalidRequest(f"classes[{place}].name", "is that of a class before it")
-        if given.key is not None and other.key == given.key:
-            raise InvalidRequest(f"classes[{place}].key", f"is that of the class {other.name!r}, too")
-
-
-def _keyed(known: list[ClassProfile]) -> ClassList:
-    """The classes, with digits for those without a key, unless there are more classes than digits."""
-    free = iter([key for key in _KEYS if key not in {each.key for each in known}] if len(known) <= len(_KEYS) else [])
-    keys = [each.key or next(free, None) for each in known]
-    return ClassList(
-        classes=[
-            ClassOut(name=each.name, key=key, description=each.description, color=each.color)
-            for each, key in zip(known, keys, strict=True)
-        ]
-    )

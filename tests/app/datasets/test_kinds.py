@@ -253,8 +253,8 @@ def test_explanations_name_terms_and_features(gateway: Gateway) -> None:
         "goal late",
         "late goal",
     }
-    publish(gateway.store, model=named_model())
-    found = gateway.client.post("/v1/models/news/explain", json={"documents": [{"features": {"vote": 1}}]}).json()
+    publish(gateway.store, "votes", model=named_model())
+    found = gateway.client.post("/v1/models/votes/explain", json={"documents": [{"features": {"vote": 1}}]}).json()
     assert [term["name"] for term in found["documents"][0]["contributions"]] == ["vote"]
 
 

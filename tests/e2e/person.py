@@ -1,0 +1,139 @@
+"""Steps of a person at the page: open data, add classes, label, wait until all is saved."""
+
+import csv
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.e2e.browser import Seat
+from tests.e2e.service import Service
+from tests.waiting import HANG
+
+CLASSES = ["ham", "spam"]
+ALL_SAVED = "() => document.querySelector('#saved')?.innerText === 'All saved'"
+NEXT = "id => document.querySelector('article .clip') && document.querySelector('article .clip')?.innerText !== id"
+_HAM = [
+    "see",
+    "you",
+    "home",
+    "later",
+    "love",
+    "dinner",
+    "work",
+    "tomorrow",
+    "sorry",
+    "call",
+    "when",
+    "back",
+    "meeting",
+    "sleep",
+    "morning",
+    "okay",
+]
+_SPAM = [
+    "free",
+    "prize",
+    "win",
+    "claim",
+    "cash",
+    "urgent",
+    "entry",
+    "txt",
+    "mobile",
+    "award",
+    "ringtone",
+    "guaranteed",
+    "offer",
+    "text",
+    "stop",
+]
+_BOTH = ["you", "call", "now", "your", "to", "a", "the", "and", "is", "for", "have", "me", "we", "just", "get"]
+
+
+def messages() -> list[tuple[str, str]]:
+    """Texts with their labels: those of sms-spam where the data are there, else some like them."""
+    data = os.environ.get("HALFMOON_DATA")
+    path = Path(data or "") / "sms-spam/docs.jsonl.gz"
+    if data and path.is_file():
+        return [(each["text"], each["label"]) for each in map(json.loads, gzip.open(path, "rt"))]
+    chance = np.random.default_rng(5)
+    kinds = chance.choice(CLASSES, 600, p=[0.7, 0.3]).tolist()
+    words = {"ham": _HAM, "spam": _SPAM}
+    return [
+        (" ".join([*chance.choice(words[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind)
+        for k, kind in enumerate(kinds)
+    ]
+
+
+def write_messages(path: Path) -> dict[str, str]:
+    """Write the messages as CSV without their labels; the label of each by its id."""
+    found = messages()
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text"], *([f"m{k}", text] for k, (text, _) in enumerate(found))])
+    return {f"m{k}": label for k, (_, label) in enumerate(found)}
+
+
+def open_data(at: Seat, path: Path) -> None:
+    """Choose the file and use its documents."""
+    with at.page.expect_file_chooser() as chosen:
+        at.press(at.page.get_by_role("button", name="Choose a file"))
+    chosen.value.set_files(path)
+    at.press(at.page.get_by_role("button", name="Use these documents"))
+    at.page.wait_for_selector("article .document")
+
+
+def add_classes(at: Seat) -> None:
+    for name in CLASSES:
+        at.type(at.page.get_by_label("Name of a new class"), name)
+        at.page.keyboard.press("Enter")
+    at.leave_field()
+
+
+def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
+    """Answer the next documents by their keys; their ids."""
+    answered = []
+    for _ in range(count):
+        at.page.wait_for_selector("article .document")
+        id = at.page.inner_text("article .clip")
+        at.page.keyboard.press(str(1 + CLASSES.index(truth[id])))
+        at.page.wait_for_function(NEXT, arg=id)
+        answered.append(id)
+    return answered
+
+
+def label_any(at: Seat, count: int) -> None:
+    """Give the first class to the next documents."""
+    for _ in range(count):
+        at.page.wait_for_selector("article .document")
+        id = at.page.inner_text("article .clip")
+        at.page.keyboard.press("1")
+        at.page.wait_for_function(NEXT, arg=id)
+
+
+def dataset_of(service: Service) -> str:
+    """Id of the data that were sent last."""
+    return str(service.get("/v1/datasets")["datasets"][0]["id"])
+
+
+def saved(at: Seat, count: int) -> None:
+    at.page.wait_for_function(
+        "n => document.querySelector('#saved')?.matches(`[data-saved='${n}'][data-waiting='0']`)",
+        arg=count,
+        timeout=HANG * 1000,
+    )
+
+
+def check_accessible(at: Seat) -> None:
+    """Axe finds nothing serious in the view."""
+    found: dict[str, Any] = Axe().run(at.page).response
+    serious = [
+        (each["id"], [node["html"] for node in each["nodes"][:3]])
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert serious == []

@@ -1,0 +1,191 @@
+"""The seat for one person and for several, from a file to a file, in a real browser."""
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.e2e.browser import Seat, executable, seat
+from tests.e2e.person import (
+    CLASSES,
+    add_classes,
+    check_accessible,
+    dataset_of,
+    label,
+    open_data,
+    saved,
+    write_messages,
+)
+from tests.e2e.service import Service
+from tests.waiting import HANG, until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
+        reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all people: each has data of their own."""
+    folder = tmp_path_factory.mktemp("page")
+    with Service(folder / "data", folder / "log") as service:
+        yield service
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> dict[str, str]:
+    """The label of each document of ``messages.csv``, which does not have it."""
+    return write_messages(tmp_path / "messages.csv")
+
+
+def test_from_a_file_to_a_file(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    """A person drops a CSV, labels, and takes a CSV of all documents with their labels and predictions along.
+
+    Nothing but what stands on the page is used.
+    """
+    with seat(service.url, accept_downloads=True) as at:
+        page = at.page
+        open_data(at, tmp_path / "messages.csv")
+        at.type(page.get_by_label("Name of a new class"), ", ".join(CLASSES))
+        page.keyboard.press("Enter")
+        answered = label(at, truth, 25)
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        with page.expect_download() as download:
+            at.press(page.get_by_role("button", name="Download"))
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        assert path.name == "messages.csv" or path.suffix == ".csv"
+        with path.open(newline="") as file:
+            rows = {row["id"]: row for row in csv.DictReader(file)}
+        assert rows.keys() == truth.keys()
+        assert {id for id, row in rows.items() if row["label"]} == set(answered)
+        assert all(rows[id]["label"] == truth[id] for id in answered)
+        right = sum(row["predicted"] == truth[id] for id, row in rows.items())
+        assert right > 0.85 * len(rows)
+        assert all(0.5 <= float(row["probability"]) <= 1 for row in rows.values())
+        at.view("Documents")
+        at.reach(page.get_by_label("Which documents"))
+        page.keyboard.press("ArrowDown")
+        at.reach(page.get_by_label("Format"))
+        page.keyboard.press("ArrowDown")
+        with page.expect_download() as download:
+            at.press(page.get_by_role("button", name="Download"))
+        assert download.value.suggested_filename.endswith("-labeled.ndjson")
+        lines = Path(download.value.path()).read_text().splitlines()
+        assert {json.loads(line)["id"] for line in lines} == set(answered)
+        assert at.complaints == []
+
+
+def test_classes_are_the_same_for_all(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    """What one person adds, another has with the same key; a class is renamed with all its documents, and back."""
+    with seat(service.url) as ann:
+        open_data(ann, tmp_path / "messages.csv")
+        add_classes(ann)
+        label(ann, truth, 6)
+        saved(ann, 6)
+        browser = ann.page.context.browser
+        assert browser is not None
+        bob = Seat(browser.new_context().new_page())
+        bob.page.goto(ann.page.url)
+        for key, name in enumerate(CLASSES, 1):
+            bob.page.get_by_role("button", name=f"{key} {name}", exact=True).wait_for()
+        dataset = dataset_of(service)
+        before = service.get(f"/v1/datasets/{dataset}/annotations/summary")["classes"]
+        bob.view("Classes")
+        bob.type(bob.page.get_by_label("become"), "good")
+        bob.press(bob.page.get_by_role("button", name="Change"))
+        bob.page.get_by_text("good now").first.wait_for()
+        renamed = {"good" if name == "ham" else name: count for name, count in before.items()}
+        assert service.get(f"/v1/datasets/{dataset}/annotations/summary")["classes"] == renamed
+        bob.press(bob.page.get_by_role("button", name="Undo"))
+        until(lambda: service.get(f"/v1/datasets/{dataset}/annotations/summary")["classes"] == before)
+        until(lambda: [e["name"] for e in service.get(f"/v1/datasets/{dataset}/classes")["classes"]] == CLASSES)
+        assert ann.complaints + bob.complaints == []
+
+
+def test_two_people_settle_what_they_disagree_on(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    """They see the same audit, differ on some documents, and one of them settles these from the list of disputes."""
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "messages.csv")
+        add_classes(at)
+        dataset = dataset_of(service)
+        ids = [f"m{k}" for k in range(10)]
+        for by in ("ann", "bob"):
+            given = [
+                {"id": f"{by}{k}", "document": id, "by": by, "label": truth[id] if by == "ann" or k else "neither"}
+                for k, id in enumerate(ids)
+            ]
+            service.post(f"/v1/datasets/{dataset}/annotations", {"annotations": given})
+        at.view("People")
+        page.get_by_text("agree on 9 (90%)").wait_for()
+        check_accessible(at)
+        at.press(page.get_by_role("link", name="Settle 1 document"))
+        page.get_by_text("1 document", exact=True).wait_for()
+        at.press(page.get_by_role("button", name="Read m0"))
+        page.get_by_text("bob: neither").first.wait_for()
+        check_accessible(at)
+        page.keyboard.press(str(1 + CLASSES.index(truth["m0"])))
+        path = f"/v1/datasets/{dataset}/documents?ids=m0"
+        until(lambda: service.get(path)["documents"][0]["label"] == truth["m0"])
+        assert service.get(path)["documents"][0]["people"] == {"ann": truth["m0"], "bob": "neither", "": truth["m0"]}
+        assert at.complaints == []
+
+
+def test_what_was_confirmed_together_is_taken_back_together(
+    service: Service, tmp_path: Path, truth: dict[str, str]
+) -> None:
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "messages.csv")
+        add_classes(at)
+        label(at, truth, 25)
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        dataset = dataset_of(service)
+        at.view("One class")
+        page.wait_for_selector(".sheet li")
+        # the class was chosen by the mouse: Enter confirms all the same
+        page.get_by_role("button", name="2 spam").click()
+        page.get_by_role("button", name="as spam").wait_for()
+        page.keyboard.press("Enter")
+        page.get_by_text("confirmed as spam").first.wait_for()
+        summary = f"/v1/datasets/{dataset}/annotations/summary"
+        until(lambda: service.get(summary)["labeled"] > 25)
+        page.keyboard.press("u")
+        until(lambda: service.get(summary)["labeled"] == 25)
+        assert at.complaints == []
+
+
+VIEWS = ("Data", "Label", "One class", "Doubts", "Audit", "Documents", "Classes", "People", "Models", "Try", "Jobs")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_view_keeps_anybody_out(service: Service, tmp_path: Path, truth: dict[str, str], scheme: Any) -> None:
+    """Axe finds nothing at all in any view, light and dark, on a desk, on a phone and magnified."""
+    with seat(service.url, color_scheme=scheme) as at:
+        page = at.page
+        open_data(at, tmp_path / "messages.csv")
+        add_classes(at)
+        label(at, truth, 25)
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        found = {}
+        for width in (1280, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            for name in VIEWS:
+                at.page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
+                page.get_by_role("heading", level=1).first.wait_for()
+                page.wait_for_load_state("networkidle")
+                for each in Axe().run(page).response["violations"]:
+                    found[each["id"], name, width] = [node["html"][:200] for node in each["nodes"][:2]]
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
+        assert found == {}
+        assert at.complaints == []
