@@ -10,6 +10,7 @@ HalfmoonError
 ├── InvalidRequest           422: a JSON body or a parameter is not valid
 ├── UnsupportedMediaType     415
 ├── NotAcceptable            406
+├── CrossSite                403: a page of another site asks
 └── Misdirected              421: the Host is not a name of this gateway
 """
 
@@ -64,6 +65,16 @@ class Forbidden(ErrorWithHeaders):
         super().__init__(
             f"the key is for {', '.join(held)}; this needs one for {' or '.join(needed)}",
             {"WWW-Authenticate": challenge},
+        )
+
+
+class CrossSite(HalfmoonError):
+    """A page of another site makes a browser send a request that changes something."""
+
+    def __init__(self, origin: str) -> None:
+        super().__init__(
+            f"a page of {origin} may change nothing here; call the gateway from its own page or from a program, or add "
+            "the origin of the page to HALFMOON_CORS_ORIGINS, a JSON list"
         )
 
 
@@ -136,6 +147,7 @@ PROBLEM_TYPES: Mapping[type[Exception], ProblemType] = {
     Unavailable: ProblemType(503, "unavailable", "A part of the service does not answer"),
     Unauthenticated: ProblemType(401, "unauthenticated", "A valid key is required"),
     Forbidden: ProblemType(403, "forbidden", "The key is not for this"),
+    CrossSite: ProblemType(403, "cross-site", "A page of another site asks"),
     Misdirected: ProblemType(421, "misdirected", "The request is for another host"),
     NotAcceptable: ProblemType(406, "not-acceptable", "The answer is not available in that form"),
     TooManyRequests: ProblemType(429, "too-many", "Too much at a time"),

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope as Connection
 
-from app.errors import Forbidden, Misdirected, Unauthenticated
+from app.errors import CrossSite, Forbidden, Misdirected, Unauthenticated
 from app.settings import GatewaySettings
 from storage.errors import StoreUnavailable
 from storage.records import MAX_TEXT
@@ -105,6 +105,7 @@ class Access:
         self._requires_key = settings.access == "keys"
         self._metrics_require_key = self._requires_key and not settings.public_metrics
         self._host_check = None if self._requires_key else HostCheck(settings)
+        self._origins = settings.cors_origins
         self._valid: dict[str, ApiKey] | None = None
 
     @property
@@ -121,11 +122,14 @@ class Access:
         """Check that a request may make this kind of call, and note its key in the ASGI scope.
 
         Raises Unauthenticated and Forbidden where keys are required, StoreUnavailable before they were read, and
-        Misdirected for a Host that is not allowed where they are not.
+        Misdirected and CrossSite for a Host and a page that are not allowed where they are not.
         """
         scopes = scopes_for(tag, connection["method"])
         if scopes is not None and self._host_check is not None:
-            self._host_check.check(Headers(scope=connection).getlist("host"))
+            headers = Headers(scope=connection)
+            self._host_check.check(headers.getlist("host"))
+            if connection["method"] not in _READ_METHODS:
+                check_origin(headers, self._origins)
         if scopes is None or not (self._metrics_require_key if tag == "metrics" else self._requires_key):
             return
         text = _key_of(Headers(scope=connection))
@@ -180,6 +184,20 @@ def _key_of(headers: Headers) -> str | None:
     if "x-api-key" in headers or not own:
         return headers.get("x-api-key")
     return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+
+
+def check_origin(headers: Headers, allowed: Sequence[str]) -> None:
+    """Raise CrossSite for a request that a page of another origin makes a browser send, unless that is allowed.
+
+    A form or a fetch without CORS asks nobody before it sends. Another port of the same machine is another origin.
+    Programs that are no browsers send neither header.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if site == "same-origin" or origin in allowed or ANY_HOST in allowed:
+        return
+    own = site in (None, "none") if origin is None else origin.partition("://")[2] == headers.get("host")
+    if not own:
+        raise CrossSite((origin or "another site")[:MAX_TEXT])
 
 
 class HostCheck:

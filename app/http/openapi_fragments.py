@@ -14,7 +14,7 @@ from storage.records import MAX_TEXT
 
 _ERRORS = {
     401: ("Unauthenticated", "No key was sent, or no valid one"),
-    403: ("Forbidden", "The key is not for this"),
+    403: ("Forbidden", "The key is not for this; without keys, a page of another site asks"),
     404: ("NotFound", "There is no such thing"),
     406: ("NotAcceptable", "The answer is not available in a media type of Accept"),
     408: ("TooSlow", "The body did not come in time"),

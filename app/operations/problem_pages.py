@@ -101,6 +101,10 @@ ADVICE = {
         "Send one as Authorization: Bearer hm_…; an operator makes it by `halfmoon keys create`.",
     ),
     "forbidden": Advice("The key is valid, but not for this call.", "Use a key with a scope that the detail names."),
+    "cross-site": Advice(
+        "A page of another site made a browser send this, and no key protects the gateway.",
+        "Allow its origin by HALFMOON_CORS_ORIGINS, or call the gateway from a program.",
+    ),
     "misdirected": Advice(
         "The gateway serves its own machine alone, under the name localhost.",
         "Call it so, or see HALFMOON_ACCESS in docs/running.md.",

@@ -2,8 +2,11 @@
 
 import csv
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -266,3 +269,45 @@ def test_classes_that_are_numbers(service: Service, tmp_path: Path) -> None:
             (second, "undo", None),
         ]
         assert at.complaints == []
+
+
+@contextmanager
+def another_site(target: str) -> Iterator[str]:
+    """Address of a page elsewhere that sends a form and a fetch without CORS to the target as soon as it is open."""
+    content = f"""<!doctype html><h1>Another site</h1><form method="post" enctype="multipart/form-data"
+    action="{target}/v1/datasets" target="frame"><input name="file" type="file"></form><iframe name="frame"></iframe>
+    <script>
+    const files = new DataTransfer();
+    files.items.add(new File(["text,label\\na,b\\n"], "a.csv", {{type: "text/csv"}}));
+    document.querySelector("input").files = files.files;
+    document.querySelector("form").submit();
+    const body = new FormData();
+    body.append("file", files.files[0]);
+    fetch("{target}/v1/datasets", {{method: "POST", mode: "no-cors", body}}).then(() => document.title = "sent");
+    </script>"""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(content.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_page_of_another_site_makes_no_dataset(service: Service) -> None:
+    before = service.get("/v1/datasets")["datasets"]
+    with another_site(service.url) as url, seat(url) as at:
+        at.page.wait_for_function("document.title === 'sent'")
+        at.page.wait_for_function("window.frames.length === 1")
+        at.page.wait_for_load_state("networkidle")
+    assert service.get("/v1/datasets")["datasets"] == before

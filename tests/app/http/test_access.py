@@ -435,3 +435,46 @@ def test_where_keys_are_required_any_name_will_do(locked: Gateway) -> None:
 
 def test_who_sends_a_key_is_not_hindered_where_none_is_needed(gateway: Gateway) -> None:
     assert gateway.client.get("/v1/datasets", headers=bearer("whatever")).status_code == 200
+
+
+OTHER_SITES = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:9999"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://localhost.evil.example"},
+]
+OWN_PAGES = [
+    {},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "https://halfmoon.example"},
+    {"Sec-Fetch-Site": "none"},
+    {"Origin": "http://localhost:8000", "Host": "localhost:8000"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://pages.example"},
+]
+
+
+@pytest.mark.parametrize("access", ["loopback", "anyone"])
+@pytest.mark.parametrize("headers", OTHER_SITES)
+def test_a_page_of_another_site_changes_nothing(start: Start, access: str, headers: dict[str, str]) -> None:
+    """A form of it is sent without asking first."""
+    gateway = start(access=access, cors_origins=("https://pages.example",))
+    form = {"file": ("a.csv", b"text,label\na,b\n", "text/csv")}
+    problem = problem_of(gateway.client.post("/v1/datasets", files=form, headers=headers), 403)
+    assert (problem["type"], "HALFMOON_CORS_ORIGINS" in problem["detail"]) == ("/problems/cross-site", True)
+    assert gateway.client.delete("/v1/datasets/ds-1", headers=headers).status_code == 403
+    assert gateway.client.post("/v2/models/m/infer", headers=headers).status_code == 403
+    assert gateway.client.get("/v1/datasets", headers=headers).json()["datasets"] == []
+
+
+@pytest.mark.parametrize("headers", OWN_PAGES)
+def test_its_own_page_programs_and_allowed_pages_change_things(start: Start, headers: dict[str, str]) -> None:
+    gateway = start(cors_origins=("https://pages.example",))
+    form = {"file": ("a.csv", b"text,label\na,b\n", "text/csv")}
+    assert gateway.client.post("/v1/datasets", files=form, headers=headers).status_code == 201
+
+
+def test_a_key_suffices_whatever_page_sends_it(locked: Gateway) -> None:
+    headers = {**OTHER_SITES[2], "X-API-Key": key(locked, Scope.TRAIN)}
+    assert locked.client.delete("/v1/datasets/ds-1", headers=headers).status_code == 404
