@@ -195,20 +195,22 @@ def error_response(error: HalfmoonError) -> Response:
     """The answer to an error. The detail of an internal error is only logged."""
     problem_type = problems.problem_type_of(error, PROBLEM_TYPES)
     detail = "the failure has been logged" if problem_type.status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error)
-    return problem_response(problem_type, detail, _faults_of(error), _headers(error, problem_type))
+    if isinstance(error, InvalidRequest):
+        faults = [{"document": "", "field": error.field, "detail": error.detail}]
+    else:
+        faults = problems.faults_of(error)
+    return problem_response(problem_type, detail, faults, _headers(error, problem_type))
 
 
 def in_form_for(path: str, response: Response) -> Response:
     """A problem in the form that a path has: below /v2 that of the Open Inference Protocol."""
-    return _as_v2(response) if f"{path}/".startswith(f"{V2}/") else response
-
-
-def _as_v2(response: Response) -> Response:
-    problem = msgspec.json.decode(response.body)
+    if not f"{path}/".startswith(f"{V2}/"):
+        return response
+    problem, status = msgspec.json.decode(response.body), response.status_code
     headers = {
         name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")
     }
-    status = HTTPStatus.BAD_REQUEST if response.status_code == HTTPStatus.UNPROCESSABLE_ENTITY else response.status_code
+    status = HTTPStatus.BAD_REQUEST if status == HTTPStatus.UNPROCESSABLE_ENTITY else status
     return Response(msgspec.json.encode({"error": problem["detail"]}), status, headers, "application/json")
 
 
@@ -217,9 +219,3 @@ def _headers(error: HalfmoonError, problem_type: ProblemType) -> Mapping[str, st
         return error.headers
     retry = problem_type.status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, StoreDamaged)
     return {"Retry-After": str(RETRY_SECONDS)} if retry else None
-
-
-def _faults_of(error: HalfmoonError) -> list[dict[str, str]]:
-    if isinstance(error, InvalidRequest):
-        return [{"document": "", "field": error.field, "detail": error.detail}]
-    return problems.faults_of(error)

@@ -81,7 +81,10 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
             if "HTTPValidationError" in str(operation["responses"].get("422", "")):
                 del operation["responses"]["422"]
             _document_keys(operation, method, v2_error_responses if path.startswith(V2) else error_responses)
-            _summarise(operation)
+            # the first sentence is the summary, in place of FastAPI's, which is the name of the function
+            summary, _, rest = operation.pop("description").partition("\n\n")
+            operation["summary"] = " ".join(summary.split()).removesuffix(".")
+            operation |= {"description": rest} if rest else {}
             operation |= _name_objects({key: operation[key] for key in operation.keys() & {"requestBody"}}, schemas)
     untitled = {name: _untitled(schema) for name, schema in sorted(schemas.items())}
     used = re.findall(r"'#/components/responses/(\w+)'", str(document["paths"]))
@@ -93,7 +96,9 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     # without the suffix Out of names: JobOut is Job
     text = re.sub(rb'"(#/components/schemas/)?(\w+)Out"', rb'"\1\2"', msgspec.json.encode(document))
     renamed: dict[str, Any] = msgspec.json.decode(text)
-    described: dict[str, Any] = _unwrapped(_with_examples(renamed))
+    for name, example in EXAMPLES.items():
+        renamed["components"]["schemas"][name]["examples"] = [example]
+    described: dict[str, Any] = _unwrapped(renamed)
     return described
 
 
@@ -120,14 +125,6 @@ def _document_keys(
             str(status): answer for status, answer in error_responses(401, 403, 421, 429).items()
         }
         operation["responses"] = dict(sorted(answers.items()))
-
-
-def _summarise(operation: dict[str, Any]) -> None:
-    """Make the first sentence of the description the summary, in place of FastAPI's, which is the name of the
-    function."""
-    summary, _, rest = operation.pop("description").partition("\n\n")
-    operation["summary"] = " ".join(summary.split()).removesuffix(".")
-    operation |= {"description": rest} if rest else {}
 
 
 def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
@@ -169,12 +166,6 @@ def _unwrapped(part: Any) -> Any:
     if isinstance(text := part.get("description"), str):
         unwrapped["description"] = re.sub(r"(?<!\n)\n(?!\n| *[-*|])", " ", text)
     return unwrapped
-
-
-def _with_examples(document: dict[str, Any]) -> dict[str, Any]:
-    for name, example in EXAMPLES.items():
-        document["components"]["schemas"][name]["examples"] = [example]
-    return document
 
 
 def text_of(app: FastAPI) -> str:

@@ -61,7 +61,7 @@ class JobReader:
         self._redis_state = redis_state
         self._queue = queue
         self._clock = clock
-        self._read: LastUsed[_Read] = LastUsed(_MAX_READ, lambda read: 1)
+        self._read: LastUsed[_Read] = LastUsed(_MAX_READ)
 
     def now(self, id: str) -> Job:
         """The job with its progress as far as Redis has it; raises NotFound."""

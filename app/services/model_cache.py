@@ -1,11 +1,11 @@
 """Caches in memory: of whatever was used last, and of models."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
 from core.models.model import Model
+from storage.recent import Recent
 from storage.records import Version
 from storage.repositories.models import Models
 from workers.encoders.catalogue import Encoders
@@ -15,20 +15,25 @@ T = TypeVar("T")
 
 
 class LastUsed(Generic[T]):
-    """Values by key; beyond ``most``, in the sum of their sizes, the least recently used are dropped, but for the last.
+    """Values by key; beyond ``most`` of them, or of their sizes together, the least recently used are dropped, but for
+    the last.
 
     Threads may use it side by side.
     """
 
-    def __init__(self, most: int, size: Callable[[T], int]) -> None:
-        self._most = most
-        self._size_of = size
-        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+    def __init__(self, most: int, size: Callable[[T], int] | None = None) -> None:
+        self._size_of = size or (lambda value: 1)
+        self._kept = Recent[Hashable, T](most, size)
         self._lock = Lock()
-        self.size = 0
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    @property
+    def size(self) -> int:
+        """Sum of the sizes."""
+        with self._lock:
+            return sum(map(self._size_of, self._kept.values()))
 
     def find(self, key: Hashable) -> T | None:
         """The value of a key, if it is kept."""
@@ -40,12 +45,7 @@ class LastUsed(Generic[T]):
     def keep(self, key: Hashable, value: T) -> T:
         """Keep the value of a key in place of the one it had."""
         with self._lock:
-            if key in self._kept:
-                self.size -= self._size_of(self._kept.pop(key))
             self._kept[key] = value
-            self.size += self._size_of(value)
-            while self.size > self._most and len(self._kept) > 1:
-                self.size -= self._size_of(self._kept.popitem(last=False)[1])
         return value
 
 

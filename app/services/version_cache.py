@@ -14,6 +14,7 @@ from typing import NamedTuple
 import structlog
 
 from storage.errors import StoreDamaged, StoreUnavailable
+from storage.recent import Recent
 from storage.records import Job, JobState, Version
 from storage.repositories.models import Models
 
@@ -67,7 +68,7 @@ class VersionCache:
         self._max_age_seconds = max_age_seconds
         self._patience = patience
         self._clock = clock
-        self._known: dict[str, _Known] = {}
+        self._known = Recent[str, _Known](_MAX_REFERENCES)
         self._forgotten = 0
         self._lock = threading.Lock()
         self._renewing: set[str] = set()
@@ -110,7 +111,8 @@ class VersionCache:
         """Ask the store anew: the versions or aliases of a model were changed in this process."""
         with self._lock:
             self._forgotten += 1
-            self._known = {reference: known for reference, known in self._known.items() if known.version.name != name}
+            for reference in [each for each, known in self._known.items() if known.version.name == name]:
+                del self._known[reference]
 
     def published(self, job: Job) -> Job:
         """The job; whoever is told that it succeeded is served the version that it made."""
@@ -152,8 +154,6 @@ class VersionCache:
         self._away = False
         with self._lock:
             if forgotten == self._forgotten:
-                if len(self._known) >= _MAX_REFERENCES:
-                    self._known.clear()
                 self._known[reference] = _Known(version, asked_at)
         return version
 

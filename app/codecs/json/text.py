@@ -89,25 +89,20 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
         return InvalidJson(detail, _string_at(text, half.start(1)))
     if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(_STRING.sub(_blank, bytes(text)))):
         word = text[found.start(1) : found.end(1)].decode()
+        named = _FIELD.findall(text, 0, found.start(1))
         return InvalidJson(
             f"JSON is malformed: {word} is not a value of JSON; send null, or leave the field out",
-            _field_before(text, found.start(1)),
+            named[-1].decode(errors="replace") if named else "",
         )
-    named = _NAMED.search(detail)
+    shape = _NAMED.search(detail)
     detail = in_words(detail)
-    parts = [path.removesuffix("`").removeprefix("."), named[2] if named else ""]
+    parts = [path.removesuffix("`").removeprefix("."), shape[2] if shape else ""]
     return InvalidJson(detail, ".".join(filter(None, parts)))
 
 
 def _blank(string: re.Match[bytes]) -> bytes:
     """A string of the same length without anything in it."""
     return b'"' + b" " * (len(string[0]) - 2) + b'"'
-
-
-def _field_before(text: JsonText, position: int) -> str:
-    """Name of the last field before this position; empty if unknown."""
-    found = _FIELD.findall(text, 0, position)
-    return str(found[-1].decode(errors="replace")) if found else ""
 
 
 def _first_not_utf8(text: JsonText) -> int | None:
