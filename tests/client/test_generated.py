@@ -1,11 +1,15 @@
 """The client that waits is what is generated from the one that is awaited."""
 
 import ast
+import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
-PACKAGE = Path(__file__).parents[2] / "client/src/halfmoon"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "client/src/halfmoon"
 MODULES = sorted(path.name for path in (PACKAGE / "_async").glob("*.py"))
 AWAITED = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 
@@ -27,3 +31,12 @@ def test_the_twins_agree_but_one_awaits_nothing(name: str) -> None:
 def _defined(tree: ast.Module) -> list[str]:
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
+def test_a_wheel_has_the_twin_that_git_does_not_have(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "client", tmp_path / "client", ignore=shutil.ignore_patterns("_sync"))
+    (tmp_path / ".git").mkdir()
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    (wheel,) = WheelBuilder(str(tmp_path / "client")).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        assert {f"halfmoon/_sync/{name}" for name in MODULES} <= {*archive.namelist()}
