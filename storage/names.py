@@ -13,6 +13,9 @@ from storage.errors import InvalidName
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_VERSION_NUMBER = re.compile(r"[1-9][0-9]{0,9}")
+VERSION_END = 2**31
+"""Number that no version has, nor a greater one."""
 _RANDOM_BYTES = 9
 
 
@@ -61,6 +64,12 @@ def numbers_in(names: Iterable[str], ending: str = ".json") -> set[int]:
 @cache
 def _numbered(ending: str) -> re.Pattern[str]:
     return re.compile(rf"([1-9]\d{{0,8}}){re.escape(ending)}")
+
+
+def version_number(text: str) -> int | None:
+    """The number of a version that a text is; None if it is none, however many digits it has."""
+    number = int(text) if _VERSION_NUMBER.fullmatch(text) else VERSION_END
+    return number if number < VERSION_END else None
 
 
 def first_page(found: Iterable[T], limit: int, cursor: Callable[[T], str]) -> tuple[list[T], str | None]:

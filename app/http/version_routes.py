@@ -10,15 +10,9 @@ from fastapi import APIRouter, Path, Request
 from app.http.openapi_fragments import path_parameter
 from app.http.route_classes import Handler
 from storage.errors import NotFound
+from storage.names import VERSION_END, version_number
 
-_END = 2**31
-
-
-_MOST_DIGITS = len(str(_END))
-"""Digits that are parsed at most: Python refuses to parse thousands."""
-
-
-NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": _END - 1}
+NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": VERSION_END - 1}
 
 
 VersionNumber = Annotated[str, Path(json_schema_extra=NUMBER)]
@@ -75,6 +69,7 @@ def version_reference(request: Request) -> str:
 
 def checked_number(name: str, number: str) -> int:
     """The number of a version; raises NotFound."""
-    if not (len(number) <= _MOST_DIGITS and number.isascii() and number.isdecimal() and 1 <= int(number) < _END):
+    found = version_number(number)
+    if found is None:
         raise NotFound("model version", f"{name}/{number}")
-    return int(number)
+    return found

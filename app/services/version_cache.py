@@ -138,10 +138,9 @@ class VersionCache:
 
     def _read(self, reference: str) -> Version:
         """Ask the store, in a thread."""
-        name, slash, number = reference.partition("/")
         asked_at, forgotten = self._clock(), self._forgotten
         try:
-            version = self._models.version(name, int(number)) if slash else self._models.resolve(reference)
+            version = self._models.version_of(reference)
         except StoreDamaged:
             raise
         except StoreUnavailable as error:

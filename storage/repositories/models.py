@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.errors import Conflict, NotFound, StoreDamaged
-from storage.names import check_name, first_page, is_name, numbers_in
+from storage.names import check_name, first_page, is_name, numbers_in, version_number
 from storage.recent import Recent
 from storage.records import Alias, Confidence, File, Job, JobRequest, Outcome, Record, Version
 from storage.repositories.aliases import Aliases
@@ -120,6 +120,16 @@ class Models:
             return self._read(name, number)
         except KeyMissing:
             raise missing from None
+
+    def version_of(self, reference: str) -> Version:
+        """The version of ``name/number``, or of what ``resolve`` takes; raises NotFound, StoreDamaged."""
+        name, slash, text = reference.partition("/")
+        if not slash:
+            return self.resolve(reference)
+        number = version_number(text)
+        if number is None:
+            raise NotFound("model version", reference)
+        return self.version(name, number)
 
     def resolve(self, reference: str) -> Version:
         """The version of ``name@alias``, or of ``name``: the newest that takes over. Raises NotFound, StoreDamaged."""
