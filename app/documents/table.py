@@ -18,16 +18,16 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
         for part in dataset.parts
         for name in (_CONTENTS["vectors"] if part.name == "indices" else [field_of(part.name)])
     }
-    contents = [Column(name, "text", by_strangers=name == "text") for name in (fields or _CONTENTS[dataset.kind])]
+    contents = [Column(name, "text") for name in (fields or _CONTENTS[dataset.kind])]
     own = [
         Column("id", "text"),
         *contents,
         _labels("label", [label for label, _ in dataset.classes]),
-        Column("by", "text", by_strangers=True),
+        Column("by", "text"),
         Column("drawn", "text"),
         Column("skipped", "truth"),
         Column("people", "text"),
-        Column("notes", "text", by_strangers=True),
+        Column("notes", "text"),
         Column("flagged", "truth"),
     ]
     if version is not None:

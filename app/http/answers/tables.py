@@ -1,8 +1,8 @@
 """Answers as tables: CSV and Parquet, written a block at a time.
 
 A spreadsheet takes a cell that begins with =, +, - or @ for a formula, which may fetch and send what lies beside it.
-Texts of strangers must not do so: in CSV those of columns that hold such texts get an apostrophe in front, unless the
-request wants them exact. Ids and labels are never changed.
+Texts of strangers must not do so, and ids, labels and names of columns may be theirs, too: in CSV those get an
+apostrophe in front, unless the request wants them exact or they are numbers.
 """
 
 import csv
@@ -18,11 +18,11 @@ from app.errors import NotAcceptable
 
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 EXACT = (
-    "In CSV: texts and extra fields as they are. By default one that begins as a formula does (= + - @) "
-    "gets an apostrophe in front."
+    "In CSV: texts as they are. By default one that begins as a formula does (= + - @, also after spaces, and full "
+    "width) gets an apostrophe in front, unless it is a number; so do ids, labels and names of columns."
 )
 _BLOCK_ROWS = 2000
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?\Z", re.IGNORECASE)
 _json = msgspec.json.Encoder().encode
 
@@ -34,22 +34,18 @@ class Column(NamedTuple):
 
     name: str
     kind: Literal["text", "integer", "number", "truth"]
-    by_strangers: bool = False
-    """Whether it holds texts of anyone, which a spreadsheet must not calculate."""
 
 
 def columns_beside(own: Sequence[Column], names: Sequence[str], prefix: str) -> list[Column]:
     """The columns, and behind them those of texts of anyone. One that is called as another gets the prefix."""
     taken = {column.name for column in own}
-    return [*own, *(Column(prefix + name if name in taken else name, "text", by_strangers=True) for name in names)]
+    return [*own, *(Column(prefix + name if name in taken else name, "text") for name in names)]
 
 
 def csv_blocks(columns: Sequence[Column], rows: Iterable[Row], *, exact: bool = False) -> Iterator[bytes]:
     """The table in blocks, the names of its columns first. Memory is that of a block."""
-    guarded = [not exact and column.by_strangers for column in columns]
-    yield _lines([[column.name for column in columns]])
-    for block in _blocks(rows):
-        yield _lines([[_cell(value, guard) for value, guard in zip(row, guarded, strict=True)] for row in block])
+    for block in chain([[[column.name for column in columns]]], _blocks(rows)):
+        yield _lines([[_cell(value, not exact) for value in row] for row in block])
 
 
 def write_parquet(columns: Sequence[Column], rows: Iterable[Row], file: IO[bytes]) -> None:
