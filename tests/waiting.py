@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-SOON = 10.0
+SOON = 20.0
 """seconds in which whatever should come has come: a test that waits for longer has found what is broken"""
-SLOW = 60.0
+SLOW = 90.0
 """seconds in which processes of their own have loaded or compiled kernels, trained, or stopped, however busy the
 machine is"""
 HANG = 100.0
