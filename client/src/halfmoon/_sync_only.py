@@ -69,7 +69,8 @@ class ModelsMixin:
     """The models, as a notebook shows them."""
 
     def _repr_html_(self) -> str:
-        rows = ((each.name, each.served, each.newest, ", ".join(each.aliases)) for each in self.all())  # type: ignore[attr-defined]
+        models = self.all()  # type: ignore[attr-defined]
+        rows = ((each.name, each.served, each.newest, ", ".join(each.aliases)) for each in models)
         return table("Models", ("name", "served", "newest", "aliases"), rows)
 
 

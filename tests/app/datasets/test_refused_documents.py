@@ -238,16 +238,16 @@ def dense_cases() -> dict[str, Case]:
         f"npz: dense, {name}": Case("application/x-npz", npz(arrays), {"field": field, "detail": detail})
         for name, (arrays, field, detail) in dense.items()
     }
-    for name, value, order in (
-        ("nan", np.nan, "C"),
-        ("nan in Fortran order", np.nan, "F"),
-        ("infinity", np.inf, "C"),
-        ("beyond float32", -1e39, "C"),
+    for name, value, ordered in (
+        ("nan", np.nan, np.ascontiguousarray),
+        ("nan in Fortran order", np.nan, np.asfortranarray),
+        ("infinity", np.inf, np.ascontiguousarray),
+        ("beyond float32", -1e39, np.ascontiguousarray),
     ):
         matrix = np.eye(4)
         matrix[2, 1] = value
         fault = {"document": "2", "field": "values", "detail": "the value of index 1 is not a finite number"}
-        cases[f"npz: dense, {name}"] = Case("application/x-npz", npz({"X": np.asarray(matrix, order=order)}), fault)  # type: ignore[call-overload]
+        cases[f"npz: dense, {name}"] = Case("application/x-npz", npz({"X": ordered(matrix)}), fault)
     cases["npz: dense, nan under an id"] = Case(
         "application/x-npz", npz({"X": np.array([[np.nan]]), "ids": np.array(["x"])}), {"document": "x"}
     )

@@ -11,6 +11,7 @@ from core.selection.class_fractions import FractionEstimate
 from core.selection.comparison import Judgement, judge
 from core.selection.stack import Member, choose, stack, stack_weights
 from core.validation.calibration import SLOPE, Calibration
+from tests.there import there
 
 
 def member(weight: float, n_classes: int, seed: int, columns: tuple[int, ...] = (0, 1, 2)) -> tuple[Member, np.ndarray]:
@@ -144,4 +145,4 @@ def test_fractions_are_the_mean_of_the_estimates_by_the_same_weights() -> None:
     assert choice.fractions is not None
     assert choice.fractions[0] == pytest.approx((own[1:] * [0.8, 0.4, 0.1]).sum() / own[1:].sum())
     assert choose(candidates[:1]).fractions is None
-    assert choose([candidates[0], candidate("tsvm", 36, (0.8, 0.2))]).fractions.tolist() == [0.8, 0.2]  # type: ignore[union-attr]
+    assert there(choose([candidates[0], candidate("tsvm", 36, (0.8, 0.2))]).fractions).tolist() == [0.8, 0.2]
