@@ -22,10 +22,10 @@ from tests.storm import invariants
 from tests.storm.crowd import Body, Caller
 from tests.storm.invariants import Evidence
 from tests.storm.ledger import Ledger
+from tests.storm.storm import calm, collected
 
 STEADY = "steady"
 _DRAIN_SECONDS = 2.0
-_END_SECONDS = 240.0
 _CLIENT_SECONDS = 180.0
 _PROBE_SECONDS = 0.1
 _WAITING = 12
@@ -127,7 +127,7 @@ class _Storm:
         callers = [Caller(gateway.url, self._ledger) for gateway in self._parties.gateways]
         datasets = [self._uploaded(caller, number) for number, caller in enumerate(callers)]
         self._train(callers[0], datasets[0], STEADY, STEADY)
-        self._calm()
+        calm(callers[0], self._ledger, self._parties.store)
         over, probes = threading.Event(), list[Probe]()
         # each gateway has the model in memory before the store is away
         for gateway in self._parties.gateways:
@@ -151,12 +151,9 @@ class _Storm:
         away = self._away()
         over.set()
         self._say("waiting for the last jobs and the garbage collection")
-        self._calm()
-        for job, states in list(self._ledger.jobs.items()):
-            if not states:
-                callers[0].look(job)
+        calm(callers[0], self._ledger, self._parties.store)
         evidence = self._evidence()
-        self._collected(evidence)
+        collected(evidence)
         wrong = {check.__name__: list(check(evidence)) for check in _INVARIANTS} | {
             "healthy_jobs_are_not_restarted": list(self._restarted())
         }
@@ -232,19 +229,9 @@ class _Storm:
         assert made is not None
         return made
 
-    def _calm(self) -> None:
-        deadline = time.monotonic() + _END_SECONDS
-        while self._jobs.unfinished_ids() and time.monotonic() < deadline:
-            time.sleep(0.2)
-
     def _evidence(self) -> Evidence:
         root = self._parties.root
         return Evidence(self._ledger, open_store(root.as_uri()), root, _DRAIN_SECONDS, {})
-
-    def _collected(self, evidence: Evidence) -> None:
-        deadline = time.monotonic() + 60
-        while any(invariants.nothing_is_left_behind(evidence)) and time.monotonic() < deadline:
-            time.sleep(1.0)
 
     def _restarted(self) -> Iterator[str]:
         """Attempts after which another came, though neither their worker nor its child was killed."""

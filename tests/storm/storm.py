@@ -77,7 +77,7 @@ class Storm(NamedTuple):
                 prober.stop()
             say("the storm is over; waiting for the last jobs and the garbage collection")
             calm(caller, ledger, store)
-            _collected(evidence)
+            collected(evidence)
             began = time.monotonic()
             code = service.stop()
             ledger.stopped = Stopped(code, time.monotonic() - began, tuple(map(told, service.left())))
@@ -177,7 +177,7 @@ def calm(caller: Caller, ledger: Ledger, store: Store) -> None:
         caller.look(job)
 
 
-def _collected(evidence: Evidence) -> None:
+def collected(evidence: Evidence) -> None:
     """Wait until garbage collection has left nothing behind, or for too long."""
     deadline = time.monotonic() + HANG
     while any(nothing_is_left_behind(evidence)) and time.monotonic() < deadline:
