@@ -1,7 +1,7 @@
 """Texts with the vectors of a pre-trained encoder: ``python -m benchmarks.embeddings`` writes ``docs/embeddings.md``.
 
-The encoder is that of ``benchmarks.why``, which says what to install. Vectors and results are kept in
-``build/embeddings``: a run that was cut short goes on where it ended, and ``--fresh`` forgets the results.
+The encoder is the one at hand, of the extra ``encoder``. Vectors and results are kept in ``build/embeddings``: a
+run that was cut short goes on where it ended, and ``--fresh`` forgets the results.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegressionCV
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import BUILD, texts
-from benchmarks.why import encoded
 from core.documents.kinds import DENSE, PartRows, TextRows
 from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
@@ -27,6 +26,8 @@ from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.options.text import TextOptions
 from core.train import TrainingContext, TrainingTask, train
+from storage.process.settings import Settings
+from workers.encoders.catalogue import AT_HAND, Encoders
 
 POOLS = {"sms-spam": 1500, "mr-sentences": 1500, "imdb-30k": 1500, "reuters-r8": 1800, "20news-bydate": 1800}
 """documents by set, drawn at random"""
@@ -93,7 +94,7 @@ Made by `python -m benchmarks.embeddings` on:
 
 Share of the unlabeled documents of a pool that get a wrong label: means over {seeds} draws of labels, as many of each
 class. Pools are random samples of 1,500 or 1,800 documents; classes of which a pool has few have at most half of them
-labeled. Vectors are those of all-MiniLM-L6-v2 (384 numbers).
+labeled. Vectors are those of the encoder at hand.
 
 | column | what it is |
 | --- | --- |
@@ -137,10 +138,12 @@ def pool(name: str) -> Pool:
     documents, labels = texts(name)
     chosen = np.sort(np.random.default_rng(0).permutation(len(documents))[: POOLS[name]])
     found = [documents[place] for place in chosen]
-    file = FOLDER / f"{name}.npy"
+    file = FOLDER / f"{name}-{AT_HAND}.npy"
     if not file.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
-        np.save(file, encoded(found))
+        encoders = Encoders.of(Settings(encoder=AT_HAND), threads=2)
+        vectors = encoders.load(encoders.id(AT_HAND)).encode(found)
+        np.save(file, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     return Pool(found, np.unique(labels[chosen], return_inverse=True)[1], np.load(file))
 
 

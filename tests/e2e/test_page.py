@@ -29,6 +29,7 @@ from tests.e2e.person import (
 from tests.e2e.service import Service
 from tests.there import there
 from tests.waiting import HANG, until
+from tests.workers.encoders.tiny import static_folder
 
 pytestmark = [
     pytest.mark.slow,
@@ -311,3 +312,16 @@ def test_a_page_of_another_site_makes_no_dataset(service: Service) -> None:
         at.page.wait_for_function("window.frames.length === 1")
         at.page.wait_for_load_state("networkidle")
     assert service.get("/v1/datasets")["datasets"] == before
+
+
+def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, truth: dict[str, str]) -> None:
+    encoders = json.dumps({"tiny": str(static_folder(tmp_path / "tiny"))})
+    settings = {"encoders": encoders, "encoder": "tiny"}
+    with Service(tmp_path / "data", tmp_path / "log", **settings) as service, seat(service.url) as at:
+        open_data(at, tmp_path / "messages.csv")
+        add_classes(at)
+        label(at, truth, 25)
+        at.page.get_by_text(f"meaning: 100% of {len(truth):,} read").wait_for(timeout=HANG * 1000)
+        assert at.complaints == []
+        jobs = service.get("/v1/jobs")["jobs"]
+        assert [job["encoder"] and job["encoder"]["name"] for job in reversed(jobs)][:2] == [None, "tiny"]

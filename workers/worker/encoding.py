@@ -1,6 +1,8 @@
 """Documents with vectors of their texts, which a pre-trained encoder makes."""
 
+import time
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +32,8 @@ class WithVectors(NamedTuple):
     rows: PartRows
     n_read: int
     """number of documents that have a vector"""
+    n_texts: int
+    """number of documents that have a text"""
 
 
 def with_vectors(
@@ -42,10 +46,12 @@ def with_vectors(
     watch: Watch,
     span: Span,
     most_bytes: int = MOST_BYTES,
+    until: float = inf,
 ) -> WithVectors:
     """The documents, stored under the id ``documents``, with vectors of their texts. They have texts.
 
-    Of a large pool about ``most_bytes`` are read now; other documents have the vectors that are kept of them.
+    Of a large pool about ``most_bytes`` are read now, and none after ``until``, a time of the monotonic clock; other
+    documents have the vectors that are kept of them.
 
     ``labeled``, shape (n_rows,), are read first. Making vectors takes a ``span`` of the work of ``watch``. Those that
     were made are kept, even where it raises Stopped.
@@ -63,6 +69,8 @@ def with_vectors(
         vectors |= kept.adopt(digest for digest in order if digest not in vectors)
         missing = _within([digest for digest in order if digest not in vectors], position, texts, most_bytes)
         for start in range(0, len(missing), _AT_ONCE):
+            if time.monotonic() > until:
+                break
             chosen = missing[start : start + _AT_ONCE]
             made = encoder.encode(list(texts.taken(np.array([position[digest] for digest in chosen]))))
             added = dict(zip(chosen, made.astype(np.float16), strict=True))
@@ -72,7 +80,8 @@ def with_vectors(
             watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
             watch()
     own = rows_of_vectors([vectors.get(digest) for digest in digests], encoder.width)
-    return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), own.n_nonzeros // encoder.width)
+    rows_with = PartRows(dict(sorted({**parts, id.part: own}.items())))
+    return WithVectors(rows_with, own.n_nonzeros // encoder.width, int(np.count_nonzero(np.diff(texts.indptr))))
 
 
 def _within(

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _ENCODED = 0.5
 """share of the work of a job that an encoder's vectors are"""
+_READING = 0.5
+"""share of the seconds that a training may take in which an encoder reads"""
 _OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
 
 
@@ -72,10 +75,9 @@ class Work:
             )
         self._began = time.monotonic()
         with tracing.span("train"):
-            encoded, n_read = self._retried(lambda: self._encoded(documents))
+            encoded, read = self._retried(lambda: self._encoded(documents))
             training = self._train(encoded)
-            if self._request.encoder is not None:
-                read = {**self._request.encoder.model_dump(), "read": n_read}
+            if read:
                 training = replace(training, report={**(training.report or {}), "encoder": read})
         if training.status is Status.CANCELLED:
             raise Stopped
@@ -97,13 +99,13 @@ class Work:
         if self._heartbeat.wait_for(fetched):
             raise Stopped
 
-    def _encoded(self, documents: Documents) -> tuple[Documents, int]:
-        """The documents, with vectors of their texts if the request names an encoder, and how many have one; raises
-        Stopped.
+    def _encoded(self, documents: Documents) -> tuple[Documents, dict[str, Any]]:
+        """The documents, with vectors of their texts if the request names an encoder, and what the report says of them;
+        raises Stopped.
         """
         context, request = self._context, self._request
         if request.encoder is None:
-            return documents, 0
+            return documents, {}
         id = EncoderId(request.encoder.name, request.encoder.digest)
         try:
             encoder = context.encoders.load(id)
@@ -111,9 +113,11 @@ class Work:
             raise InvalidOption("encoder", f"{id.name!r} {error}") from None
         stored = Datasets(self._store).get(request.dataset).documents
         watch = Watch(self._heartbeat.observe, began=self._began)
-        labeled, part = documents.class_indices >= 0, Span(0.0, _ENCODED)
-        found = with_vectors(self._store, stored, documents.rows, labeled, id, encoder, watch, part)
-        return documents._replace(rows=found.rows), found.n_read
+        labeled, span, seconds = documents.class_indices >= 0, Span(0.0, _ENCODED), request.options.get("seconds")
+        until = inf if seconds is None else self._began + _READING * seconds
+        found = with_vectors(self._store, stored, documents.rows, labeled, id, encoder, watch, span, until=until)
+        read = {**request.encoder.model_dump(), "read": found.n_read, "texts": found.n_texts}
+        return documents._replace(rows=found.rows), read
 
     def _train(self, documents: Documents) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it

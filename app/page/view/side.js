@@ -44,13 +44,14 @@ function People({ dataset, summary }) {
 
 /** @param {{dataset: string, trainer: any}} props */
 function Knowledge({ dataset, trainer }) {
-  const job = trainer.job.value, version = trainer.version.value;
+  const job = trainer.job.value, version = trainer.version.value, meaning = trainer.meaning.value;
   const audit = useAudit(dataset, version);
   return html`<h3>Model</h3>
     ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p><${Sentence} quality=${qualityOf(version, audit)} />`}
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet">${job.progress.phase || job.state}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
+    ${meaning && html`<p class="quiet">meaning: ${percent(meaning.read / meaning.texts)} of ${meaning.texts.toLocaleString("en")} read</p>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }
 

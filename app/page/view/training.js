@@ -9,6 +9,10 @@ import { say, sentence, signal } from "./ui.js";
 const ENOUGH = 20;
 const FEW = 5;
 const IDLE = 20_000;
+/** Seconds of a training beyond the first, half of which go to reading texts for their meaning. */
+const SECONDS = 6;
+/** Texts read for their meaning after which the rest waits for the next training that a person's answers bring. */
+const READ_AT_ONCE = 4000;
 /** What a job is that somebody has deleted. */
 const GONE = { state: "cancelled" };
 
@@ -24,6 +28,7 @@ export class Trainer {
     this.outbox = outboxOf(dataset);
     /** what the log of the dataset says, as of so many entries */
     this.summary = signal({ sequence: -1, labeled: 0 });
+    this.meaning = signal(/** @type {{read: number, texts: number} | null} */ (null));
     this.learned = -1;
     this.tried = -1;
     this.failed = 0;
@@ -81,7 +86,9 @@ export class Trainer {
   }
 
   async train() {
-    const body = { model: this.model, dataset: this.dataset, annotations: "latest" };
+    // the first model comes from the words alone, at once; the meaning of the texts is read behind it
+    const first = { encoder: null }, later = { options: { seconds: SECONDS } };
+    const body = { model: this.model, dataset: this.dataset, annotations: "latest", ...(this.version.value ? later : first) };
     try {
       const job = await post("v1/jobs", body);
       this.learned = job.annotations;
@@ -101,6 +108,8 @@ export class Trainer {
     const own = model?.versions.filter((/** @type {any} */ each) => each.dataset === this.dataset) ?? [];
     this.learned = Math.max(0, ...own.map((/** @type {any} */ each) => each.annotations ?? 0));
     this.version.value = model?.versions.find((/** @type {any} */ each) => each.version === model.served) ?? null;
+    const job = this.version.value && (await get(`v1/jobs/${part(this.version.value.job)}`).catch(() => null));
+    this.meaning.value = job?.report?.encoder ?? null;
   }
 
   async #follow() {
@@ -116,7 +125,22 @@ export class Trainer {
     this.note.value = job.comparison?.takes_over === false ? sentence(job.comparison.why) : "";
     toast(this.note.value || `Version ${job.model.version} is ready`);
     this.onVersion();
+    await this.#readOn(job);
   }
+
+  /** Train again while texts are left to read for their meaning. @param {any} job the one that is over */
+  async #readOn(job) {
+    const before = this.meaning.value?.read ?? 0, now = job.report?.encoder ?? null;
+    this.meaning.value = now;
+    const begins = !job.encoder && job.text && job.model.version === 1 && (await hasEncoder());
+    if (begins || (now && now.read > before && now.read < Math.min(now.texts, READ_AT_ONCE))) await this.train();
+  }
+}
+
+/** Whether the service reads texts for their meaning. */
+async function hasEncoder() {
+  const { encoders } = await get("v1/encoders");
+  return encoders.some((/** @type {any} */ each) => each.default);
 }
 
 /** @type {Map<string, Trainer>} */

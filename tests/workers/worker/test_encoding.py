@@ -1,7 +1,9 @@
 """Jobs whose texts get vectors of an encoder: made once, kept, and made of new texts by the model."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from tests.workers.encoders.tiny import TABLE, static_folder
 from workers.encoders.catalogue import Encoders
 from workers.encoders.encoder import Encoder, Vectors
 from workers.encoders.rows import with_encoder
+from workers.worker import encoding
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.encoding import WithVectors, with_vectors
@@ -73,7 +76,12 @@ def test_a_model_reads_texts_by_the_encoder_that_it_learned_with(
     version = Models(store).resolve("news")
     assert job.outcome is not None
     assert job.outcome.report is not None
-    assert job.outcome.report["encoder"] == {"name": "tiny", "digest": encoders.id("tiny").digest, "read": 40}
+    assert job.outcome.report["encoder"] == {
+        "name": "tiny",
+        "digest": encoders.id("tiny").digest,
+        "read": 40,
+        "texts": 40,
+    }
     assert (version.facts["parts"], version.facts["encoder"]) == ("text, vector.tiny", "tiny")
     model = with_encoder(Models(store).load(version), encoders)
     read = model.vocabulary.read(TextRows.of(["goal", "vote", ""]))
@@ -248,3 +256,29 @@ def test_vectors_of_another_dataset_outlive_it(store: Store, encoders: Encoders)
     Datasets(store).delete(first)
     read(store, [*WORDS, "vote"], id, encoder)
     assert len(encoder.texts) == 41
+
+
+def test_a_training_of_seconds_reads_for_half_of_them(
+    store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The encoder takes a second for each text here; after two of four it is stopped, at the next sixteen."""
+    id, now = encoders.id("tiny"), [time.monotonic()]
+    encoder = Counting(encoders.load(id))
+
+    class Slow:
+        width = encoder.width
+
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            now[0] += len(texts)
+            return encoder.encode(texts)
+
+    monkeypatch.setattr(encoding, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(encoders, "load", lambda id: Slow())
+    labels = ["sport", "politics"] * 2 + [None] * 36
+    dataset = make_dataset(store, [Batch(TextRows.of(WORDS), labels)]).id
+    ref = EncoderRef(name=id.name, digest=id.digest)
+    draft = JobDraft(dataset=dataset, model="news", text={}, encoder=ref, options={"seconds": 4})
+    job = ended(store, context._replace(encoders=encoders), Jobs(store).submit(draft)[0].request.id)
+    assert job.outcome is not None, job
+    assert job.outcome.report is not None, job.outcome
+    assert (job.outcome.report["encoder"]["read"], len(encoder.texts)) == (16, 16)
