@@ -1,6 +1,7 @@
 """The walk of a person through the page, in a real browser and by the keyboard alone."""
 
 import csv
+import json
 import os
 import threading
 from collections import Counter
