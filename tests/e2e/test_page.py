@@ -317,8 +317,8 @@ def test_a_page_of_another_site_makes_no_dataset(service: Service) -> None:
 
 def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, truth: dict[str, str]) -> None:
     encoders = json.dumps({"tiny": str(static_folder(tmp_path / "tiny"))})
-    settings = {"encoders": encoders, "encoder": "tiny"}
-    with Service(tmp_path / "data", tmp_path / "log", **settings) as service, seat(service.url) as at:
+    started = Service(tmp_path / "data", tmp_path / "log", encoders=encoders, encoder="tiny")
+    with started as service, seat(service.url) as at:
         open_data(at, tmp_path / "messages.csv")
         add_classes(at)
         label(at, truth, 25)

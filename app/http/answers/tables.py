@@ -44,7 +44,8 @@ def columns_beside(own: Sequence[Column], names: Sequence[str], prefix: str) -> 
 
 def csv_blocks(columns: Sequence[Column], rows: Iterable[Row], *, exact: bool = False) -> Iterator[bytes]:
     """The table in blocks, the names of its columns first. Memory is that of a block."""
-    for block in chain([[[column.name for column in columns]]], _blocks(rows)):
+    head: list[Row] = [[column.name for column in columns]]
+    for block in chain([head], _blocks(rows)):
         yield _lines([[_cell(value, not exact) for value in row] for row in block])
 
 
