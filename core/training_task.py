@@ -120,8 +120,8 @@ class CheckedTask:
         return {name: own for name, own in columns.items() if len(own)}
 
     def selection_data(self, rows: SparseRows, centred: bool, checkpoint: Checkpoint, space: Space) -> SelectionData:
-        """The data of a selection or of an estimate of class fractions, its copies of the rows in ``space``; raises
-        what ``checkpoint`` does.
+        """The data of a selection or of an estimate of class fractions, with copies of the rows in ``space``; raises
+        errors of ``checkpoint``.
         """
         return SelectionData.of(
             rows,

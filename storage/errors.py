@@ -130,7 +130,7 @@ class StoreFull(StoreUnavailable):
 
 
 class StoreDamaged(StoreUnavailable):
-    """A record or a file is not what was stored. A retry does not help."""
+    """A stored record or file has changed. A retry does not help."""
 
     def __init__(self, key: str, detail: str = "its checksum is not the recorded one") -> None:
         super().__init__(f"{key} is damaged: {detail}")

@@ -114,7 +114,7 @@ class ClassProfile(Record):
 
 
 class DatasetProfile(Record):
-    """What people call a dataset and its classes: ``datasets/{id}/profile.json``. It may change."""
+    """Names that people give a dataset and its classes: ``datasets/{id}/profile.json``. It may change."""
 
     name: str | None = None
     """name in place of that of the manifest"""

@@ -132,7 +132,7 @@ class Interior:
                 x[inside] *= 0.5
 
     def _complete(self, x: Vector, factor: Matrix) -> Generator[None, None, float]:
-        """Set the multipliers of the balance constraint and τ, and shrink those of the labeled rows; returns μ, the
+        """Set the multipliers of the balance constraint and τ, and shrink the labeled rows' multipliers; returns μ, the
         complementarity of each pair.
         """
         problem, n, labeled = self.problem, self.problem.n, slice(len(self.problem.y))

@@ -46,7 +46,7 @@ def in_kernel_space(solver: Callable[[Problem, AnyOptions], Steps], problem: Pro
 
 
 def within(steps: Generator[Request, Any, T], subspace: Subspace) -> Generator[Request, Any, T]:
-    """Steps over the coordinates of a subspace; graphs and kernels that they request are those of the rows."""
+    """Steps over the coordinates of a subspace; their graphs and kernels belong to the rows."""
 
     def translate(request: Request) -> Generator[Request, Any, Any]:
         return (yield Within(subspace, request) if isinstance(request, Product | Scores | Adjoint) else request)

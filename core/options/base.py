@@ -236,7 +236,7 @@ class BalancedOptions(Options):
 
 
 def _bounds_of(given: Mapping[str, float | list[float]], classes: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """By class the least fraction and the largest: all are possible of a class of which nothing is said."""
+    """The least fraction and the largest by class: all are possible of a class without a bound."""
     bounds = dict.fromkeys(classes, (0.0, 1.0))
     for name, each in given.items():
         bounds[name] = (each[0], each[1]) if isinstance(each, list) else (each, each)

@@ -52,7 +52,7 @@ class SubspaceOptions(LinearOptions, KernelFunction):
         return self.is_sharp(length) or super().hardly_learns(1.0 if self.kernel == "rbf" else length, n_labeled)
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """Bytes of the coordinates, of those of the documents that span them, and of the rows by their columns."""
+        """Bytes of the coordinates, of the documents that span them, and of the rows by their columns."""
         if self.kernel == "linear":
             return 0
         columns = min(size.n_documents, self.most_columns)
@@ -65,7 +65,7 @@ class SubspaceOptions(LinearOptions, KernelFunction):
 
 
 class LaplacianOptions(SubspaceOptions):
-    """Options of what also learns from the graph of nearest neighbours."""
+    """Options of algorithms that also learn from the graph of nearest neighbours."""
 
     lambda_graph: Weight = Field(
         default=0.1, description="Weight of the roughness of the scores over the graph, a mean over all documents."

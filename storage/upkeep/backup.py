@@ -47,7 +47,7 @@ class Copied(NamedTuple):
 
 
 class _Promise(Record):
-    """What the last member of a backup says of those before it."""
+    """The promise of the last member of a backup about the members before it."""
 
     files: int
     bytes: int

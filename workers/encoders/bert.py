@@ -67,7 +67,7 @@ class Bert:
 
 
 def bert_in(file: Path, config: Mapping[str, Any]) -> Bert:
-    """The BERT of a file of safetensors, as ``config``, that of its folder, says; raises EncoderUnavailable."""
+    """The BERT of a file of safetensors, as the ``config`` of its folder says; raises EncoderUnavailable."""
     other = next(
         (f"{name} {config[name]!r}" for name, known in _KNOWN.items() if config.get(name, known) != known), None
     )

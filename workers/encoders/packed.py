@@ -43,7 +43,7 @@ _NAMES = {
 
 
 def packed_model(file: Path) -> tuple[Bert, Tokens]:
-    """The weights of a file, and what makes tokens of a text; raises EncoderUnavailable."""
+    """The weights of a file, and its tokenizer; raises EncoderUnavailable."""
     try:
         return _read(file.read_bytes())
     except (OSError, ValueError, KeyError, struct.error) as error:
@@ -86,7 +86,7 @@ def _pieces(content: bytes, place: int) -> tuple[Pieces, int]:
 
 
 def _characters(content: bytes, place: int) -> tuple[dict[int, str], int]:
-    """What stands for each character that is not itself, and where the map ends."""
+    """The substitutes of characters, and the end of the map."""
     count, size = struct.unpack_from("<iI", content, place)
     found, start = {}, place + 8
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Vectors that encoders have made of texts, kept beside the dataset whose texts they were.
+"""Vectors that encoders have made of texts, kept beside the dataset of the texts.
 
 datasets/{documents}/encodings/{encoder}/{id}.json  the record of a file of vectors: with it they are kept
 datasets/{documents}/encodings/{encoder}/{id}.npy   of each text the first 16 bytes of its SHA-256, and its vector in
@@ -101,7 +101,7 @@ class KeptVectors:
         self._added, self._kept_at = [], time.monotonic()
 
     def _files(self, documents: str) -> Iterator[NDArray[np.uint8]]:
-        """What a dataset keeps, a row a text."""
+        """The kept records of a dataset, each with a row a text."""
         folder = self._folder(documents)
         for name in self._store.children(folder):
             record = json_records.find(self._store, f"{folder}/{name}", Encoding) if name.endswith(".json") else None

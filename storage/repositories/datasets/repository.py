@@ -136,11 +136,11 @@ class Datasets:
         )
 
     def profile(self, id: str) -> DatasetProfile:
-        """What people call a dataset, which exists, and its classes."""
+        """The names that people give a dataset, which exists, and its classes."""
         return json_records.find(self._store, _profile(id), DatasetProfile) or DatasetProfile()
 
     def put_profile(self, id: str, profile: DatasetProfile) -> None:
-        """Set what people call a dataset and its classes, at once for every process; raises NotFound, InvalidName."""
+        """Set the names of a dataset and its classes, at once for every process; raises NotFound, InvalidName."""
         if profile.name is not None:
             check_name("dataset", profile.name)
         self.get(id)

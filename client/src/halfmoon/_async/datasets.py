@@ -60,7 +60,7 @@ class AsyncDatasets(DatasetsMixin):
 
     @operation("list_datasets")
     async def named(self, name: str) -> "AsyncDataset":
-        """The newest dataset of this name, or the one of this id; raises NotFound, naming those that there are."""
+        """The newest dataset of this name, or the one of this id; raises NotFound, which lists all names."""
         names = dict[str, None]()
         async for dataset in self.all():
             if name in (dataset.name, dataset.id):
@@ -99,7 +99,7 @@ class AsyncDataset(ShownDataset):
 
     @operation("put_classes")
     async def put_classes(self, classes: Iterable[Mapping[str, Any] | Label]) -> list[dict[str, Any]]:
-        """Set the classes, in this order, each by its name or by name, key, description and color; those that are there
+        """Set the classes, in this order, each by its name or by name, key, description and color; returns all classes
         then.
         """
         given = [each if isinstance(each, Mapping) else {"name": each} for each in classes]
@@ -174,8 +174,8 @@ class AsyncDataset(ShownDataset):
 
     @operation("list_documents")
     async def to_pandas(self, **params: Any) -> Any:
-        """The documents as a data frame of pandas, a row each, with label and by whom; with ``model`` also what it
-        predicts. ``params`` as in ``documents``.
+        """The documents as a data frame of pandas, a row each, with labels and their authors; with ``model`` also its
+        predictions. ``params`` as in ``documents``.
         """
         from pandas import DataFrame
 

@@ -1,4 +1,4 @@
-"""What the entries of an annotation log say of each document: the label that people agree on, marks and notes."""
+"""The answers that follow from the entries of an annotation log: the label that people agree on, marks and notes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from storage.records import Action, Annotation, Label
 
 
 class Answer(NamedTuple):
-    """What people say of a document now."""
+    """The present answer about a document."""
 
     label: Label | None
     """label, None of a document to which nobody gave one"""
@@ -39,7 +39,7 @@ Entries = list[tuple[int, Annotation]]
 
 
 class Answers(Mapping[int, Answer]):
-    """The answers of a log, entry after entry, by the positions of documents of which people say something.
+    """The answers of a log, entry after entry, by the positions of their documents.
 
     Of each person the last answer counts that was not taken back. Of several people the label counts that most of them
     gave, of equals the newest.
@@ -82,7 +82,7 @@ class Answers(Mapping[int, Answer]):
 
 
 def _answer(given: list[Entries]) -> Answer | None:
-    """What people say of a document by what each of them did with it; None if all of it was taken back."""
+    """The answer from the entries of each person; None if all were taken back."""
     if not given:
         return None
     last = [found for entries in given if (found := _last(entries, "label", "skip"))]

@@ -1,4 +1,4 @@
-"""Annotations as clients give them: checked, and completed with what the service knows of the documents."""
+"""Annotations as clients give them: checked, and completed with the draws of their documents."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from storage.repositories.datasets.labels import label_detail
 
 
 class NewAnnotation(NamedTuple):
-    """What a person did with a document, as a client says it."""
+    """A new entry, as a client gives it."""
 
     id: str
     document: str
