@@ -40,7 +40,6 @@ _FILES = ("model", "model_meta", "held_out")
 _UNDO_SECONDS = 60
 """Seconds for which a deletion was seen, after which its own process neither completes nor undoes it."""
 
-
 Needed = Callable[[str, Collection[int]], Job | None]
 """Function of the name of a model and numbers of versions: an unfinished job that needs one of them, or None."""
 
@@ -103,9 +102,7 @@ class Models:
 
     def versions(self, name: str) -> list[Version]:
         """The versions of a model that can be read, oldest first; raises NotFound if there is none at all."""
-        numbers = self._numbers(name)
-        if not numbers:
-            raise NotFound("model", name)
+        numbers = self._existing(name)
         unknown = [number for number in numbers if (name, number) not in self._versions]
         read = dict(zip(unknown, in_parallel(partial(self._find_readable, name), unknown), strict=True))
         found = (read[number] if number in read else self._find_readable(name, number) for number in numbers)
@@ -147,10 +144,7 @@ class Models:
         while self._store.exists(_version_key(name, last + 1)):
             last += 1
         self._last[name] = last
-        left = [last] if not self.deleted(name, last) else self._numbers(name)
-        if not left:
-            raise NotFound("model", name)
-        return left[-1]
+        return self._existing(name)[-1] if self.deleted(name, last) else last
 
     def last_number(self, name: str) -> int:
         """Highest number that a version of a model has, or had before it was deleted; 0 if there was none."""
@@ -168,9 +162,7 @@ class Models:
 
     def aliases(self, name: str) -> dict[str, int]:
         """Number of the version of each alias, sorted by alias; raises NotFound for a model without versions."""
-        numbers = self._numbers(name)
-        if not numbers:
-            raise NotFound("model", name)
+        numbers = self._existing(name)
         return {alias: number for alias, number in self._aliases.readable(name) if number in numbers}
 
     def set_alias(self, name: str, alias: str, number: int) -> Alias:
@@ -187,8 +179,7 @@ class Models:
         self._aliases.delete(name, alias)
 
     def delete_version(self, name: str, number: int, needed: Needed = lambda name, numbers: None) -> None:
-        """Delete a version and its files; its number is not used again. Of a damaged version the files stay, since
-        nothing names them.
+        """Delete a version and its files, unless it is damaged: then nothing names them. Its number is not used again.
 
         Raises NotFound, and Conflict while an alias points to it or a job needs it.
         """
@@ -203,9 +194,7 @@ class Models:
 
         Raises NotFound, and Conflict while a job needs a version.
         """
-        numbers = self._numbers(name)
-        if not numbers:
-            raise NotFound("model", name)
+        numbers = self._existing(name)
         self._refuse_if_needed(name, numbers, needed)
         self._remove(name, numbers, lambda marked: self._refuse_if_needed(name, marked, needed))
         self._aliases.delete_all(name)
@@ -292,10 +281,7 @@ class Models:
         return _files_of(job.outcome) if job.version is not None and job.outcome else {}
 
     def held_out(self, version: Version) -> "LeftOut | None":
-        """The predictions of labels that the training of a version left out;
-
-        None if it did not, or without probabilities. Raises NotFound.
-        """
+        """The probabilities of labels that the training left out, None without any; raises NotFound."""
         if "held_out" not in version.files:
             return None
         from safetensors.numpy import load_file
@@ -357,10 +343,7 @@ class Models:
             self._store.delete(file.key)
 
     def _read(self, name: str, number: int) -> Version:
-        """Record of a version, deleted or not; raises KeyMissing, StoreDamaged.
-
-        Records never change, so they are cached.
-        """
+        """The cached record of a version, deleted or not: it never changes. Raises KeyMissing, StoreDamaged."""
         version = self._versions.get((name, number))
         if version is None:
             version = json_records.read(self._store, _version_key(name, number), Version)
@@ -379,6 +362,13 @@ class Models:
         if not is_name(name):
             return []
         return sorted(numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
+
+    def _existing(self, name: str) -> list[int]:
+        """Numbers of the versions that are not deleted, ascending; raises NotFound if there is none."""
+        numbers = self._numbers(name)
+        if not numbers:
+            raise NotFound("model", name)
+        return numbers
 
     def _served(self, name: str) -> Version:
         """The newest version that is not deleted and takes over; if the others were deleted, the newest that is left.
