@@ -150,7 +150,8 @@ def _parser() -> argparse.ArgumentParser:
         "--data",
         type=Path,
         metavar="FILE",
-        help="say what would be understood of this file, and what is wrong with it, instead",
+        help="say what would be understood of this file, and what is wrong with it, instead; or the data folder of a "
+        "`halfmoon up` (default: ./data if it is one)",
     )
     add_columns(command)
     command.set_defaults(run=_doctor)
@@ -252,6 +253,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
     if options.data is None:
         return report(examine())
+    if (options.data / "store").is_dir():
+        return report(examine(options.data))
     if options.data.is_dir():
         raise CannotStart(f"{str(options.data)!r} is a folder; text files in folders are sent as a .zip or .tar of it")
     if not options.data.is_file():

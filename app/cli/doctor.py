@@ -18,11 +18,13 @@ from pydantic import ValidationError
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.cli.store import used_folder
 from app.codecs.base import BLOCK_BYTES, COLUMNS
 from app.codecs.dispatch import ENDINGS, body_decoder
 from app.datasets.documents import Fields, stored_documents
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.sockets.listener import check_exposure
+from app.local import valkey
 from app.settings import GatewaySettings
 from core.documents.kinds import KINDS
 from core.errors import Fault, InvalidDocuments
@@ -71,8 +73,11 @@ def report(found: Iterable[Finding]) -> int:
 Check = Callable[[GatewaySettings], Iterator[Finding]]
 
 
-def examine() -> Iterator[Finding]:
-    """The findings of all checks; where a setting is wrong, of the settings alone."""
+def examine(data: Path | None = None) -> Iterator[Finding]:
+    """The findings of all checks; where a setting is wrong, of the settings alone.
+
+    ``data`` is the data folder of a ``halfmoon up``: then its store and its Valkey are looked at.
+    """
     for name in unknown_variables(GatewaySettings):
         yield Finding("settings", False, f"{name} is no setting; correct its spelling, or remove it")
     try:
@@ -82,6 +87,13 @@ def examine() -> Iterator[Finding]:
             yield Finding("settings", False, f"HALFMOON_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}")
         return
     yield Finding("settings", True, f"{len(settings.model_fields_set)} are set, the others have their default")
+    folder = used_folder(data, settings)
+    if folder is not None:
+        yield Finding("settings", True, f"the store and Valkey are those of `halfmoon up` in {folder}")
+        own = {"store_url": (folder.absolute() / "store").as_uri()}
+        if (socket := folder.absolute() / "valkey" / "valkey.sock").exists():
+            own["redis_url"] = valkey.url(socket)
+        settings = settings.model_copy(update=own)
     checks: list[Check] = [_access, _redis, _store, _records, _disk, _kernels]
     for check in checks:
         yield from check(settings)

@@ -23,22 +23,43 @@ SCOPES = ("predict", "label", "train", "admin")
 
 
 _MAX_DAYS = 36_500
+_DEFAULT = Path("data")
+"""Data folder of ``halfmoon up``, unless it is told another."""
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the data folder."""
-    parser.add_argument("--data", type=Path, help="folder of `halfmoon up`, in place of HALFMOON_STORE_URL")
+    parser.add_argument(
+        "--data", type=Path, help="folder of `halfmoon up` (default: HALFMOON_STORE_URL, else ./data if it is one)"
+    )
+
+
+def used_folder(named: Path | None, settings: "Settings") -> Path | None:
+    """The data folder of ``halfmoon up`` that is meant: the one that is named, else its own default where no setting
+    names a store and there is one; None: the store of the settings.
+    """
+    if named is None and "store_url" not in settings.model_fields_set and (_DEFAULT / "store").is_dir():
+        return _DEFAULT
+    return named
 
 
 def store_address(options: argparse.Namespace, settings: "Settings", *, existing: bool) -> str:
-    """The URL of the store. Raises CannotStart if ``existing`` is required and the data folder has no store."""
+    """The URL of the store. Raises CannotStart if ``existing`` is required and the data folder has no store, and where
+    nothing says which store is meant: a key in a store that no service reads would be of no use.
+    """
     from storage.errors import CannotStart
 
-    if options.data is None:
-        return settings.store_url
-    if existing and not (options.data / "store").is_dir():
-        raise CannotStart(f"{options.data} is not a data folder of `halfmoon up`: it has no folder `store`")
-    return str((options.data.absolute() / "store").as_uri())
+    folder = used_folder(options.data, settings)
+    if folder is not None:
+        if existing and not (folder / "store").is_dir():
+            raise CannotStart(f"{folder} is not a data folder of `halfmoon up`: it has no folder `store`")
+        return str((folder.absolute() / "store").as_uri())
+    if "store_url" not in settings.model_fields_set and not Path(settings.store_url.removeprefix("file://")).is_dir():
+        raise CannotStart(
+            "no store is here: name the folder of `halfmoon up` by --data, or the store of the service by "
+            "HALFMOON_STORE_URL"
+        )
+    return settings.store_url
 
 
 def add_backup(parser: argparse.ArgumentParser) -> None:

@@ -26,6 +26,7 @@ from app.http.route_classes import RESERVATION
 from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
+from core.documents.digests import row_digests
 from core.errors import Fault
 from storage.errors import NotFound
 from storage.records import Dataset, Version
@@ -33,6 +34,9 @@ from storage.repositories.datasets import Batch, Documents
 from storage.repositories.datasets.labels import Classes
 
 JSON, HTML = "application/json", "text/html"
+
+_MOST_TOLD = 100_000
+_TOLD = "{} of the {} labeled documents were trained on with their labels: the figures are too optimistic"
 
 
 class _Input(NamedTuple):
@@ -112,8 +116,12 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
     with temporary_file(services.store) as file:
         evaluator = Evaluator(loaded.model, file, services.settings.max_ranked_scores)
         if input.dataset is None:
-            evaluator.add_all(score_posted(loaded.model, _checked(input.batches, services.settings.max_classes)))
-            evaluation = evaluator.evaluation(loaded.version, None, None, None, [])
+            digests, found = told_documents(services, loaded.version), list[bytes]()
+            batches = _checked(input.batches, services.settings.max_classes, found)
+            evaluator.add_all(score_posted(loaded.model, batches))
+            n_told = None if digests is None else sum(digest in digests for digest in found)
+            warnings = [_TOLD.format(n_told, len(found))] if n_told else []
+            evaluation = evaluator.evaluation(loaded.version, None, None, n_told, warnings)
         else:
             assert input.dataset is not None
             dataset = services.datasets.get(input.dataset)
@@ -138,16 +146,32 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
     return page_of(evaluation) if media_type == HTML else Response(evaluation.model_dump_json(), media_type=JSON)
 
 
-def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
-    """The batches, after the checks of labels that a dataset has; raises InvalidDocuments and LimitExceeded."""
+def _checked(batches: Iterable[Batch], most: int, digests: list[bytes]) -> Iterator[Batch]:
+    """The batches, after the checks of labels that a dataset has; ``digests`` gets those of the documents with a label.
+    Raises InvalidDocuments and LimitExceeded.
+    """
     classes, position = Classes(most), 0
     for batch in batches:
         ids = batch.ids or [None] * batch.rows.n_rows
         faults = classes.faults(batch.labels, MAX_FAULTS)
         refuse(Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults)
         classes.encode(batch.labels)
+        labeled = [row for row, label in enumerate(batch.labels) if label is not None]
+        digests += row_digests(batch.rows, np.array(labeled, np.int64))
         position += batch.rows.n_rows
         yield batch
+
+
+def told_documents(services: Services, version: Version) -> frozenset[bytes] | None:
+    """Digests of the documents whose labels a version was told; None if its dataset was deleted, or has so many labels
+    that to read them would take seconds.
+    """
+    try:
+        training = services.datasets.open(version.dataset, version.annotations)
+    except NotFound:
+        return None
+    positions = np.flatnonzero(training.class_indices >= 0)
+    return frozenset(row_digests(training.rows, positions)) if len(positions) <= _MOST_TOLD else None
 
 
 class TrainingOverlap(NamedTuple):
@@ -204,10 +228,7 @@ def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDAr
     n_labeled = told(overlap, positions) or 0
     n_others = len(positions) - n_labeled
     if n_labeled:
-        found.append(
-            f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the "
-            "figures are too optimistic"
-        )
+        found.append(_TOLD.format(n_labeled, len(positions)))
     if n_others:
         found.append(f"{n_others} of the {len(positions)} labeled documents were trained on without their labels")
     return found

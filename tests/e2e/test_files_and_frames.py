@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from halfmoon import sklearn as door
 from sklearn.utils.estimator_checks import check_estimator
@@ -51,6 +52,11 @@ def test_texts_with_gaps_among_the_labels(service: Service) -> None:
     for missing in ("", None, np.nan):
         given = np.array([label or missing for label in labels], dtype=object)
         found = door.HalfmoonClassifier(url=service.url).fit(texts, given)
+        assert found.transduction_.tolist() == ["sport", "politics", "sport", "politics", "sport", "politics"]
+    column = pd.Series([label or None for label in labels], dtype="string")
+    for y in ([label or np.nan for label in labels], column):
+        found = door.HalfmoonClassifier(url=service.url).fit(texts, y)
+        assert found.classes_.tolist() == ["politics", "sport"]
         assert found.transduction_.tolist() == ["sport", "politics", "sport", "politics", "sport", "politics"]
     assert found.predict(["The visitors came late."]).tolist() == ["sport"]
     assert found.predict_proba(texts).shape == (6, 2)

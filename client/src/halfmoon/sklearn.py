@@ -62,7 +62,7 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs some labels"
             )
         rows = self._rows(X, reset=True)
-        given = column_or_1d(y, warn=True)
+        given = column_or_1d(_objects(y), warn=True)
         check_consistent_length(rows, given)
         known = _known(given)
         self.classes_, codes = np.unique(_plain(given[known]), return_inverse=True)
@@ -124,6 +124,14 @@ def _is_text(rows: Any) -> bool:
     if hasattr(rows, "shape"):
         return len(rows.shape) == 1 and len(rows) > 0 and all(isinstance(each, str) for each in rows)
     return isinstance(rows, list | tuple) and bool(rows) and all(isinstance(each, str) for each in rows)
+
+
+def _objects(y: Any) -> Any:
+    """The labels as they were given: where texts stand beside None or NaN, an array of texts would make these words."""
+    if hasattr(y, "to_numpy") and str(getattr(y, "dtype", "")).startswith("str"):
+        return y.to_numpy(dtype=object, na_value=None)
+    mixed = isinstance(y, list | tuple) and len({*map(type, y)}) > 1 and any(isinstance(each, str) for each in y)
+    return np.array(y, dtype=object) if mixed else y
 
 
 def _known(labels: NDArray[Any]) -> NDArray[np.bool_]:
