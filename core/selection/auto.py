@@ -21,8 +21,9 @@ from core.selection.candidates import Candidate, ModelSpec, candidates_of
 from core.selection.co_validation import co_validate
 from core.selection.comparison import judge
 from core.selection.methods.kernel_regression import KernelRegression
+from core.selection.posterior import within
 from core.selection.report import Alone, Offered, report_of
-from core.selection.stack import Member, Stack, choose, stack
+from core.selection.stack import Member, Stack, choose, midway, stack
 from core.selection.subsets import with_frequent_features
 from core.validation.calibration import SLOPE, Calibration, calibration_at, fit_calibration
 from core.watch import Stopped
@@ -60,7 +61,7 @@ def auto(task: Selecting) -> Selection:
        cross-validation. Label spreading and kernel ridge regression are tried where distances are meaningful, naive
        Bayes where documents can be bags of terms.
     2. The class fractions are the mean of the estimates of the candidates, weighed by labels left out. Given ones
-       stand.
+       stand. Those of three classes and more that rest on answers meet the probabilities of the sum midway.
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). A sum is as sure as its
        members agree (core.selection.co_validation). One that is not linear is a kernel model of its scores
        (core.selection.methods.kernel_regression).
@@ -78,7 +79,8 @@ def auto(task: Selecting) -> Selection:
     fractions = choice.fractions
     if fractions is None and selected[0].block.data.problems[0].n_unlabeled:
         fractions = task.given  # time ended before any candidate had estimated them
-    model = _solutions_in_time(task, selected, fractions)
+    settled = len(task.classes) == 2 or task.given is not None or choice.counted
+    model = _solutions_in_time(task, selected, _Estimate(fractions, settled))
     left_out = np.isfinite(model.held_out).all(axis=1)
     likelier = judge(model.held_out[left_out], task.class_indices[left_out]).likelier
     choice = choice._replace(fractions=model.fractions)
@@ -89,6 +91,15 @@ def auto(task: Selecting) -> Selection:
         tried = not any(ended for _, ended in found)
         report["time"] = {"seconds": task.options.seconds, "all_methods_tried": tried, "solved": model.solved}
     return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier)
+
+
+class _Estimate(NamedTuple):
+    """The class fractions before there is a model."""
+
+    fractions: Vector | None
+    """shape (n_classes,); None without unlabeled documents"""
+    settled: bool
+    """whether they stand, whatever the model says"""
 
 
 class _Model(NamedTuple):
@@ -143,7 +154,7 @@ def _candidates_in_time(task: Selecting, block: Block, span: Span) -> tuple[list
     return [(block, candidate) for candidate in ready], deadline.over
 
 
-def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> _Model:
+def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], estimate: _Estimate) -> _Model:
     """Solve the selected candidates as far as time allows.
 
     When the time is over the solutions are the best iterates. Where there are none yet, as of what is not linear, the
@@ -153,7 +164,7 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions
     model: _Model | None = None
     with task.watch.until(task.options.seconds) as deadline:
         try:
-            model = _solutions(task, selected, fractions)
+            model = _solutions(task, selected, estimate)
         except Stopped:
             if not deadline.over:
                 raise
@@ -161,11 +172,11 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions
         return model if model.alone is None else model.ending(*Status, to=Status.CANCELLED)
     alone = Alone.TIME_OVER if len(selected) > 1 else None
     if model is None or not all(np.isfinite(each.unlabeled_scores).all() for each in model.results):
-        return _solutions(task, selected[:1], fractions)._replace(solved=len(selected) == 1, alone=alone)
+        return _solutions(task, selected[:1], estimate)._replace(solved=len(selected) == 1, alone=alone)
     return model.ending(Status.CANCELLED, to=Status.ITERATION_LIMIT)._replace(solved=False, alone=alone)
 
 
-def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> _Model:
+def _solutions(task: Selecting, selected: Sequence[_Selected], estimate: _Estimate) -> _Model:
     """The solutions of the selected candidates, as one model. After a stop the first candidate as far as it came."""
     names = list(dict.fromkeys(each.block.name for each in selected))
     linear = all(each.candidate.linear for each in selected)
@@ -174,25 +185,38 @@ def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector
     try:
         for name, span in zip(names, spans, strict=True):
             own = {place: each for place, each in enumerate(selected) if each.block.name == name}
-            solved |= _solved(task, own, fractions, span)
+            solved |= _solved(task, own, estimate.fractions, span)
             ensure_complete(result for results in solved.values() for result in results)
         if len(selected) > 1 or not linear:
-            members = [_member(task, each, solved[place], fractions) for place, each in enumerate(selected)]
+            members = [_member(task, each, solved[place], estimate.fractions) for place, each in enumerate(selected)]
             pooled = stack(members, task.rows.n_features)
             if not linear:
                 pooled = _modelled(task, selected[0].block, pooled, last)
-            return _summed(task, pooled, members, fractions)
+            return _summed(task, pooled, members, estimate, selected[0].block.data.bounds)
     except Stopped:
         if not (solved and selected[0].candidate.linear):
             raise
     first, alone = selected[0], Alone.STOPPED if len(selected) > 1 else None
     results = [first.block.over_all_columns(result, task.rows.n_features) for result in solved[0]]
-    return _Model(results, first.candidate.held_out, fractions, alone=alone)
+    return _Model(results, first.candidate.held_out, estimate.fractions, alone=alone)
 
 
-def _summed(task: Selecting, pooled: Stack, members: Sequence[Member], fractions: Vector | None) -> _Model:
-    """The sum of members, as sure as they agree; raises Stopped."""
-    validated = None if fractions is None else co_validate(pooled, members, task.class_indices, fractions, task.watch)
+def _summed(
+    task: Selecting,
+    pooled: Stack,
+    members: Sequence[Member],
+    estimate: _Estimate,
+    bounds: NDArray[np.float64] | None,
+) -> _Model:
+    """The sum of members, as sure as they agree; raises Stopped. Fractions that are not settled meet its probabilities
+    midway, within ``bounds``.
+    """
+    fractions = estimate.fractions
+    if fractions is None:
+        return _Model(*pooled, fractions, summed=True)
+    if not estimate.settled:
+        fractions = within(midway(pooled, members, fractions, task.watch), bounds)
+    validated = co_validate(pooled, members, task.class_indices, fractions, task.watch)
     if validated is None:
         return _Model(*pooled, fractions, summed=True)
     return _Model(*validated.sum, fractions, summed=True, agreement=validated.agreement)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.problem.result import Linear, Result, Status
+from core.problem.result import Linear, Result, Status, unlabeled_scores
+from core.progress import Checkpoint
 from core.selection.candidates import Candidate
-from core.validation.calibration import SLOPE, Calibration
+from core.validation.calibration import SLOPE, Calibration, calibration_at
 
 Vector = NDArray[np.float64]
 
@@ -111,6 +112,21 @@ def stack(members: Sequence[Member], n_features: int) -> Stack:
     return Stack(pooled, held_out)
 
 
+def midway(pooled: Stack, members: Sequence[Member], fractions: Vector, checkpoint: Checkpoint) -> Vector:
+    """The class fractions, shape (n_classes,), midway between ``fractions`` and those by the members' probabilities
+    before they were brought to these.
+
+    Log-odds of classes that bring the mean probabilities to ``fractions`` are halved. Sigmoids that were fitted to
+    labels left out, and answers that were counted, are about as far off. Their errors are different ones.
+    """
+    scores = unlabeled_scores(pooled.results)
+    slopes, offsets = np.full(len(fractions), SLOPE), np.zeros(len(fractions))
+    matched = calibration_at(slopes, offsets, scores, fractions, checkpoint).log_odds
+    own = _sum_of([each.weight * each.calibration.log_odds for each in members])
+    halved = Calibration(slopes, (matched - own) / 2, np.ones(len(fractions)))
+    return np.asarray(halved.probabilities(scores[np.isfinite(scores).all(axis=1)]).mean(axis=0))
+
+
 class _Share(NamedTuple):
     """A member's solution of one two-class problem, and what makes it a part of the sum."""
 
@@ -150,10 +166,13 @@ class Choice(NamedTuple):
     """positions of the candidates that have a part in the model, with their weights, the largest first"""
     fractions: NDArray[np.float64] | None
     """shape (n_classes,): class fractions of the unlabeled documents; None if there are none of these"""
+    counted: bool
+    """whether numbers of labels are evidence of them, as those of a random sample"""
 
 
 def choose(candidates: Sequence[Candidate]) -> Choice:
     """Weigh candidates by labels left out; of equals the first comes first."""
     weights = stack_weights(candidates)
     weighted = [(place, float(weight)) for place, weight in enumerate(weights) if weight]
-    return Choice(sorted(weighted, key=lambda each: -each[1]), pooled_fractions(candidates, weights))
+    counted = any(each.found.counts_used for each in candidates if each.found is not None)
+    return Choice(sorted(weighted, key=lambda each: -each[1]), pooled_fractions(candidates, weights), counted)

@@ -1,5 +1,6 @@
 """Candidates pooled into one."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate, ModelSpec
 from core.selection.class_fractions import FractionEstimate
 from core.selection.comparison import Judgement, judge
-from core.selection.stack import Member, choose, stack, stack_weights
-from core.validation.calibration import SLOPE, Calibration
+from core.selection.stack import Member, choose, midway, stack, stack_weights
+from core.validation.calibration import SLOPE, Calibration, calibration_at
 from tests.there import there
 
 
@@ -92,6 +93,20 @@ def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None 
     return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)
 
 
+def test_fractions_meet_the_probabilities_of_the_members_midway() -> None:
+    """One member, whose own log-odds bring it to the fractions exactly: half of them are left."""
+    scores = np.random.default_rng(0).standard_normal((2_000, 3))
+    fractions = np.array([0.6, 0.3, 0.1])
+    whole = calibration_at(np.full(3, SLOPE), np.zeros(3), scores, fractions)
+    results = [Result(Linear(np.zeros(3), 0.0), column, 0.0, Status.CONVERGED) for column in scores.T]
+    known = [Member(1.0, np.arange(3), results, scores[:6], whole)]
+    found = midway(stack(known, 3), known, fractions, lambda: None)
+    logits = SLOPE * scores + whole.log_odds / 2
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, expected.mean(axis=0), atol=1e-4)
+    assert found[0] < 0.5 < fractions[0]
+
+
 def test_weights_are_inverse_to_the_fourth_power_of_the_loss() -> None:
     def weights(*log_likelihoods: float) -> list[float]:
         known = candidate("tsvm", 4)
@@ -145,4 +160,6 @@ def test_fractions_are_the_mean_of_the_estimates_by_the_same_weights() -> None:
     assert choice.fractions is not None
     assert choice.fractions[0] == pytest.approx((own[1:] * [0.8, 0.4, 0.1]).sum() / own[1:].sum())
     assert choose(candidates[:1]).fractions is None
+    assert not choice.counted
+    assert choose([candidates[1]._replace(found=replace(there(candidates[1].found), counts_used=True))]).counted
     assert there(choose([candidates[0], candidate("tsvm", 36, (0.8, 0.2))]).fractions).tolist() == [0.8, 0.2]
