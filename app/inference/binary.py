@@ -87,12 +87,12 @@ def sliced(sizes: Sequence[Any], names: Sequence[str], data: bytes) -> Iterator[
     return (None if size is None else view[end - size : end] for size, end in zip(sizes, ends, strict=True))
 
 
-def numbers_of(name: str, datatype: str, data: memoryview) -> NDArray[np.float64]:
-    """The numbers of a tensor; raises InvalidRequest."""
+def numbers_of(name: str, datatype: str, data: memoryview) -> NDArray[Any]:
+    """The numbers of a tensor as they lie in the body; raises InvalidRequest."""
     dtype = np.dtype(_NUMBERS[datatype])
     if len(data) % dtype.itemsize:
         raise InvalidRequest(name, f"{len(data)} bytes are no {datatype} numbers")
-    return np.frombuffer(data, dtype).astype(np.float64)
+    return np.frombuffer(data, dtype)
 
 
 def strings_of(name: str, data: memoryview, longest: int) -> Iterator[list[str]]:

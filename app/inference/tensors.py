@@ -40,6 +40,10 @@ _STRINGS: Mapping[str, Sequence[str]] = {TEXT: ("BYTES",)}
 _TOGETHER = [[_STRINGS], [SPARSE], [DENSE], [_STRINGS, DENSE], [SPARSE, DENSE]]
 """Inputs that are documents."""
 _MOST_INPUTS = 8
+_FLOAT_BYTES = 4
+"""bytes of a value of a dense matrix"""
+_CHECKED_BYTES = 10
+"""bytes of a value and its index, and of two masks while they are checked"""
 _AT_ONCE = 1 << 18
 """values of a dense matrix whose positions are looked up at once"""
 _decode_texts = msgspec.json.Decoder(list[str]).decode
@@ -188,7 +192,7 @@ def _of_dense(matrix: NDArray[np.float32], reserve: Reserve) -> Generator[None, 
     n_rows, n_features = matrix.shape
     indptr = np.zeros(n_rows + 1, np.int64)
     np.cumsum(np.count_nonzero(matrix, axis=1), out=indptr[1:])
-    reserve(indptr.nbytes + 8 * int(indptr[-1]))
+    reserve(indptr.nbytes + _CHECKED_BYTES * int(indptr[-1]))
     indices, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32)
     height = max(1, _AT_ONCE // max(1, n_features))
     for start in range(0, n_rows, height):
@@ -220,11 +224,13 @@ def _array(
     check_limit(prod(tensor.shape), "numbers in a tensor", bounds.nonzeros)
     parts: list[NDArray[Any]] = []
     for numbers in _numbers(tensor, bounds) if binary is None else [numbers_of(tensor.name, tensor.datatype, binary)]:
-        part = narrowed(numbers) if tensor.name in DENSE else numbers
-        reserve(part.nbytes)
-        parts.append(part)
+        # before the memory is taken; that of a body in binary is reserved already
+        reserve(numbers.size * (_FLOAT_BYTES if tensor.name in DENSE else 0 if binary else numbers.itemsize))
+        parts.append(narrowed(numbers) if tensor.name in DENSE else numbers)
         yield
-    numbers = np.concatenate(parts) if parts else np.zeros(0)
+    if len(parts) > 1:
+        reserve(sum(part.nbytes for part in parts))
+    numbers = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
     if numbers.size != prod(tensor.shape):
         raise InvalidRequest(tensor.name, f"{numbers.size} numbers do not fill the shape {tensor.shape}")
     if numbers.ndim > 1 and list(numbers.shape) != tensor.shape:

@@ -21,6 +21,7 @@ from app.services.version_cache import VersionCache
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
+from storage.process.system import release_memory
 from storage.queue.connect import connect
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
@@ -42,6 +43,8 @@ _LOCAL_FRESH_SECONDS = 0.05
 """Seconds for which the version that a model serves is cached, where the store is a local folder."""
 _RESOLVE_THREADS = 4
 """Threads that ask the store which version a name or an alias stands for."""
+_RELEASE_SECONDS = 30.0
+"""Seconds between two times that freed memory is given back to the system."""
 _DAMAGE_CHECK_SECONDS = 30.0
 """Seconds between two looks whether what was damaged is so still."""
 
@@ -201,6 +204,7 @@ def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
     bound = services.admission.when_bound
     yield PeriodicTask("job list", [services.job_list.refresh], LIST_SECONDS / 2, first_delay=0.0)
     yield PeriodicTask("admission", [services.admission.renew], RENEW_SECONDS)
+    yield PeriodicTask("memory", [release_memory], _RELEASE_SECONDS)
     yield PeriodicTask("damage", [store.damage.check_again], _DAMAGE_CHECK_SECONDS)
     yield PeriodicTask("keys", [services.access.refresh], settings.key_refresh_seconds, first_delay=0.0)
     reconciler = Reconciler(

@@ -1,0 +1,86 @@
+"""What decoders and tensors hold is no more than what they have reserved, the body, and some blocks."""
+
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+import numpy as np
+import pytest
+
+from app.codecs.base import Bounds, in_blocks
+from app.inference.binary import _NUMBERS
+from app.inference.tensors import documents_of
+from app.predictions.service import decode_documents
+from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npy, npz, tar, zipped
+
+BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 25)
+SOME_BLOCKS = 24 << 20
+"""bytes of the blocks that are parsed at a time, as Python's values"""
+SIZE = 1 << 21
+
+
+class Memory:
+    """Reserved bytes, and the most that was held."""
+
+    def __init__(self) -> None:
+        self.reserved = self.peak = 0
+
+    def reserve(self, size: int) -> None:
+        self.reserved += size
+
+
+@contextmanager
+def measured() -> Iterator[Memory]:
+    memory = Memory()
+    tracemalloc.start()
+    try:
+        yield memory
+        memory.peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("datatype", [*_NUMBERS, "JSON"])
+def test_tensors_hold_no_more_than_they_reserve(datatype: str) -> None:
+    """A matrix without zeros, which has an index for each value in memory."""
+    kind = "FP32" if datatype == "JSON" else datatype
+    numbers = np.ones(8 * SIZE if datatype != "JSON" else SIZE, _NUMBERS[kind])
+    tensor = {"name": "X", "shape": [len(numbers) // 64, 64], "datatype": kind}
+    data = b"" if datatype == "JSON" else numbers.tobytes()
+    form = {"data": [1] * len(numbers)} if datatype == "JSON" else {"parameters": {"binary_data_size": len(data)}}
+    inputs = msgspec.Raw(json.dumps([tensor | form]).encode())
+    bounds = Bounds(1 << 30, 1 << 30, 1 << 24, 1 << 20, 1 << 25)
+    with measured() as memory:
+        (rows,) = [each for each in documents_of(inputs, bounds, memory.reserve, data) if each is not None]
+    assert rows.n_rows == len(numbers) // 64
+    assert memory.peak <= memory.reserved + SOME_BLOCKS
+
+
+BODIES: dict[str, Callable[[], bytes]] = {
+    "application/json": lambda: b'{"documents":[' + b'{"text":"some words here"},' * (SIZE // 26) + b'{"text":""}]}',
+    "application/x-ndjson": lambda: b'{"indices":[1,2,3],"label":"a"}\n' * (SIZE // 32),
+    "text/csv": lambda: b"text,label\n" + b"some words here,a\n" * (SIZE // 18),
+    "text/tab-separated-values": lambda: b"text\tlabel\n" + b"some words here\ta\n" * (SIZE // 18),
+    "text/x-svmlight": lambda: b"1 1:1 2:2 3:3\n" * (SIZE // 14),
+    "application/x-npz": lambda: npz(X=np.ones((SIZE // 256, 64), np.float32)),
+    "application/x-npy": lambda: npy(np.ones((SIZE // 64, 64), np.int8)),
+    "application/zip": lambda: zipped(**{f"a/{k}.txt": "x" * 1000 for k in range(SIZE // 1000)}),
+    "application/x-tar": lambda: tar(**{f"a/{k}.txt": "x" * 500 for k in range(SIZE // 1024)}),
+    "multipart/form-data": lambda: (
+        b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\ntext\n'
+        + b"some words here\n" * (SIZE // 16)
+        + b"\r\n--x--\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("media_type", BODIES)
+def test_decoders_hold_no_more_than_they_reserve(media_type: str) -> None:
+    body = BODIES[media_type]()
+    headers = {"content-type": CONTENT_TYPES.get(media_type, media_type)}
+    with measured() as memory:
+        n_rows = sum(batch.rows.n_rows for batch in decode_documents(in_blocks(body), headers, BOUNDS, memory.reserve))
+    assert n_rows > 1_000
+    assert memory.peak <= memory.reserved + len(body) + SOME_BLOCKS
