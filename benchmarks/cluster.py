@@ -5,11 +5,13 @@ killed.
 import os
 import subprocess
 import sys
+from itertools import islice
+from pathlib import Path
 
 import psutil
 
 from tests.processes import Program, free_port
-from workers.cluster.address import NO_TLS
+from workers.cluster.address import NO_TLS, TlsFiles
 from workers.cluster.engine import connected
 
 _START = "import sys; from app.cli.commands import main; sys.exit(main(sys.argv[1:]))"
@@ -20,14 +22,18 @@ class Cluster(Program):
 
     def __init__(self, workers: int) -> None:
         port, self._added = free_port(), list[Program]()
+        self.files = NO_TLS
         command = [sys.executable, "-c", _START, "cluster", "--port", str(port), "--workers", str(workers)]
-        super().__init__(command, output=subprocess.PIPE, url=f"tcp://127.0.0.1:{port}", errors=subprocess.DEVNULL)
+        super().__init__(command, output=subprocess.PIPE, url=f"tls://127.0.0.1:{port}", errors=subprocess.DEVNULL)
 
     def start(self, **more: str) -> None:
         """Start it, and return when it has said that it can be used."""
         super().start(**more)
-        if not self.process.stdout.readline():
+        said = self.process.stdout.readline()
+        if not said:
             raise SystemExit("halfmoon cluster did not start")
+        paths = (word.partition("=")[2] for word in said.split() if "=" in word)
+        self.files = TlsFiles(*map(Path, islice(paths, 1, None)))
 
     def stop(self) -> int:
         """End all processes."""
@@ -37,11 +43,12 @@ class Cluster(Program):
 
     def workers(self) -> list[psutil.Process]:
         """The processes of its workers."""
-        with connected(self.url, NO_TLS) as client:
+        with connected(self.url, self.files) as client:
             return [psutil.Process(pid) for pid in client.run(os.getpid).values()]
 
     def add(self) -> None:
         """Start one more worker, in the way of Dask."""
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.url]
+        files = (f"--tls-{name}={path}" for name, path in zip(("ca-file", "cert", "key"), self.files, strict=True))
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.url, *files]
         self._added.append(Program([*command, "--nthreads", "1", "--no-dashboard", "--memory-limit", "0"]))
         self._added[-1].start()

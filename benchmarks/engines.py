@@ -78,11 +78,10 @@ def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
         yield MemoryEngine() if name == "memory" else MappedEngine(ScratchFiles(folder))
         return
     from benchmarks.cluster import Cluster
-    from workers.cluster.address import NO_TLS
     from workers.cluster.engine import ClusterEngine, ClusterStore, connected
 
     url = f"file://{folder}/store"
-    with Cluster(workers) as cluster, connected(cluster.url, NO_TLS) as client:
+    with Cluster(workers) as cluster, connected(cluster.url, cluster.files) as client:
         yield ClusterEngine(client, ScratchFiles(folder), ClusterStore(open_store(url), url, "benchmark"))
 
 

@@ -33,7 +33,6 @@ from core.train import TrainingContext, TrainingTask, train
 from storage.errors import ClusterUnavailable
 from storage.store import open_store
 from tests.core.digests import digest
-from workers.cluster.address import NO_TLS
 from workers.cluster.engine import ClusterAnswers, ClusterEngine, ClusterStore, connected
 from workers.worker.scratch import ScratchFiles
 
@@ -114,7 +113,7 @@ def run(task: TrainingTask, folder: Path, harm: Harm) -> Run:
         began = time.perf_counter()
         while True:
             attempts += 1
-            with suppress(ClusterUnavailable), connected(cluster.url, NO_TLS) as client:
+            with suppress(ClusterUnavailable), connected(cluster.url, cluster.files) as client:
                 stored = ClusterStore(open_store(url), url, f"harm/{secrets.token_hex(4)}")
                 own = harm if attempts == 1 else harm._replace(at=0)
                 engine = HarmedEngine(client, ScratchFiles(folder), stored, harm=own, act=act)

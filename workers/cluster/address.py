@@ -1,4 +1,5 @@
-"""The address of a cluster, and its access: beyond this machine nothing listens or connects without mutual TLS.
+"""The address of a cluster, and its access: nothing listens or connects beyond this machine without mutual TLS, nor on
+it, where `halfmoon cluster` is left to make an authority that is thrown away.
 
 Dask's own protocol carries pickles among scheduler, workers and jobs. So whoever gets a connection can run code there.
 """
@@ -64,6 +65,23 @@ def check_address(address: str, files: TlsFiles) -> None:
         if path is None or not path.is_file():
             found = "is not set" if path is None else f"names no file: {path}"
             raise CannotStart(f"cluster address {address!r}: TLS needs HALFMOON_CLUSTER_{name.upper()}, which {found}")
+
+
+def throw_away_files(folder: Path) -> TlsFiles:
+    """Files of an authority for one cluster, which signs itself alone; whoever can read the folder gets in.
+
+    Raises CannotStart where the extra is not installed.
+    """
+    try:
+        from distributed.security import Security
+
+        made = Security.temporary()
+    except ImportError:
+        raise CannotStart("a cluster needs the extra: pip install 'halfmoon[cluster]'") from None
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    cert.write_text(str(made.tls_worker_cert))
+    key.write_text(str(made.tls_worker_key))
+    return TlsFiles(cert, cert, key)
 
 
 def security_of(address: str, files: TlsFiles) -> "Security":

@@ -2,8 +2,10 @@
 
 import asyncio
 import signal
+import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -13,7 +15,7 @@ from distributed.metrics import time
 from distributed.scheduler import WorkerState
 from tornado.ioloop import PeriodicCallback
 
-from workers.cluster.address import NO_TLS, TlsFiles, security_of
+from workers.cluster.address import NO_TLS, TlsFiles, security_of, throw_away_files
 
 _SILENT_SECONDS = 8.0
 """seconds after which a worker that does not answer is replaced; one that compiles on a busy machine was found silent
@@ -117,11 +119,20 @@ class _SilenceWatch:
 
 
 def run_cluster(host: str, port: int, workers: int, files: TlsFiles) -> int:
-    """Run a cluster until a signal ends it; returns the exit code."""
+    """Run a cluster until a signal ends it; returns the exit code.
+
+    Without files it makes some, which are removed in the end: any user of this machine reaches loopback, and could run
+    code.
+    """
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    with dask.config.set(CONFIG), local_cluster(host, port, workers, files) as cluster:
-        print(f"{workers} workers; set HALFMOON_CLUSTER={cluster.scheduler_address}", flush=True)
-        ended.wait()
+    with tempfile.TemporaryDirectory(prefix="halfmoon-cluster-") as folder:
+        if files == NO_TLS:
+            files = throw_away_files(Path(folder))
+        with dask.config.set(CONFIG), local_cluster(host, port, workers, files) as cluster:
+            names = (f"HALFMOON_CLUSTER_{name.upper()}={path}" for name, path in files._asdict().items())
+            settings = " ".join((f"HALFMOON_CLUSTER={cluster.scheduler_address}", *names))
+            print(f"{workers} workers; set {settings}", flush=True)
+            ended.wait()
     return 0

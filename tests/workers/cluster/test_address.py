@@ -1,8 +1,11 @@
 """Who may connect to a cluster: nobody from other machines without a certificate, who gets nothing however they ask."""
 
+import os
 import random
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +21,7 @@ from distributed import LocalCluster
 from app.cli.commands import main
 from storage.errors import CannotStart, ClusterUnavailable
 from storage.process.settings import Settings
-from tests.waiting import SOON
+from tests.waiting import HANG, SOON
 from workers.cluster.address import NO_TLS, ClusterAddress, TlsFiles, check_address
 from workers.cluster.engine import connected
 from workers.cluster.local import CONFIG, local_cluster
@@ -160,3 +163,27 @@ def _read_by_tls(plain: socket.socket, context: ssl.SSLContext) -> bytes:
 def _alert_or_nothing(found: bytes) -> bool:
     """Whether an answer is empty, or an alert of TLS: two bytes in a record of type 21."""
     return not found or (found[0] == 21 and len(found) == 7)
+
+
+def test_a_cluster_makes_an_authority_that_is_thrown_away(tmp_path: Path) -> None:
+    """Any user of the machine reaches loopback."""
+    command = [sys.executable, "-c", "import sys; from app.cli.commands import main; sys.exit(main(sys.argv[1:]))"]
+    command += ["cluster", "--port", "0", "--workers", "1"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as running:
+        assert running.stdout is not None
+        said = dict(word.split("=") for word in running.stdout.readline().decode().split() if "=" in word)
+        url, *paths = said.values()
+        files = TlsFiles(*map(Path, paths))
+        assert url.startswith("tls://127.0.0.1:")
+        assert files.key is not None
+        assert files.key.parent.stat().st_mode & 0o077 == 0
+        with connected(url, files) as client:
+            assert client.run(os.getpid)
+        with pytest.raises((ClusterUnavailable, CannotStart)), connected(url, certificates(tmp_path / "stranger")):
+            pass
+        with pytest.raises((ClusterUnavailable, CannotStart)), connected(url.replace("tls:", "tcp:"), NO_TLS):
+            pass
+        running.terminate()
+        running.wait(HANG)
+    assert not files.key.exists()
