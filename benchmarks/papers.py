@@ -172,7 +172,6 @@ SETS: dict[str, Callable[[], list[Draw]]] = {
     "g50c": lambda: official("g50c"),
     "pcmac": lambda: official("pcmac"),
     "coil20": coil_draws,
-    "uspst": uspst,
     "ssl-g241c": lambda: official("ssl-g241c", "labeled100", 3),
     "ssl-usps": lambda: official("ssl-usps", "labeled100", 3),
     "ssl-digit1": lambda: official("ssl-digit1", "labeled100", 3),

@@ -10,6 +10,7 @@ from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import (
+    CoregularizedOptions,
     GradientTsvmOptions,
     KernelAnnealingOptions,
     LaplacianRlsOptions,
@@ -79,6 +80,13 @@ ALGORITHMS = {
             "transductive SVM with a smooth loss, linear or kernels",
             GradientTsvmOptions,
             "core.algorithms.gradient_tsvm:gradient_tsvm",
+            start=None,
+        ),
+        Algorithm(
+            "coregularized_svm",
+            "L2-SVM of two parts that agree on unlabeled documents",
+            CoregularizedOptions,
+            "core.algorithms.coregularized:coregularized_svm",
             start=None,
         ),
         Algorithm(

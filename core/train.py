@@ -201,7 +201,8 @@ def _solve(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     fractions, report, span = _class_fractions(checked, documents, run)
     tuning, span = _tuning(checked, documents, run, span)
     report = report if tuning is None else {**tuning.report, **(report or {})}
-    solver = _OneVsRest(checked, run, fractions, points, {} if tuning is None else tuning.chosen)
+    chosen, part_of = {} if tuning is None else tuning.chosen, checked.part_numbers(documents.features)
+    solver = _OneVsRest(checked, run, fractions, points, chosen, part_of)
     warm = any(point is not None for point in points)
     if not checked.options.needs_probabilities:
         return _Solutions(solver.solve(documents.rows, checked.class_indices, span), lambda: None, report, warm)
@@ -284,6 +285,8 @@ class _OneVsRest:
     points: Points
     chosen: Mapping[str, float]
     """options that the data chose"""
+    part_of: NDArray[np.int64] | None
+    """the part of each column, of documents of several parts"""
     fold: int | None = None
     """fold that is left out for calibration"""
 
@@ -293,6 +296,7 @@ class _OneVsRest:
 
         def begin(positive: int, point: Vector | None) -> Steps:
             problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
+            problem = replace(problem, part_of=self.part_of)
             own = (
                 {}
                 if self.fractions is None

@@ -119,6 +119,16 @@ class CheckedTask:
         }
         return {name: own for name, own in columns.items() if len(own)}
 
+    def part_numbers(self, features: NDArray[np.integer[Any]]) -> NDArray[np.int64] | None:
+        """The part of each of these features, shape (n_features,); None of documents of one part."""
+        columns = list(self.parts_of(features).values())
+        if len(columns) < 2:
+            return None
+        numbers = np.zeros(len(features), np.int64)
+        for number, own in enumerate(columns):
+            numbers[own] = number
+        return numbers
+
     def selection_data(self, rows: SparseRows, centred: bool, checkpoint: Checkpoint, space: Space) -> SelectionData:
         """The data of a selection or of an estimate of class fractions, with copies of the rows in ``space``; raises
         errors of ``checkpoint``.

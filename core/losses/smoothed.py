@@ -1,12 +1,11 @@
 """Losses of a whole graph: squared errors, and a loss with the roughness of the scores beside it."""
 
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from core.engine.runner import Adjoint, Product, Request, Scores
-from core.kernels.graph import Laplacian
 from core.losses.loss import Loss
 from core.numerics.vectors import Vector, dot
 
@@ -40,14 +39,22 @@ class SquaredError(NamedTuple):
         return 0
 
 
+class Coupling(Protocol):
+    """A positive semidefinite matrix over rows, such as core.kernels.graph.Laplacian."""
+
+    def image(self, scores: Vector, power: int) -> Vector:
+        """This power of the matrix times scores."""
+        ...
+
+
 class Smoothed:
-    """``loss(o) + ½ weight · oᵀ L^power o`` for the Laplacian L of a graph.
+    """``loss(o) + ½ weight · oᵀ L^power o`` for a coupling L.
 
     Rows are coupled: Newton's products must go through ``translate``, which scores all rows.
     """
 
-    def __init__(self, loss: Loss, laplacian: Laplacian, power: int, weight: float) -> None:
-        self._loss, self._laplacian, self._power, self._weight = loss, laplacian, power, weight
+    def __init__(self, loss: Loss, coupling: Coupling, power: int, weight: float) -> None:
+        self._loss, self._coupling, self._power, self._weight = loss, coupling, power, weight
         self._line = np.zeros(0), 0.0, 0.0
         """the last direction, and the roughness along it: its slope and its curvature"""
 
@@ -92,4 +99,4 @@ class Smoothed:
         return image
 
     def _pulls(self, scores: Vector) -> Vector:
-        return self._weight * self._laplacian.image(scores, self._power)
+        return self._weight * self._coupling.image(scores, self._power)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from core.errors import InvalidOption
-from core.options.base import TrainingSize, Weight
+from core.options.base import BalancedOptions, TrainingSize, Weight
 from core.options.kernel import KernelFunction
 from core.options.linear import AnnealingOptions, LinearOptions, SemiSupervisedOptions, TsvmOptions
 
@@ -94,6 +94,14 @@ class LaplacianSvmOptions(LaplacianOptions):
 
 class LaplacianRlsOptions(LaplacianOptions):
     """Options of Laplacian regularised least squares."""
+
+
+class CoregularizedOptions(LinearOptions, BalancedOptions):
+    """Options of the co-regularised SVM of two views."""
+
+    lambda_views: Weight = Field(
+        default=1.0, description="Weight of the squared difference between the views, a mean over unlabeled documents."
+    )
 
 
 class GradientTsvmOptions(SubspaceOptions, SemiSupervisedOptions):

@@ -26,6 +26,8 @@ class Problem:
     scored"""
     seed: int = 0
     """of all random numbers that a solver may draw"""
+    part_of: NDArray[np.int64] | None = None
+    """shape (n_features,): the part of each column, of documents of several parts"""
 
     @classmethod
     def of(

@@ -26,6 +26,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ramp_svm": {"s": 0.5},
     "cccp_tsvm": {"gamma": "median"},
     "gradient_tsvm": {},
+    "coregularized_svm": {},
     "s4vm": {"starts": 3},
     "lds": {},
     "kernel_da": {},

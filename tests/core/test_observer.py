@@ -25,7 +25,9 @@ from tests.reference.transductive import J_of, labeled_costs
 
 ESTIMATING = {
     "auto": (0.042, 0.895),
-    **dict.fromkeys(("tsvm", "da", "cuts3vm", "gradient_tsvm", "kernel_da", "lds", "s4vm"), (0.0, 0.8)),
+    **dict.fromkeys(
+        ("tsvm", "da", "cuts3vm", "gradient_tsvm", "kernel_da", "lds", "s4vm", "coregularized_svm"), (0.0, 0.8)
+    ),
     **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.0, 0.1)),
 }
 """shares of the work between which fractions of two classes are estimated; of more, up to a quarter of it"""
