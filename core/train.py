@@ -191,9 +191,7 @@ def _solve_auto(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutio
 
 
 def _solve(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
-    """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped
-    before there is one.
-    """
+    """The solutions of one algorithm, class fractions known or estimated; raises Stopped before there is one."""
     task = checked.task
     points = starting_points(
         task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, run.watch
@@ -201,8 +199,8 @@ def _solve(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     fractions, report, span = _class_fractions(checked, documents, run)
     tuning, span = _tuning(checked, documents, run, span)
     report = report if tuning is None else {**tuning.report, **(report or {})}
-    chosen, part_of = {} if tuning is None else tuning.chosen, checked.part_numbers(documents.features)
-    solver = _OneVsRest(checked, run, fractions, points, chosen, part_of)
+    chosen = {} if tuning is None else tuning.chosen
+    solver = _OneVsRest(checked, run, fractions, points, chosen, checked.part_numbers(documents.features))
     warm = any(point is not None for point in points)
     if not checked.options.needs_probabilities:
         return _Solutions(solver.solve(documents.rows, checked.class_indices, span), lambda: None, report, warm)
@@ -286,7 +284,7 @@ class _OneVsRest:
     chosen: Mapping[str, float]
     """options that the data chose"""
     part_of: NDArray[np.int64] | None
-    """the part of each column, of documents of several parts"""
+    """see Problem"""
     fold: int | None = None
     """fold that is left out for calibration"""
 
@@ -295,8 +293,8 @@ class _OneVsRest:
         solver, options, seed = load(self.checked.algorithm), self.checked.options, self.checked.task.seed
 
         def begin(positive: int, point: Vector | None) -> Steps:
-            problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
-            problem = replace(problem, part_of=self.part_of)
+            y = np.where(class_indices == positive, 1.0, -1.0)
+            problem = replace(Problem.of(rows, y, seed=seed), part_of=self.part_of)
             own = (
                 {}
                 if self.fractions is None
