@@ -65,7 +65,7 @@ clean:
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[embedded,demo,encoder,dev,bench]' --editable ./client
+	$(INSTALL) --editable '.[embedded,demo,encoders,dev,bench]' --editable ./client
 	@touch $@ .venv/run.stamp
 
 # the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler

@@ -1,18 +1,13 @@
-"""The part of the demo on texts: the default method, active learning, and the vectors of a pre-trained encoder.
+"""The part of the demo on texts: the default method, meaning, and active learning.
 
 The texts are the docstrings of the functions in four modules of SciPy, and the classes are the modules: real texts that
-are installed with the demo. The encoder is the static table of WordLlama, which is installed with the demo where it has
-a wheel: Linux on x86-64."""
+are installed with the demo. All trainings but one are on terms alone, so that the demo takes seconds.
+"""
 
-import hashlib
 import inspect
 import json
 import re
-import tempfile
-from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -22,14 +17,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.cli.demo.calls import bars, call, found_labels, results, train
-from workers.encoders.encoder import EncoderUnavailable, Vectors
-from workers.encoders.static_table import StaticTable
 
 MODULES = ("linalg", "signal", "special", "stats")
 KNOWN = 5
 """number of texts of each module that are uploaded with their labels"""
 ASKED = 20
 """number of texts that are suggested for labeling, and labeled"""
+READING_SECONDS = 8
+"""seconds of the training with meaning, half of which are for reading"""
 SHORTEST = 60
 """characters of the shortest text that is used"""
 SENTENCES = (
@@ -38,18 +33,6 @@ SENTENCES = (
     "Solve many systems of equations that share one triangular matrix.",
 )
 _SECTION = re.compile(r"^[^\n]+\n-{3,}$", re.MULTILINE)
-_FILES = {
-    "model.safetensors": (
-        "weights/l2_supercat_256.safetensors",
-        "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-    ),
-    "tokenizer.json": (
-        "tokenizers/l2_supercat_tokenizer_config.json",
-        "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
-    ),
-}
-"""by their names in the folder of an encoder: where the files lie in the package, and their SHA-256 in version 0.4.0"""
-
 Document = dict[str, Any]
 
 
@@ -90,22 +73,15 @@ def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
         f"module of the function: {', '.join(MODULES)}."
     )
     with bars(console) as progress:
-        supervised = train(
-            client, progress, "supervised SVM", {"dataset": dataset["id"], "model": "functions", "algorithm": "svm"}
-        )
-        auto = train(client, progress, "auto, the default", {"dataset": dataset["id"], "model": "functions"})
+        request = {"dataset": dataset["id"], "model": "functions", "encoder": None}
+        supervised = train(client, progress, "supervised SVM", request | {"algorithm": "svm"})
+        auto = train(client, progress, "auto, the default", request)
     console.print(_found(client, [supervised, auto], texts))
     console.print(f"auto chose {auto['report']['chosen']['algorithm']}: {escape(auto['report']['chosen']['why'])}.\n")
-    show_meaning(
-        client,
-        console,
-        documents_of(texts),
-        {text.id: text.label for text in texts.pool if text.id not in texts.known},
-        auto,
-    )
+    _show_meaning(client, console, dataset["id"], texts, auto)
     relabeled = _labeled_as_suggested(client, console, dataset["id"], texts)
     with bars(console) as progress:
-        again = train(client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions"})
+        again = train(client, progress, f"auto, {ASKED} labels more", request | {"dataset": relabeled})
     console.print(_evaluations(client, texts, [supervised, auto, again]))
     console.print(_predictions(client))
     answer = call(client, "POST", "/v1/models/functions/explain", json={"documents": [{"text": SENTENCES[0]}], "n": 5})
@@ -213,58 +189,21 @@ def _evaluations(client: httpx.Client, texts: Texts, jobs: list[dict[str, Any]])
     return table
 
 
-def show_meaning(
-    client: httpx.Client,
-    console: Console,
-    documents: Sequence[Document],
-    truth: dict[str, str],
-    by_terms: dict[str, Any],
-) -> None:
-    """Train on vectors, and on texts with them; compare with the job ``by_terms``. Raises CannotStart with what went
-    wrong.
-
-    ``documents`` have ids and texts, some of them labels; ``truth`` are the labels of the others, by id.
-    """
-    vectors = vectors_of([document["text"] for document in documents])
-    if vectors is None:
-        console.print(
-            "An encoder would know what the words mean. WordLlama, which the demo takes, is not installed here.\n"
-        )
+def _show_meaning(client: httpx.Client, console: Console, dataset: str, texts: Texts, by_terms: dict[str, Any]) -> None:
+    """Train on the same labels with the encoder of the service, and compare with the job ``by_terms``."""
+    if not any(encoder["default"] for encoder in call(client, "GET", "/v1/encoders")["encoders"]):
+        console.print("An encoder would know what the words mean: pip install 'halfmoon[encoder]' brings one.\n")
         return
-    dense = [{**document, "vector": vector} for document, vector in zip(documents, vectors.tolist(), strict=True)]
-    jobs = {"terms": by_terms}
+    request = {"dataset": dataset, "model": "functions-meaning", "options": {"seconds": READING_SECONDS}}
     with bars(console) as progress:
-        for title, sent in (
-            ("vectors", [{name: value for name, value in document.items() if name != "text"} for document in dense]),
-            ("both", dense),
-        ):
-            made = call(client, "POST", f"/v1/datasets?name={title}", json={"documents": sent})
-            jobs[title] = train(
-                client, progress, f"auto on {title}", {"dataset": made["id"], "model": f"functions-{title}"}
-            )
-    table = results(
-        f"The same labels, by what is known of a text; vectors have {vectors.shape[1]} numbers", ["auto on"], ["wrong"]
-    )
-    for title, job in jobs.items():
+        both = train(client, progress, "auto, with meaning", request)
+    read = both["report"]["encoder"]
+    table = results("The same labels, by what is known of a text", ["auto on"], ["wrong"])
+    truth = {text.id: text.label for text in texts.pool if text.id not in texts.known}
+    for title, job in (
+        ("terms", by_terms),
+        (f"terms and meaning, {read['read']} of {read['texts']} texts read", both),
+    ):
         given = found_labels(client, job["id"], len(truth))
         table.add_row(title, f"{np.mean([given[id]['label'] != label for id, label in truth.items()]):.1%}")
     console.print(table)
-
-
-def vectors_of(texts: Sequence[str]) -> Vectors | None:
-    """The vectors of texts; None where the encoder is not installed, or is another one."""
-    package = find_spec("wordllama")
-    if package is None or not package.submodule_search_locations:
-        return None
-    root = Path(package.submodule_search_locations[0])
-    with tempfile.TemporaryDirectory(prefix="halfmoon-demo-") as name:
-        folder = Path(name)
-        try:
-            for own, (file, digest) in _FILES.items():
-                content = (root / file).read_bytes()
-                if hashlib.sha256(content).hexdigest() != digest:
-                    return None
-                (folder / own).write_bytes(content)
-            return StaticTable.load(folder, folder / "model.safetensors").encode(texts)
-        except (OSError, EncoderUnavailable):
-            return None
