@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,11 +54,15 @@ class Service:
         self.client = httpx.Client(timeout=HANG, trust_env=False)
 
     def __enter__(self) -> Self:
-        self.launch()
-        self.await_line(READY)
-        self.url = self.said().split(READY)[1].split()[0]
-        self.client.base_url = httpx.URL(self.url)
-        until(lambda: self.get("/v1/health/ready")["workers"] > 0, SLOW)
+        with ExitStack() as stack:
+            # a service that is not ready in time is stopped, too: nothing of it may go on beside other tests
+            stack.push(self.__exit__)
+            self.launch()
+            self.await_line(READY)
+            self.url = self.said().split(READY)[1].split()[0]
+            self.client.base_url = httpx.URL(self.url)
+            until(lambda: self.get("/v1/health/ready")["workers"] > 0, SLOW)
+            stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
