@@ -85,6 +85,7 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
             log_config=None,
             access_log=False,
             server_header=False,
+            forwarded_allow_ips=list(settings.trusted_proxies),
             timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
         )
         server = GatewayServer(config)

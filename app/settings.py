@@ -25,6 +25,9 @@ class GatewaySettings(Settings):
     """Names by which clients may call the gateway where no keys are required, as a JSON list, beside localhost and
     addresses; other names in the Host of a request are refused (421), so that no web page can have its own name point
     here. ["*"] allows all."""
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
+    """Addresses and networks of proxies whose X-Forwarded-For says who calls, as a JSON list: limits count by it where
+    no keys are required."""
     public_metrics: bool = False
     """Whether /metrics is answered without a key where keys are required."""
     key_refresh_seconds: Seconds = 2.0

@@ -152,7 +152,10 @@ def serving(settings: GatewaySettings) -> Iterator[int]:
     """
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(settings), http=Connection, log_config=None, access_log=False)
+    proxies = list(settings.trusted_proxies)
+    config = uvicorn.Config(
+        create_app(settings), http=Connection, log_config=None, access_log=False, forwarded_allow_ips=proxies
+    )
     server = _Server(config)
     thread = threading.Thread(target=server.run_on_its_loop, args=(listening,), name=EVENT_LOOP)
     thread.start()

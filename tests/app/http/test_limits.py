@@ -326,3 +326,23 @@ def predict(gateway: Gateway, key: str, n_documents: int) -> httpx.Response:
     return gateway.client.post(
         "/v1/models/news/predict", content=LINE * n_documents, headers={"X-API-Key": key, "Content-Type": NDJSON}
     )
+
+
+@pytest.mark.parametrize("trusted", [("127.0.0.1",), ()])
+def test_neighbours_behind_a_proxy_have_their_own_share(start: Start, trusted: tuple[str, ...]) -> None:
+    """Of a proxy that is trusted the address that it forwards counts, of any other its own."""
+    gateway = start(max_concurrent_uploads_per_caller=1, trusted_proxies=trusted)
+    head = (
+        "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 1000\r\n"
+        "X-Forwarded-For: 203.0.113.1\r\n\r\ntext,label\n"
+    )
+    with socket.create_connection(("127.0.0.1", gateway.port)) as slow:
+        slow.sendall(head.encode())
+        until(lambda: "halfmoon_uploads 1.0" in gateway.client.get("/metrics").text)
+
+        def upload(address: str) -> int:
+            headers = {"X-Forwarded-For": address, "Content-Type": "text/csv"}
+            return gateway.client.post("/v1/datasets", content="text,label\na,b\n", headers=headers).status_code
+
+        assert upload("203.0.113.1") == 429
+        assert upload("203.0.113.2") == (201 if trusted else 429)
