@@ -354,7 +354,7 @@ MUTANTS: dict[Patch, int] = {
     an_alias_does_not_look_again: 453,
     a_deletion_does_not_look_again: 372,
     files_of_deleted_versions_stay: 1,
-    files_of_deleted_versions_go_with_their_jobs: 649,
+    files_of_deleted_versions_go_with_their_jobs: 2667,
     half_uploads_stay: 3,
     clocks_of_others_are_believed: 3,
     leases_last_as_long_as_their_keys: 16,
