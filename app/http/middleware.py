@@ -193,8 +193,8 @@ class ConnectionLimit(HttpMiddleware):
 
 
 class SecurityHeaders(HttpMiddleware):
-    """Adds the security headers: nosniff to every answer; to HTML also frame, referrer, opener and permissions
-    policies.
+    """Adds the security headers: nosniff to every answer, no-store to those that say nothing of caches; to HTML also
+    frame, referrer, opener and permissions policies.
 
     A page adds its own Content-Security-Policy, since that depends on its scripts and styles.
     """
@@ -216,7 +216,10 @@ class SecurityHeaders(HttpMiddleware):
                 html = any(
                     name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
                 )
-                message["headers"] = [*message["headers"], *(self._HTML if html else self._EVERY_ANSWER)]
+                added = self._HTML if html else self._EVERY_ANSWER
+                if not any(name == b"cache-control" for name, _ in message["headers"]):
+                    added = (*added, (b"cache-control", b"no-store"))
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

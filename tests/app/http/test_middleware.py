@@ -164,3 +164,9 @@ def test_log_lines_say_to_which_request_and_job_they_belong(valkey: Valkey, tmp_
     ]
     assert ("POST", "/v1/jobs", 202, "mine-1") in answered
     assert all(line["level"] and line["timestamp"] for line in lines)
+
+
+def test_answers_are_kept_nowhere_unless_they_say_so(gateway: Gateway) -> None:
+    assert gateway.client.get("/v1/datasets").headers["cache-control"] == "no-store"
+    assert gateway.client.get("/v1/datasets/ds-1").headers["cache-control"] == "no-store"
+    assert gateway.client.get("/", headers={"Accept": "text/html"}).headers["cache-control"] == "no-cache"
