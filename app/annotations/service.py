@@ -1,6 +1,5 @@
 """What calls about annotations do: append to the log of a dataset, and summarise it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
@@ -44,7 +43,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
     """What the log of a dataset says now; raises NotFound."""
     log = services.datasets.log(dataset)
     answers, count = log.answers(), log.refreshed()
-    documents = services.datasets.open(dataset, count)
+    documents = services.datasets.open_annotated(dataset, answers)
     labeled = documents.class_indices >= 0
     counts = np.bincount(documents.class_indices[labeled], minlength=len(documents.classes)).tolist()
     draws = (
@@ -61,7 +60,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         labeled=int(np.count_nonzero(labeled)),
         skipped=sum(answer.skipped and not labeled[position] for position, answer in answers.items()),
         drawn={draw.word: int(draws[draw]) for draw in Draw if draw is not Draw.UNKNOWN and draws[draw]},
-        people=dict(Counter(entry.by or "" for _, entry in log.between(0, count))),
+        people=log.people(),
         compared=len(compared),
         agreed=sum(answer.agreed for answer in compared),
         flagged=sum(answer.flagged for answer in answers.values()),

@@ -30,7 +30,9 @@ def krippendorff(labels: Sequence[Sequence[Hashable]]) -> float | None:
     or without documents of several.
     """
     pairable = [Counter(each) for each in labels if len(each) > 1]
-    totals = sum(pairable, Counter[Hashable]())
+    totals = Counter[Hashable]()
+    for each in pairable:
+        totals.update(each)
     n = totals.total()
     expected = n * n - sum(count * count for count in totals.values())
     if not expected:

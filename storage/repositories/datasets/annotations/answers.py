@@ -1,7 +1,7 @@
 """The answers that follow from the entries of an annotation log: the label that people agree on, marks and notes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from core.documents.drawn import Draw
@@ -38,8 +38,8 @@ Entries = list[tuple[int, Annotation]]
 """entries with their numbers"""
 
 
-class Answers(Mapping[int, Answer]):
-    """The answers of a log, entry after entry, by the positions of their documents.
+class Answers:
+    """The answers of a log, entry after entry.
 
     Of each person the last answer counts that was not taken back. Of several people the label counts that most of them
     gave, of equals the newest.
@@ -50,14 +50,9 @@ class Answers(Mapping[int, Answer]):
         self._now: dict[int, Answer] = {}
         self._count = 0
 
-    def __getitem__(self, position: int) -> Answer:
-        return self._now[position]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._now)
-
-    def __len__(self) -> int:
-        return len(self._now)
+    def now(self) -> dict[int, Answer]:
+        """The answers by the positions of the documents of which people say something."""
+        return dict(self._now)
 
     def add(self, entries: Iterable[Annotation]) -> None:
         """Add the next entries of the log."""

@@ -16,6 +16,7 @@ make the same. The records stay. Entries that are not merged, or cannot be read 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
@@ -102,6 +103,7 @@ class AnnotationLog:
         """keys of the records that could not be read"""
         self._ids: set[str] = set()
         self._answers = Answers()
+        self._people: Counter[str] = Counter()
         self._label_type: type | None = None
 
     def __len__(self) -> int:
@@ -152,11 +154,17 @@ class AnnotationLog:
         with self._lock:
             self._refresh()
             if number is None or number == len(self._entries):
-                return dict(self._answers)
+                return self._answers.now()
             earlier = self._entries[:number]
         answers = Answers()
         answers.add(entry for entry in earlier if entry is not None)
-        return dict(answers)
+        return answers.now()
+
+    def people(self) -> dict[str, int]:
+        """Number of entries by person; those without a name are of the person ''."""
+        with self._lock:
+            self._refresh()
+            return dict(self._people)
 
     def batch(self, name: str) -> list[Annotation]:
         """The entries that were appended as the batch of this name."""
@@ -238,6 +246,7 @@ class AnnotationLog:
 
     def _forget(self) -> None:
         self._entries, self._ids, self._answers, self._label_type = [], set(), Answers(), None
+        self._people.clear()
         self._unread.clear()
 
     def _add_record(self, entries: Sequence[Annotation]) -> None:
@@ -248,6 +257,7 @@ class AnnotationLog:
         self._entries += entries
         self._ids.update(entry.id for entry in entries)
         self._answers.add(entries)
+        self._people.update(entry.by or "" for entry in entries)
         if self._label_type is None:
             self._label_type = next((type(entry.label) for entry in entries if entry.label is not None), None)
 
