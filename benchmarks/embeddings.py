@@ -1,4 +1,5 @@
-"""Texts with the vectors of a pre-trained encoder: ``python -m benchmarks.embeddings`` writes ``docs/embeddings.md``.
+"""Texts with the vectors of a pre-trained encoder: ``python -m benchmarks.embeddings`` writes the figures of
+``docs/embeddings.md``.
 
 The encoder is the one at hand, of the extra ``encoder``. Vectors and results are kept in ``build/embeddings``: a
 run that was cut short goes on where it ended, and ``--fresh`` forgets the results.
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegressionCV
 
-from benchmarks.base import machine, rows_of, table, write
+from benchmarks.base import machine, put_section, rows_of, table
 from benchmarks.data import BUILD, texts
 from core.documents.kinds import DENSE, PartRows, TextRows
 from core.documents.part_columns import PartColumns
@@ -34,60 +35,7 @@ POOLS = {"sms-spam": 1500, "mr-sentences": 1500, "imdb-30k": 1500, "reuters-r8":
 BUDGETS = (5, 10, 50)
 SEEDS = 3
 FOLDER = BUILD / "embeddings"
-_HEAD = """# Texts with their vectors
-
-A pre-trained encoder knows what words mean. The terms of your own texts, labeled or not, know what they are about.
-A document may have both: its text, and the vector that any encoder makes of it. `encoder` below is one of
-sentence-transformers, for example, or a call of an API:
-
-```python
-import httpx
-
-service = httpx.Client(base_url="http://127.0.0.1:8000")
-documents = [{"text": text, "vector": encoder.encode(text).tolist()} for text in texts]
-for document, label in zip(documents, labels):  # of some; the others stay unlabeled
-    document["label"] = label
-dataset = service.post("/v1/datasets", json={"documents": documents}).raise_for_status().json()
-job = service.post("/v1/jobs", json={"dataset": dataset["id"], "model": "news"}).raise_for_status().json()
-# when the job has succeeded:
-new = {"text": "A late goal.", "vector": encoder.encode("A late goal.").tolist()}
-answer = service.post("/v1/models/news/predict", json={"documents": [new]}).raise_for_status().json()
-```
-
-- Many documents are sent fastest as npz: `numpy.savez("both.npz", text=texts, X=vectors, labels=labels)`.
-- Several encoders, or vectors of title and body, have names: `"vectors": {"title": […], "body": […]}`, in npz arrays
-  `vectors.title` and `vectors.body`.
-- [documents.md](documents.md#several-parts) says what is stored, what may be missing, and how parts are weighed.
-
-## Encoders at hand
-
-The service can make the vectors itself. Install the extra (`pip install 'halfmoon[encoders]'`), and name folders:
-
-```
-HALFMOON_ENCODERS='{"minilm": "/models/all-MiniLM-L6-v2"}'
-```
-
-- A folder has `tokenizer.json` and one of these. onnxruntime runs it, without torch and without the internet:
-
-  | file | what it holds |
-  | --- | --- |
-  | `model.onnx` or `onnx/model.onnx` | any transformer, in the layout of sentence-transformers |
-  | `model.safetensors`, with `config.json` | a BERT as sentence-transformers stores it, such as \
-all-MiniLM-L6-v2, bge and gte |
-  | `model.safetensors` alone | the table of a static encoder, as of model2vec and WordLlama |
-
-- Gateways and workers need the same files. The average of the tokens, or the first one, stands for the text, as
-  `1_Pooling` says.
-- A job says `"encoder": "minilm"`. Its documents have text; other parts may be beside it.
-- Vectors are made once for a dataset, and kept with its documents, also for relabeled datasets. The job shows progress
-  meanwhile and can be cancelled.
-- `"start_from"` takes a model of the same encoder: the job names it again. Another one is refused, with the remedy.
-- The model remembers the digest of the encoder's files. A job or a prediction with other files is refused.
-- Predictions take text alone: the gateway runs the encoder in the threads of predictions, one thread a request
-  ([what that takes](benchmarks.md#encoders)).
-- An encoder's digits depend on the processor, so the promise of the same bits ends there.
-
-## What it is worth
+_HEAD = """## What it is worth
 
 Made by `python -m benchmarks.embeddings` on:
 {machine}.
@@ -301,7 +249,7 @@ def main(arguments: list[str]) -> None:
         Results(fresh=given.fresh), given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds
     )
     text = _HEAD.replace("{machine}", machine()).replace("{seeds}", str(given.seeds)) + found
-    print(text) if given.dry else write("embeddings.md", text)
+    print(text) if given.dry else put_section("embeddings.md", text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from core.watch import Watch
 from storage.repositories.datasets.encodings import KeptVectors, digest_of
 from storage.store import Store
 from workers.encoders.encoder import Encoder
-from workers.encoders.rows import rows_of_vectors
+from workers.encoders.rows import mean_of, rows_of_vectors
 
 MOST_BYTES = 4 << 20
 """bytes of text that one job reads at most, which take about a minute on two cores: some 30,000 sentences or 3,500
@@ -31,7 +31,7 @@ class WithVectors(NamedTuple):
 
     rows: PartRows
     n_read: int
-    """number of documents that have a vector"""
+    """number of documents whose text was read"""
     n_texts: int
     """number of documents that have a text"""
 
@@ -50,8 +50,8 @@ def with_vectors(
 ) -> WithVectors:
     """The documents, stored under the id ``documents``, with vectors of their texts. They have texts.
 
-    Of a large pool about ``most_bytes`` are read now, and none after ``until``, a time of the monotonic clock; other
-    documents have the vectors that are kept of them.
+    Of a large pool about ``most_bytes`` are read now, and none after ``until``, a time of the monotonic clock. Texts
+    that were not read, now or before, have the mean of the vectors of the others.
 
     ``labeled``, shape (n_rows,), are read first. Making vectors takes a ``span`` of the work of ``watch``. Those that
     were made are kept, even where it raises Stopped.
@@ -79,9 +79,11 @@ def with_vectors(
             done = span.position((start + len(chosen)) / len(missing))
             watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
             watch()
-    own = rows_of_vectors([vectors.get(digest) for digest in digests], encoder.width)
-    rows_with = PartRows(dict(sorted({**parts, id.part: own}.items())))
-    return WithVectors(rows_with, own.n_nonzeros // encoder.width, int(np.count_nonzero(np.diff(texts.indptr))))
+    # nothing would not lie between the classes, as the mean does
+    others = dict.fromkeys(position, mean_of(vectors.values()))
+    own = rows_of_vectors([vectors.get(digest, others.get(digest)) for digest in digests], encoder.width)
+    n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))
+    return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), n_read, n_texts)
 
 
 def _within(

@@ -5,11 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from structlog.testing import capture_logs
 
 from core.documents.part_columns import EncoderId
+from storage.process.settings import Settings
 from tests.workers.encoders.tiny import TABLE, static_folder
-from workers.encoders.catalogue import Encoders
+from workers.encoders.catalogue import AT_HAND, Encoders
 from workers.encoders.encoder import EncoderUnavailable
+from workers.encoders.packed import PACKED
 
 pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
 
@@ -76,3 +79,32 @@ def test_a_transformer_as_onnx(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         encoder.encode(texts[:1])[0] / np.linalg.norm(encoder.encode(texts[:1])), vectors[0], atol=0.02
     )
+
+
+def test_files_that_change_after_they_were_known_are_refused(tmp_path: Path) -> None:
+    """What was loaded before goes on as it is."""
+    encoders = Encoders({"tiny": static_folder(tmp_path / "tiny"), "other": static_folder(tmp_path / "other")})
+    ids = {name: encoders.id(name) for name in encoders.names}
+    loaded = encoders.load(ids["other"])
+    for name in ids:
+        static_folder(tmp_path / name, TABLE * 2)
+    with pytest.raises(EncoderUnavailable, match="that have changed meanwhile; restart the service"):
+        encoders.load(ids["tiny"])
+    assert encoders.load(ids["other"]) is loaded
+    np.testing.assert_array_equal(loaded.encode(["late"]), TABLE[3:])
+
+
+def test_an_encoder_at_hand_with_other_files_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / PACKED).write_bytes(b"E5S1")
+    settings = Settings(encoder="auto", encoders={AT_HAND: tmp_path})
+    with capture_logs() as logs:
+        encoders = Encoders.of(settings)
+    assert encoders.default is None
+    assert "other weights" in logs[0]["error"]
+    assert "without an encoder" in encoders.in_words
+    encoders.prepare()
+
+
+def test_none_leaves_the_encoder_at_hand_out(tmp_path: Path) -> None:
+    encoders = Encoders.of(Settings(encoder="none", encoders={"tiny": static_folder(tmp_path / "tiny")}))
+    assert (encoders.names, encoders.default) == (["tiny"], None)

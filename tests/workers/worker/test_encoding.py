@@ -282,3 +282,17 @@ def test_a_training_of_seconds_reads_for_half_of_them(
     assert job.outcome is not None, job
     assert job.outcome.report is not None, job.outcome
     assert (job.outcome.report["encoder"]["read"], len(encoder.texts)) == (16, 16)
+
+
+def test_a_text_that_was_not_read_has_the_mean_of_the_others(store: Store, encoders: Encoders) -> None:
+    id, texts = encoders.id("tiny"), ["goal", "vote", "late", ""]
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 4)]).id
+    labeled = np.array([True, True, False, False])
+    found = with_vectors(
+        store, dataset, TextRows.of(texts), labeled, id, encoders.load(id), Watch(None), WHOLE, most_bytes=2 * 68
+    )
+    vectors = found.rows.parts["vector.tiny"]
+    assert isinstance(vectors, SparseRows)
+    assert (found.n_read, found.n_texts) == (2, 3)
+    assert np.diff(vectors.indptr).tolist() == [3, 3, 3, 0]
+    np.testing.assert_array_equal(vectors.values.reshape(3, 3), [[1, 0, 0], [0, 2, 0], [0.5, 1, 0]])
