@@ -43,7 +43,7 @@ _CHALLENGE = 'Bearer realm="halfmoon"'
 
 
 class ErrorWithHeaders(HalfmoonError):
-    """An error whose answer needs headers of its own."""
+    """An error with headers of its own."""
 
     def __init__(self, detail: str, headers: Mapping[str, str]) -> None:
         super().__init__(detail)
@@ -90,7 +90,7 @@ class Misdirected(HalfmoonError):
 
 
 class TooManyRequests(ErrorWithHeaders):
-    """A limit is reached; ``left`` is what a smaller request might still get, ``seconds`` when to try again."""
+    """A limit is reached; ``left`` is the room for a smaller request, ``seconds`` the time to the next try."""
 
     def __init__(self, name: str, unit: str, most: int, left: int, seconds: int) -> None:
         super().__init__(

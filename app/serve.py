@@ -47,7 +47,7 @@ class GatewayServer(uvicorn.Server):
     """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the listening socket, answer what comes on open connections, and end."""
+        """Close the listening socket, answer requests on open connections, and end."""
         self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
         await super().shutdown(sockets)
 

@@ -1,4 +1,4 @@
-"""Settings of the HTTP gateway, beside those of every process."""
+"""Settings of the HTTP gateway alone."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -135,7 +135,7 @@ class GatewaySettings(Settings):
 
     @property
     def retention_policy(self) -> Policy:
-        """What the store keeps."""
+        """Retention policy of the store."""
         return Policy(self.keep_versions, self.keep_jobs, self.keep_datasets)
 
     @property

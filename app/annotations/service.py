@@ -1,4 +1,4 @@
-"""What calls about annotations do: append to the log of a dataset, and summarise it."""
+"""Work behind calls about annotations: append to the log of a dataset, and summarise it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
 
 
 def summary(services: Services, dataset: str) -> AnnotationSummary:
-    """What the log of a dataset says now; raises NotFound."""
+    """Summary of the log of a dataset now; raises NotFound."""
     log = services.datasets.log(dataset)
     answers, count = log.answers(), log.refreshed()
     documents = services.datasets.open_annotated(dataset, answers)

@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
         return options, rest
 
     def error(self, message: str) -> NoReturn:
-        """As the class above, with what was probably meant by a word that is none of those that are possible."""
+        """As the class above, with the word that was probably meant in place of an unknown one."""
         wrong = _INVALID.search(message)
         super().error(message + (did_you_mean(wrong[1], _WORD.findall(wrong[2])) if wrong else ""))
 

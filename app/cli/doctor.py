@@ -261,7 +261,7 @@ def examine_documents(path: Path, query: Mapping[str, str]) -> Iterator[Finding]
 
 
 def _headers(path: Path) -> dict[str, str] | None:
-    """The headers with which the file would be sent; None if the end of its name is not known."""
+    """Headers of an upload of the file; None if the end of its name is not known."""
     name = path.name.lower()
     gzipped = name.endswith(".gz") and ENDINGS.get(name.removesuffix(".gz").rpartition(".")[2]) is not None
     media_type = ENDINGS.get((name.removesuffix(".gz") if gzipped else name).rpartition(".")[2])

@@ -96,9 +96,7 @@ def _add_file(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS
 
 
 def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS) -> None:
-    """Add the options that say how a file of documents is read: which of its columns are read, and what becomes of
-    others.
-    """
+    """Add the options for reading a file of documents: its columns, and the treatment of others."""
     for name in columns:
         parser.add_argument(
             f"--{name}",
@@ -114,7 +112,7 @@ def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUM
 
 
 def query_of(options: argparse.Namespace) -> dict[str, str]:
-    """What the options say how a file is read, as the query parameters of an upload."""
+    """The options for reading a file, as query parameters of an upload."""
     return {name: value for name in (*_COLUMNS, "extra") if (value := getattr(options, name, None)) is not None}
 
 

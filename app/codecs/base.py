@@ -54,7 +54,7 @@ refused."""
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a body: its bounds, and what the request says about it beside its media type."""
+    """Directions for reading a body: its bounds, and the parameters of the request about it."""
 
     bounds: Bounds
     spool: Spool = lambda: None
@@ -89,7 +89,7 @@ class Decoder(ABC):
         """The last batches, after the end of the body; raises InvalidDocuments if the body is cut short."""
 
     def warnings(self) -> Sequence[str]:
-        """What the sender should know about a body that was read to its end, such as columns that were not used."""
+        """Notes for the sender of a body that was read to its end, such as columns that were not used."""
         return ()
 
 

@@ -103,9 +103,7 @@ def body_decoder(
 
 
 def _advice(media_type: str) -> str:
-    """What to do instead of this media type: it may differ from a known one in what stands before its name, as
-    text/json does.
-    """
+    """Advice for an unknown media type, which may be a known one under another name, as text/json is."""
     name = media_type.rpartition("/")[2].removeprefix("x-")
     meant = next((each for each in _BY_ANY_NAME if each.rpartition("/")[2].removeprefix("x-") == name), "")
     if not media_type or meant:

@@ -1,4 +1,4 @@
-"""Stored documents in the form in which they were sent, and claims of them by the people who will label them."""
+"""Stored documents in the form of the upload, and claims of them by the people who will label them."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -84,7 +84,7 @@ def _dense(rows: SparseRows) -> Iterator[Fields]:
 
 
 def _with_parts(parts: dict[str, Fields], held: dict[str, np.bool_]) -> Fields:
-    """One document by its parts, without those that it lacks."""
+    """One document by the parts that it has."""
     found: Fields = {}
     for name, fields in parts.items():
         if not held[name]:
@@ -125,7 +125,7 @@ def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[i
 
 
 def claim(services: Services, dataset: str, positions: Collection[int], by: str | None, seconds: int) -> set[int]:
-    """Claim documents for a person; positions of those that others were faster to claim.
+    """Claim documents for a person; positions of the documents that others were faster to claim.
 
     Claims of nobody, or of no seconds, are none.
     """

@@ -123,7 +123,7 @@ def _seal(body: Decoder, builder: DatasetBuilder) -> Dataset:
 
 @asynccontextmanager
 async def _exit_in_thread(executor: Executor, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
-    """A context manager whose exit blocks; it exits in a thread, also when the request is cancelled."""
+    """A context manager that exits in a thread, also when the request is cancelled."""
     value = manager.__enter__()
     try:
         yield value

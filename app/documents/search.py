@@ -15,7 +15,7 @@ _MOST_BYTES = 16 << 20
 
 
 class Hits(NamedTuple):
-    """What one search has found."""
+    """The result of one search."""
 
     positions: NDArray[np.int64]
     """Positions of documents that contain the text, in the order of the candidates."""
@@ -24,8 +24,7 @@ class Hits(NamedTuple):
 
 
 def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> Hits:
-    """The first ``most`` of the candidates that contain ``text``, in whatever case; fewer where that would take too
-    long.
+    """The first ``most`` of the candidates that contain ``text`` in any case; fewer where that would take too long.
 
     Raises InvalidRequest for documents that have neither words nor names.
     """
@@ -95,7 +94,7 @@ class _TextMatcher:
 
 
 class _NameMatcher:
-    """Finds documents that have a feature whose name contains a text."""
+    """Finds documents by a text in the name of a feature."""
 
     def __init__(self, rows: NamedRows, text: str) -> None:
         self._rows = rows

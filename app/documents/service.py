@@ -34,7 +34,7 @@ class Predictor(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """A dataset with what people and a model say of its documents."""
+    """A dataset with the answers of people and the predictions of a model."""
 
     id: str
     documents: Documents
@@ -65,7 +65,7 @@ def check(query: DocumentQuery) -> None:
 
 
 def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> Iterator[Page]:
-    """The page of a query, then those that follow, each read when it is asked for.
+    """The page of a query and the following ones, each read when it is asked for.
 
     Raises InvalidRequest, InvalidDocuments, NotFound.
     """
@@ -148,9 +148,7 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
 
 
 def _in_classes(version: Version, documents: Documents) -> NDArray[np.intp]:
-    """The labels of documents as positions in the classes of a version, shape (n_documents,); -1 for those that it does
-    not know.
-    """
+    """The labels of documents as positions in the classes of a version, shape (n_documents,); -1 for unknown ones."""
     places = {label: place for place, label in enumerate(version.classes)}
     return np.array([*(places.get(label, -1) for label in documents.classes), -1])[documents.class_indices]
 
@@ -163,7 +161,7 @@ def _class_index(field: str, label: str, classes: Any) -> int:
 
 
 def _sort_keys(opened: _Opened, query: DocumentQuery) -> NDArray[np.uint64] | None:
-    """Numbers, all different, by which documents are ordered, shape (n_documents,); None for the order of positions."""
+    """Sort keys of documents, all different, shape (n_documents,); None for the order of positions."""
     n = len(opened.documents.class_indices)
     positions = np.arange(n, dtype=np.uint64)
     match query.order:
@@ -301,7 +299,7 @@ def _add_predictions(
 
 
 def _draw(query: DocumentQuery) -> Draw | None:
-    """How a query draws documents, None if it is in their own order and says nothing of what they are."""
+    """The draw of a query; None for the order of the documents, which says nothing about their labels."""
     if query.contains:
         return Draw.FOUND
     if query.needs_scores:

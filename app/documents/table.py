@@ -12,7 +12,7 @@ _CONTENTS = {"text": ["text"], "features": ["features"], "vectors": ["indices", 
 
 
 def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
-    """The columns, those of a prediction only with a version."""
+    """The columns; a version adds the columns of its prediction."""
     fields = {
         name: None
         for part in dataset.parts

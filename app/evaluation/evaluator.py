@@ -61,10 +61,11 @@ class Evaluator:
     def evaluation(
         self, version: Version, dataset: str | None, n_documents: int | None, told: int | None, warnings: Sequence[str]
     ) -> Evaluation:
-        """The figures. ``n_documents`` is given if not all documents were added, ``told`` is what ``Evaluation`` says
-        of it.
+        """The figures. ``n_documents`` is given if not all documents were added; ``told`` is described at
+        ``Evaluation``.
 
-        Raises InvalidDocuments if none is labeled, StoreUnavailable."""
+        Raises InvalidDocuments if none is labeled, StoreUnavailable.
+        """
         truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
         if not len(truth):
             raise InvalidDocuments(

@@ -29,7 +29,7 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def _confusion(evaluation: Evaluation) -> dict[str, Any]:
-    """Confusion of all labels, or of those with the most documents.
+    """Confusion of all labels, or of the most frequent ones.
 
     Rows are labels that documents have, columns labels that they were given, of those that the model knows.
     """
@@ -42,7 +42,7 @@ def _confusion(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _precision_recall(evaluation: Evaluation) -> dict[str, Any]:
-    """Curves of the classes with the most documents, of those that have one."""
+    """Curves of the classes with the most documents."""
     with_curve = sorted((each for each in evaluation.classes if each.curve), key=lambda each: -each.documents)
     if not with_curve:
         raise InvalidRequest("plot", "there is no curve: there are too many scores to rank documents")
@@ -101,7 +101,7 @@ def page_of(evaluation: Evaluation) -> HTMLResponse:
 
 
 def _plots(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What each plot shows, its drawing, and its file in base64; without those that have nothing to show."""
+    """Content, drawing and file (in base64) of each plot that has something to show."""
     for name, shown_by in PLOTS.items():
         with suppress(InvalidRequest):
             shown = shown_by(evaluation)

@@ -201,7 +201,7 @@ def training_overlap(services: Services, version: Version, dataset: Dataset) -> 
 
 
 def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_out: bool) -> NDArray[np.int64]:
-    """Positions of the labeled documents; with ``held_out``, of those whose labels were not trained on."""
+    """Positions of the labeled documents; with ``held_out`` without the labels that were trained on."""
     labeled = documents.class_indices >= 0
     if held_out and overlap.labeled is not None:
         labeled &= ~overlap.labeled

@@ -67,8 +67,8 @@ _READ_SCOPES: Mapping[str, Scopes] = {
 
 
 def caller_of(connection: Connection) -> str:
-    """Who makes a request, for limits: its API key, or where it has none its address; of IPv6 the network, in which one
-    machine has all addresses.
+    """The caller of a request, for limits: its API key, or else its address; of IPv6 the network, as one machine has
+    all of it.
     """
     if KEY_ID in connection:
         return str(connection[KEY_ID])
@@ -80,7 +80,7 @@ def caller_of(connection: Connection) -> str:
 
 
 def scopes_for(tag: str, method: str) -> Scopes | None:
-    """The scopes of which a key needs one for a call; None if no key is needed. The scope admin allows every call."""
+    """The scopes that allow a call; None if no key is needed. The scope admin allows every call."""
     if tag in _NO_KEY:
         return None
     table = _READ_SCOPES if method in _READ_METHODS else _WRITE_SCOPES

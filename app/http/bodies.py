@@ -67,7 +67,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
 
 
 async def in_steps(request: Request | None, executor: Executor, steps: Iterator[T]) -> list[T]:
-    """Do blocking work in a thread, a step of an iterator at a time, and return what the steps yield.
+    """Do blocking work in a thread, a step of an iterator at a time, and return the values of all steps.
 
     Between two steps the thread serves others, so long work delays no other request by more than a step. With
     ``request``, whose body must have been read, work ends there with ClientDisconnect if the client has disconnected.

@@ -1,4 +1,4 @@
-"""Exception handlers: every way in which a request can fail, answered as a problem."""
+"""Exception handlers: every failure of a request is answered as a problem."""
 
 from http import HTTPStatus
 

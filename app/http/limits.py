@@ -1,4 +1,4 @@
-"""Limits on what requests hold at a time: uploads, bytes of buffered bodies, datasets being scored.
+"""Limits on uploads, bytes of buffered bodies and datasets being scored at a time.
 
 A request that would exceed a limit is answered with 429 and these headers (draft-ietf-httpapi-ratelimit-headers):
 
@@ -71,7 +71,7 @@ class Limit:
 
 
 class Reservation:
-    """What one request holds of a limit."""
+    """The share of one request in a limit."""
 
     def __init__(self, limit: Limit, caller: str) -> None:
         self._limit = limit

@@ -13,8 +13,8 @@ _MOST_NAMED = 10
 
 
 def left_out(damage: Damage, pattern: str) -> list[str]:
-    """A warning that names the damaged records whose keys match the pattern, as far as this process has come across
-    them; none if all can be read.
+    """A warning about damaged records with keys of this pattern, as far as this process knows them; none if all can be
+    read.
     """
     keys = sorted(key for key in damage.found if re.fullmatch(pattern, key))
     if not keys:

@@ -112,8 +112,7 @@ class RequestMetrics(HttpMiddleware):
 
 
 class BodyTimeout(HttpMiddleware):
-    """Refuses a body (408) of which nothing comes for ``idle`` seconds, or which over so long comes slower than
-    ``rate`` bytes a second.
+    """Refuses a body (408) that pauses for ``idle`` seconds, or over so long comes slower than ``rate`` bytes a second.
 
     It is a leaky bucket of patience: waiting empties it, each byte fills it by 1 / ``rate`` seconds, and it never holds
     more than ``idle`` seconds. So a fast beginning does not pay for hours of dripping.

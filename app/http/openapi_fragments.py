@@ -1,4 +1,4 @@
-"""Fragments of OpenAPI for what the signatures of routes cannot express: bodies, documents, error responses."""
+"""Fragments of OpenAPI beside the signatures of routes: bodies, documents, error responses."""
 
 from typing import Any, get_args
 

@@ -77,9 +77,7 @@ class AuthorizedRoute(APIRoute):
 
 
 class RawRoute(AuthorizedRoute):
-    """A route whose function takes the request and returns the response, without FastAPI's parsing of bodies; it is
-    documented like others.
-    """
+    """A route from request to response without FastAPI's parsing of bodies; it is documented like others."""
 
     def __init__(self, path: str, endpoint: Handler, **described: Any) -> None:
         super().__init__(path, endpoint, **described)
@@ -149,7 +147,7 @@ class HttpState(Protocol):
 
     @property
     def access(self) -> Access:
-        """API keys and what they allow."""
+        """Access control by API keys."""
         ...
 
     @property

@@ -58,8 +58,7 @@ def on_versions(
 
 
 def version_reference(request: Request) -> str:
-    """Reference to the version that the path of a request names: without a number, the one that is served or that of an
-    alias.
+    """Reference to the version in the path of a request: by its number, or by the name or alias of the model.
 
     Raises NotFound.
     """

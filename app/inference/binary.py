@@ -71,8 +71,8 @@ async def read_parts(request: Request, state: HttpState) -> BinaryBody:
 
 
 def sliced(sizes: Sequence[Any], names: Sequence[str], data: bytes) -> Iterator[memoryview | None]:
-    """The data of each tensor, None for those whose data are JSON (their size is None); raises InvalidRequest unless
-    all data are used.
+    """The data of each tensor, None for data in JSON (their size is None); raises InvalidRequest unless all data are
+    used.
     """
     for name, size in zip(names, sizes, strict=True):
         if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):

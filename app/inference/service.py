@@ -102,7 +102,7 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
 
 
 def _inputs(vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """The input tensors that a model takes; a dense vector is a row of X, as long as those of the training."""
+    """The input tensors of a model; a dense vector is a row of X, as long as in the training."""
     if not isinstance(vocabulary, PartColumns):
         dense = [{"name": "X", "datatype": "FP32", "shape": [-1, -1]}] if vocabulary.kind == "vectors" else []
         return [*(_input(name, datatype) for name, datatype in _INPUTS[vocabulary.kind].items()), *dense]

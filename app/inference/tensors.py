@@ -97,7 +97,7 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: 
 
 
 def _under_known_name(tensor: Tensor) -> Tensor:
-    """A tensor that is alone, under the name of what it can only be: strings are texts, a matrix is X."""
+    """A single tensor under its known name: strings are texts, a matrix is X."""
     known = tensor.name in (TEXT, *SPARSE, *DENSE)
     if known or (tensor.datatype != "BYTES" and len(tensor.shape) != 2):
         return tensor
@@ -186,9 +186,7 @@ def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
 
 
 def _of_dense(matrix: NDArray[np.float32], reserve: Reserve) -> Generator[None, None, SparseRows]:
-    """The values that are not zero; yields None after each slice of rows, whose positions take several times the memory
-    of its values.
-    """
+    """The values that are not zero; yields None after each slice of rows."""
     n_rows, n_features = matrix.shape
     indptr = np.zeros(n_rows + 1, np.int64)
     np.cumsum(np.count_nonzero(matrix, axis=1), out=indptr[1:])

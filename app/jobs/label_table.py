@@ -30,7 +30,7 @@ class _Line(msgspec.Struct):
 
 
 class Beside(NamedTuple):
-    """What tells the extra fields of labeled documents."""
+    """Sources of the extra fields of labeled documents."""
 
     ids: Ids
     fields: StoredFields

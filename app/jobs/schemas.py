@@ -21,7 +21,7 @@ class Made(Schema):
 
 
 class _Identity(Schema):
-    """What a job is called, and where it stands."""
+    """Id and state of a job."""
 
     id: str
     state: JobState

@@ -50,7 +50,7 @@ _REMEDY = "train without start_from"
 
 
 class Accepted(NamedTuple):
-    """A stored job, and what is left of the limit on unfinished jobs."""
+    """A stored job, and the allowance of further ones."""
 
     job: Job
     allowance: Allowance
@@ -195,7 +195,7 @@ def _check(body: JobBody, idempotency_key: str | None, query: Mapping[str, str])
 
 
 def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps[str]:
-    """Digest of what the request means; the spacing and the order of its JSON do not matter."""
+    """Digest of the meaning of a request; the spacing and the order of its JSON do not matter."""
     given = {each.name: getattr(body, each.name) for each in fields(body) if each.name != "documents"}
     optional = {each.name: each.default for each in fields(body) if each.name not in _ALWAYS_MEANT}
     meaning = {name: value for name, value in given.items() if name not in optional or value != optional[name]}
@@ -210,9 +210,7 @@ def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps
 
 
 def _meaning(documents: msgspec.Raw, longest: int) -> Iterator[bytes]:
-    """The documents, written in one way whatever the spacing and the order of their JSON; as they are if they will be
-    refused.
-    """
+    """The documents in one spacing and order of JSON; as they are if they will be refused."""
     text = memoryview(documents)
     if not is_given(documents) or text[0] != ord("["):
         yield bytes(text) or b"null"
@@ -227,7 +225,7 @@ def _meaning(documents: msgspec.Raw, longest: int) -> Iterator[bytes]:
 
 
 def checked_start(version: Version, dataset: Dataset, encoder: EncoderRef | None) -> Publication:
-    """The version to start from, whatever its name stands for later.
+    """The version to start from, by its number.
 
     Raises InvalidRequest if it knows other documents than those that the job has.
     """
@@ -256,7 +254,7 @@ def _check_parts(version: Version, dataset: Dataset, encoder: EncoderRef | None)
 
 
 def _encoder_remedy(version: Version, encoder: EncoderRef | None) -> str:
-    """What helps where one of model and job has an encoder and the other has not, or another one."""
+    """Advice for a model and a job with different encoders."""
     known = version.facts.get("encoder")
     if known is not None and (encoder is None or encoder.name != known):
         return f'the model learned with "encoder": "{known}", so name that, or {_REMEDY}'

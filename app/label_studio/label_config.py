@@ -1,4 +1,4 @@
-"""What a labeling configuration of Label Studio asks for: the choice of a class, of a text."""
+"""A labeling configuration of Label Studio, read as the choice of a class of a text."""
 
 from collections.abc import Mapping
 from html.parser import HTMLParser

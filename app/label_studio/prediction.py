@@ -27,7 +27,7 @@ class Named(NamedTuple):
 
     @classmethod
     def of(cls, given: str | None, project: str) -> "Named":
-        """The model of an address, ``name``, ``name@alias`` or ``name:number``; without one that of the project."""
+        """The model of an address, ``name``, ``name@alias`` or ``name:number``; by default the model of the project."""
         name, colon, number = (given or "").rpartition(":")
         if colon and number.isdecimal():
             return cls(f"{name}/{number}")
@@ -35,7 +35,7 @@ class Named(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name alone, of which training makes a new version."""
+        """The name alone: training makes a new version of it."""
         return self.reference.partition("@")[0].partition("/")[0]
 
 

@@ -1,7 +1,7 @@
-"""Training on what people have labeled in a project: the tasks are read from Label Studio, which has the truth, and not
-from what it has sent.
+"""Training on labels of a project: the tasks are read from Label Studio, which has the truth, and not from its events.
 
-The operator sets the address of Label Studio; no request names another."""
+The operator sets the address of Label Studio; no request names another.
+"""
 
 import hashlib
 import http.client
@@ -71,7 +71,7 @@ class Project(NamedTuple):
 
 
 class Trainer:
-    """Trains models on projects, one at a time a project; what is asked for meanwhile is done afterwards, once."""
+    """Trains models on projects, one at a time a project; requests meanwhile lead to one training afterwards."""
 
     def __init__(self, train: Callable[[Project], str | None], clock: Callable[[], float] = time.monotonic) -> None:
         self._train = train

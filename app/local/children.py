@@ -35,7 +35,7 @@ class Process(Protocol):
 
 
 class ChildSpec(Protocol):
-    """What the supervisor starts, and starts again after an exit."""
+    """Description of a child, by which the supervisor starts it, and starts it again after an exit."""
 
     @property
     def name(self) -> str:

@@ -24,8 +24,7 @@ _ANNOUNCED_SECONDS = 60.0
 
 
 class Prefork:
-    """``count`` workers with the given settings in place of those of the environment. They close the ``private``
-    descriptors of the supervisor.
+    """``count`` workers with these settings. They close the ``private`` descriptors of the supervisor.
 
     The workers are announced in Redis as starting, from the beginning of the warm-up until they have started.
     """

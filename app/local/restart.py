@@ -101,7 +101,7 @@ def _replace(
 
 
 def request_restart(data: Path, seconds: float = 600.0) -> str:
-    """Request a restart from the supervisor that runs on a data folder, wait for its end, and return what became of it.
+    """Request a restart from the supervisor that runs on a data folder, wait for its end, and return the outcome.
 
     Raises CannotStart.
     """

@@ -66,7 +66,7 @@ class Supervisor:
         return [name for name, child in self._children.items() if not child.running]
 
     def poll(self) -> None:
-        """Note which children have exited, and restart those whose back-off is over. Call it a few times a second."""
+        """Note exits of children, and restart children after their back-off. Call it a few times a second."""
         for child in self._children.values():
             if child.process is None and self._clock() >= child.restart_at:
                 try:

@@ -36,7 +36,7 @@ _HEALTH_TIMEOUT_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run and where."""
+    """Plan of a service: its parts and their places."""
 
     data: Path
     """folder of all data: the store, the cache and Valkey's append-only file"""
@@ -129,7 +129,7 @@ class Startup:
 
 
 def up(plan: Plan) -> int:
-    """Run the service until SIGINT or SIGTERM, and return the exit code. Raises CannotStart with what to fix."""
+    """Run the service until SIGINT or SIGTERM, and return the exit code. Raises CannotStart with a remedy."""
     shutdown = ShutdownRequests()
     with ExitStack() as cleanup:
         lock = cleanup.enter_context(_locked(plan.data))

@@ -19,7 +19,7 @@ from storage.store.keys import Damage
 
 
 def records_of_models(name: str) -> str:
-    """Pattern of the keys of what lists of models have, of those whose name matches."""
+    """Pattern of the keys of versions and aliases of models with names of a pattern."""
     return rf"models/{name}/(versions|aliases)/[^/]+\.json"
 
 

@@ -1,4 +1,4 @@
-"""A page for every type of problem, at the address that problems name: what causes it, and what helps."""
+"""A page for every type of problem, at the address that problems name: its cause and its remedy."""
 
 from collections.abc import Mapping
 from html import escape
@@ -18,7 +18,7 @@ PAGES: Mapping[str, ProblemType] = {
 
 
 class Advice(NamedTuple):
-    """What a person should know who was answered with a problem."""
+    """Advice about a type of problem."""
 
     cause: str
     remedy: str

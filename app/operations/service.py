@@ -6,7 +6,7 @@ from storage.errors import Unavailable
 
 
 def readiness(services: Services) -> Ready:
-    """What a ready gateway reports; raises Unavailable with what is missing."""
+    """The report of a ready gateway; raises Unavailable with the part that is missing."""
     store, workers, starting = services.store_probe.writable(), 0, 0
     try:
         services.queue.ping()
@@ -25,7 +25,7 @@ def readiness(services: Services) -> Ready:
 
 
 def in_a_word(services: Services) -> bytes:
-    """``yes``, or what is missing; for the supervisor."""
+    """``yes``, or the part that is missing; for the supervisor."""
     try:
         readiness(services)
     except Unavailable as error:

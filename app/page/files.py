@@ -1,4 +1,4 @@
-"""The files of the page, read once: compressed, with a digest each, and the policy of what they may do in a browser."""
+"""The files of the page, read once: compressed, with a digest each, and their Content-Security-Policy."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Explanations: the largest weights of a model, and the contributions whose sum is the score of a document."""
+"""Explanations: the largest weights of a model, and the score of a document as a sum of contributions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace

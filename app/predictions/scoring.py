@@ -126,7 +126,7 @@ def batches_of(model: Model, rows: Rows) -> Iterator[Batch]:
 def score_stored(
     model: Model, documents: Documents, positions: NDArray[np.int64] | None = None, *, encode: bool = False
 ) -> Iterator[ScoredBatch]:
-    """Score documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,).
+    """Score all documents of a dataset, or the documents at ascending ``positions`` of shape (n_chosen,).
 
     A model that reads texts by an encoder takes the vectors that are kept of them, and makes others if told to
     ``encode``. Raises InvalidRequest if they are of another kind, InvalidDocuments if the model cannot score one.
@@ -176,7 +176,7 @@ def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequ
 
 
 def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
-    """Consecutive parts of ``positions`` whose rows and scores take little memory.
+    """Consecutive spans of ``positions`` of little memory, for rows and scores.
 
     A single row may be of any length.
     """
@@ -200,7 +200,7 @@ def identify_fault(fault: Fault, batch: Batch, position: int) -> Fault:
 
 
 class DatasetScores(NamedTuple):
-    """What a model predicts of documents, a number a document each."""
+    """Predictions of documents, a number a document each."""
 
     predicted: NDArray[np.int32]
     """Position of the label in the classes of the model, shape (n,)."""
@@ -213,8 +213,7 @@ class DatasetScores(NamedTuple):
 
     @property
     def certainty(self) -> NDArray[np.float32]:
-        """What documents are ordered by, shape (n,): the probability, or the distance of the score from the other
-        side."""
+        """Certainty of the predictions, shape (n,): the probability, or the distance of the score from 0."""
         return np.abs(self.scores) if self.probabilities is None else self.probabilities
 
 
@@ -224,8 +223,8 @@ def two_likeliest(scores: NDArray[np.float64], probabilities: NDArray[np.float64
 
 
 def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] | None) -> DatasetScores:
-    """What a model predicts of the documents at ascending positions, or of all; raises InvalidRequest if they are of
-    another kind.
+    """Predictions of the documents at ascending positions, or of all; raises InvalidRequest if they are of another
+    kind.
     """
     predicted, probabilities, scores, margins = (
         [np.zeros(0, np.int32)],
@@ -250,8 +249,8 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
 def scores_of_dataset(
     services: Services, version: Version, model: Model, dataset: str, documents: Documents
 ) -> DatasetScores:
-    """What a version predicts of all documents of a dataset. Neither versions nor documents ever change, so it is kept
-    for the next question.
+    """Predictions of all documents of a dataset. Neither versions nor documents ever change, so they are kept for the
+    next question.
 
     Raises InvalidRequest if the documents are of another kind.
     """

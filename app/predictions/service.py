@@ -87,9 +87,7 @@ class AnswerTexts:
         yield b"]"
 
     def _named(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches, after their ids were written: from the first document that has one, and of those before then,
-        too.
-        """
+        """The batches, after their ids were written, as soon as one document has an id."""
         position = 0
         for batch in batches:
             stop = position + batch.rows.n_rows
@@ -193,7 +191,7 @@ class Loaded(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """What an answer says of a version that may not be the one any more."""
+        """Warnings about a version that may have been replaced."""
         if self.age is None:
             return []
         return [

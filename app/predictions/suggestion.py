@@ -41,7 +41,7 @@ _BLOCK = 1 << 14
 
 
 class _Source(NamedTuple):
-    """A dataset, with the labels that people gave, and the version that says what to label next."""
+    """A dataset, with the labels that people gave, and the version that chooses documents to label next."""
 
     services: Services
     version: Version

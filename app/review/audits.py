@@ -1,4 +1,4 @@
-"""Audits: a random sample of the documents without a label, and what its labels say of each version of a model.
+"""Audits: a random sample of the documents without a label, and the error of each version of a model on it.
 
 A version that was told a label of the audit, since it was trained later, is compared with what cross-validation said
 without that label. The promise of automatic labels takes only labels that the version was not told. So it is about the
@@ -81,7 +81,7 @@ def audit_out(audit: Audit, documents: Documents) -> AuditOut:
 
 
 def report(services: Services, dataset: str, id: str, reference: str | None, precision: float) -> AuditReport:
-    """What the labels of an audit say by now; raises NotFound."""
+    """Report of the labels of an audit by now; raises NotFound."""
     audit = services.datasets.audits.get(dataset, id)
     answers = services.datasets.log(dataset).answers()
     answered = {*_answered(answers)}
@@ -149,8 +149,8 @@ def _trained_before(services: Services, reference: str, versions: list[Version],
 def _answers(
     services: Services, version: Version, audit: Audit, documents: Documents, positions: Positions
 ) -> _Answers:
-    """The predictions of a version for labeled documents of an audit; where it was told the label, those of
-    cross-validation.
+    """The predictions of a version for labeled documents of an audit, by cross-validation where it has learned the
+    label.
     """
     scores = scores_at(services.model_cache.load(version), documents, positions)
     predicted = scores.predicted.astype(np.int64)
@@ -173,7 +173,7 @@ def _answers(
 def _told(
     services: Services, version: Version, audit: Audit, positions: Positions
 ) -> tuple[int | None, NDArray[np.bool_]]:
-    """The number of labels that a version learned from, and whether those of these documents were among them.
+    """Number of labels that a version learned from, and whether the labels of these documents were among them.
 
     A version of other documents was told none of them. Where its dataset was deleted that is unknown, unless the
     version is from before the audit, whose documents had no label then.
@@ -251,7 +251,7 @@ def _automatic(
 
 
 def _missing(untold: int, told: int, precision: float) -> str:
-    """What is missing for a promise."""
+    """The condition of a promise that is not met."""
     fewest = fewest_labels(precision)
     if untold < fewest:
         advice = (

@@ -36,8 +36,7 @@ Item = dict[str, Any]
 
 
 class _Ranked(NamedTuple):
-    """Positions of documents with a doubtful label, what is likelier, and the margin by which, the most doubtful
-    first."""
+    """Documents with a doubtful label, the likelier class, and the label's probability, the most doubtful first."""
 
     positions: NDArray[np.int64]
     likelier: NDArray[np.intp]
@@ -102,9 +101,7 @@ def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
 def _ranked(
     documents: Documents, version: Version, left_out: LeftOut, answered: NDArray[np.int64]
 ) -> tuple[_Ranked, int]:
-    """The doubtful labels, but those that people looked at since; and the number of labels that were left out and that
-    documents still have.
-    """
+    """The doubtful labels that nobody has answered since, and the number of left-out labels that still stand."""
     places = {label: place for place, label in enumerate(version.classes)}
     of_class = np.array([*(places.get(label, -1) for label in documents.classes), -1])
     labels = of_class[documents.class_indices[left_out.positions]]
@@ -133,7 +130,7 @@ def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -
 
 
 def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64], warnings: list[str]) -> Iterator[Item]:
-    """Documents whose nearly same ones have another label, each pair by its second document."""
+    """Pairs of nearly the same documents with different labels, each by its second document."""
     labeled = np.flatnonzero(documents.class_indices >= 0)
     most = min(_MOST_COMPARED, comparable(documents.rows.indptr, labeled))
     if len(labeled) > most:

@@ -28,7 +28,7 @@ def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
 
 
 def add_progress(job: Job, redis_state: RedisState, queue: Queue) -> None:
-    """Fill in what a queued job waits for, or where a running one is.
+    """Fill in the reason of waiting of a queued job, or the progress of a running one.
 
     Raises RedisStateUnavailable, QueueUnavailable.
     """

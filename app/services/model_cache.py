@@ -1,4 +1,4 @@
-"""Caches in memory: of whatever was used last, and of models."""
+"""Caches in memory: of values that were used last, and of models."""
 
 from collections.abc import Callable, Hashable
 from threading import Lock

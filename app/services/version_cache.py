@@ -1,4 +1,4 @@
-"""Cache of which version a reference names.
+"""Cache of versions by reference.
 
 While the store does not answer, the last known version is served, and says so.
 """

@@ -114,7 +114,7 @@ def _texts_of(module: str) -> list[Text]:
 
 
 def documents_of(texts: Texts) -> list[Document]:
-    """What is uploaded."""
+    """The documents of the upload."""
     return [
         {"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})}
         for text in texts.pool

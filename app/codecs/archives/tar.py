@@ -56,11 +56,11 @@ class TarDecoder(Decoder):
         yield from self._files.batches(last=True)
 
     def warnings(self) -> Sequence[str]:
-        """See Decoder: what was left out."""
+        """See Decoder: the files that were left out."""
         return self._files.warnings()
 
     def _step(self, at: int) -> int | None:
-        """The position after what was taken from this one on; None if more bytes are needed."""
+        """Take one piece from this position on, and return its end; None if more bytes are needed."""
         left = len(self._rest) - at
         if self._skipped:
             taken = min(left, self._skipped)

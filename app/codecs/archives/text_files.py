@@ -24,7 +24,7 @@ _OFFICE = "[Content_Types].xml"
 
 
 class TextFiles:
-    """Collects the files of an archive in batches. Memory is that of a batch."""
+    """Collects the files of an archive in batches. Memory holds one batch."""
 
     def __init__(self, bounds: Bounds, encoding: str) -> None:
         self._bounds = bounds
@@ -39,7 +39,7 @@ class TextFiles:
         self._folders: set[PurePosixPath] = set()
 
     def wants(self, name: str, size: int, *, plain: bool = True) -> bool:
-        """Whether a file is a document; those of the system are not, nor what is no ``plain`` file.
+        """Whether a file is a document; files of the system and other than ``plain`` ones are not.
 
         Raises InvalidDocuments, LimitExceeded.
         """
@@ -108,7 +108,7 @@ class TextFiles:
             yield found
 
     def warnings(self) -> list[str]:
-        """What the sender should know: what was left out, and folders that hold both texts and classes."""
+        """Notes for the sender: files that were left out, and folders that hold both texts and classes."""
         found = (
             [f"{self._n_others} entries of the archive are no text files, such as links and hidden files"]
             if self._n_others
@@ -131,5 +131,5 @@ class TextFiles:
 
 
 def _path(name: str) -> PurePosixPath:
-    """A path of an archive without what stands for the folder itself."""
+    """A path of an archive without the names of the folder itself."""
     return PurePosixPath(*(part for part in name.replace("\\", "/").split("/") if part not in ("", ".")))

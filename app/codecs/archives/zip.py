@@ -37,7 +37,7 @@ class ZipDecoder(WholeBodyDecoder):
         yield from self._files.batches(last=True)
 
     def warnings(self) -> Sequence[str]:
-        """See Decoder: what was left out."""
+        """See Decoder: the files that were left out."""
         return self._files.warnings()
 
     def _content(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

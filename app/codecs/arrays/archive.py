@@ -130,8 +130,8 @@ def _members(
 
 
 def sparse_format(archive: zipfile.ZipFile) -> str:
-    """What scipy.sparse.save_npz says of the matrix, empty if nothing is said; raises InvalidDocuments for a format
-    that is not read.
+    """Format of the matrix as scipy.sparse.save_npz names it, empty if it does not; raises InvalidDocuments for an
+    unknown one.
     """
     if "format.npy" not in archive.namelist():
         return ""
@@ -198,7 +198,7 @@ def labels_of(arrays: Arrays, n_rows: int) -> list[Label | None]:
 
 
 def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
-    """Integers, as floats because some are missing: those are NaN."""
+    """Integers as floats; NaN stands for a missing one."""
     known = labels[~np.isnan(labels)]
     wrong = known[(known != np.floor(known)) | (np.abs(known) > _LARGEST_WHOLE)]
     if len(wrong):
@@ -209,7 +209,7 @@ def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
 
 
 def texts_of(array: Array, n_rows: int) -> list[str]:
-    """The next strings; raises InvalidDocuments for what is not Unicode."""
+    """The next strings; raises InvalidDocuments for strings that are not Unicode."""
     try:
         texts: list[str] = array.read(n_rows).tolist()
         "".join(texts).encode()

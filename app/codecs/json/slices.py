@@ -111,7 +111,7 @@ def _check_brackets(text: memoryview) -> None:
 
 
 class _Scan:
-    """Finds the commas of one array or object, but not those of what it contains.
+    """Finds the commas between the elements of one array or object.
 
     Three facts go from a block to the next: how deep the text is nested, whether it is inside a string, whether a
     backslash escapes what follows.

@@ -29,8 +29,8 @@ def is_given(field: msgspec.Raw) -> bool:
 
 
 def decode_struct(text: bytes | memoryview, kind: type[T], reserve: Reserve) -> T:
-    """The struct. Its raw fields refer to the text; all others together may have BLOCK_BYTES, and ``reserve`` is called
-    with what they take.
+    """The struct. Its raw fields refer to the text; all others together may have BLOCK_BYTES, which ``reserve``
+    reserves.
 
     Raises InvalidJson with the field, LimitExceeded, and what ``reserve`` raises.
     """
@@ -120,7 +120,7 @@ def _fields(of: msgspec.inspect.Type | None) -> Mapping[str, msgspec.inspect.Typ
 
 
 def _choices(of: msgspec.inspect.Type | None) -> list[str]:
-    """The values of a field that may have only some, or whose elements may; empty for others."""
+    """The values of a field of few values, or of its elements; empty for other fields."""
     match of:
         case msgspec.inspect.LiteralType():
             return [str(value) for value in of.values]

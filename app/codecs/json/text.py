@@ -114,7 +114,7 @@ def _first_not_utf8(text: JsonText) -> int | None:
 
 
 def _string_at(text: JsonText, position: int) -> str:
-    """Name of the field whose string contains this position; empty if unknown."""
+    """Name of the field with its string at this position; empty if unknown."""
     found = _STRING_OF.search(text, 0, position)
     return found[1].decode(errors="replace") if found else ""
 

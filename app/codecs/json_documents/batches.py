@@ -35,7 +35,7 @@ class BatchBuilder:
         self._dense = DenseParts()
 
     def batch(self, documents: Sequence[Document]) -> Batch:
-        """The batch of these documents; raises InvalidDocuments for one that shares no part with those before."""
+        """The batch of these documents; raises InvalidDocuments for one that shares no part with earlier ones."""
         rows = self._rows(documents)
         ids, labels, words = [d.id for d in documents], [d.label for d in documents], [d.drawn for d in documents]
         if float in set(map(type, labels)):
@@ -71,9 +71,7 @@ class BatchBuilder:
         return PartRows(parts | {part: self._dense.rows(part, each) for part, each in vectors.items()})
 
     def _part_fault(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
-        """Field and detail of why a document does not belong to those before it, or None; called in the order of the
-        documents.
-        """
+        """Field and detail of a document that does not fit earlier ones, or None; called in their order."""
         if not parts:
             return field_of(
                 self._parts[0]

@@ -28,8 +28,8 @@ _SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a
 
 
 class JsonDecoder(Decoder):
-    """A state machine of six states. Each state is a method that returns the position after what it has parsed, or None
-    if it needs more text.
+    """A state machine of six states. Each state is a method that parses some text and returns its end, or None if it
+    needs more.
 
     Time is linear in the text, for any text and any cuts: scanning of a document resumes where the last block ended.
     """
@@ -190,7 +190,7 @@ class JsonDecoder(Decoder):
 
 
 def _wrong_shape(text: JsonText) -> InvalidDocuments:
-    """The error of a body that does not begin as it must; it says what to do with what is there."""
+    """The error of a body that does not begin as it must, with advice."""
     given = bytes(text[:_HEAD_BYTES]).strip()
     advice = ""
     if given.startswith(b"["):

@@ -1,4 +1,4 @@
-"""The JSON form of a document: its fields, their names in a request, and what is wrong with one."""
+"""The JSON form of a document: its fields, their names in a request, and its faults."""
 
 import re
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def json_fault(
 
 
 def shape_detail(text: bytes | bytearray) -> str:
-    """What is wrong with a line that is no object, by how it begins and ends; empty if it may be one."""
+    """Fault of a line that is no object, by its beginning and end; empty if it may be one."""
     line = bytes(text[:_BEGINNING]).strip()
     if line.startswith(b"["):
         return (
@@ -151,7 +151,7 @@ class DocumentDecoder:
         return found
 
     def fault(self, error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
-        """What is wrong with a document, whose text this is."""
+        """Fault of the document of this text."""
         return json_fault(error, text, self._names, position)
 
     def _keep(self, documents: list[Document], others: list[Other]) -> None:
@@ -167,7 +167,7 @@ class DocumentDecoder:
 
 @lru_cache(maxsize=64)
 def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Document]:
-    """What documents are decoded as: text, label and id are the fields that the request names, by default these.
+    """The struct of documents: text, label and id are the fields that the request names, by default these.
 
     ``strict`` refuses unknown ones.
     """

@@ -121,7 +121,7 @@ def _by_name(features: dict[str, float]) -> list[tuple[str, float]]:
 
 
 def feature_fault(text: msgspec.Raw) -> tuple[str, str] | None:
-    """Field and detail of what is wrong with one object, or None."""
+    """Field and detail of the fault of one object, or None."""
     detail = _detail(bytes(text))
     return None if detail is None else ("features", detail)
 

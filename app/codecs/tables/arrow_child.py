@@ -46,7 +46,7 @@ _LENGTH = struct.Struct("<I")
 
 
 class Task(Struct):
-    """What a child is to read, and how."""
+    """Task of a child."""
 
     kind: Kind
     bounds: Bounds
@@ -93,7 +93,7 @@ _lock = threading.Lock()
 
 
 def read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Batch, None, list[str]]:
-    """The documents of a file, and in the end what its sender should know.
+    """The documents of a file, and in the end notes for its sender.
 
     Raises InvalidDocuments, also where the child has died, and LimitExceeded.
     """

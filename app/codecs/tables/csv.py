@@ -121,7 +121,7 @@ class TableDecoder(Decoder):
         return rows, ""
 
     def _line_of(self, text: str, row: int) -> int:
-        """Number of the line with which a row of the text begins."""
+        """Number of the first line of a row of the text."""
         reader = self._reader(text)
         deque(islice(reader, row), maxlen=0)
         return self._line + int(reader.line_num)
@@ -219,7 +219,7 @@ _ROWS = (
 def _format(
     media_type: str, separators: str, description: str, example: str, aliases: tuple[str, ...], endings: tuple[str, ...]
 ) -> Format:
-    """A format of rows whose fields are separated by one of these characters."""
+    """A format of rows of fields between these separators."""
 
     def decoder(reading: Reading) -> Decoder:
         return with_charset(

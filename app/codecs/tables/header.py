@@ -1,4 +1,4 @@
-"""The columns of a table: which hold text, label and id, and what becomes of the others."""
+"""The columns of a table: text, label, id, and the treatment of others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -12,9 +12,7 @@ _SHOWN = 40
 
 
 class Header(NamedTuple):
-    """The columns of a table: how many, those that are read, and by name the places of those that are kept beside the
-    documents.
-    """
+    """The columns of a table: their number, the places of the columns that are read, and by name of the kept ones."""
 
     width: int
     places: dict[Column, int]
@@ -24,7 +22,7 @@ class Header(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """What the sender should know about the columns."""
+        """Notes for the sender about the columns."""
         kept = f"columns that are kept beside the documents and not learned from: {listed(list(self.kept))}"
         return [*self.notes, kept] if self.kept else self.notes
 
@@ -82,7 +80,7 @@ def _places_of(name: str, names: Sequence[str]) -> list[int]:
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    """The names, those that come again with a number behind them."""
+    """The names; a name that comes again has a number behind it."""
     found: dict[str, int] = {}
     """The numbers that were given behind each name: to count from 1 again would take time quadratic in the names."""
     for name in names:

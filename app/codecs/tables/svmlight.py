@@ -114,7 +114,7 @@ def _checked(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch |
 
 
 def _plain_rows(pairs: NDArray[np.float64], indptr: NDArray[np.int64]) -> bool:
-    """Whether values fit float32 and no index is repeated: what is wrong is found line by line."""
+    """Whether values fit float32 and no index is repeated; faults are found line by line."""
     if len(pairs) and not np.abs(pairs[:, 1]).max() <= _LARGEST_VALUE:
         return False
     ascends = np.diff(pairs[:, 0]) > 0

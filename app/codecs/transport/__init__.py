@@ -1,1 +1,1 @@
-"""What lies around the documents of a body: compression, the encoding of texts, forms with files, lines."""
+"""Wrappings of documents in a body: compression, the encoding of texts, forms with files, lines."""

@@ -40,19 +40,19 @@ def reserve_nothing(size: int) -> None:
 
 
 class Filter:
-    """Turns the bytes of a body into those that its decoder reads. This one leaves them as they are."""
+    """Turns the bytes of a body into bytes for its decoder. This one leaves them as they are."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What becomes of the next bytes, in pieces of at most BLOCK_BYTES if ``data`` has no more."""
+        """Turn the next bytes into pieces of at most BLOCK_BYTES, if ``data`` has no more."""
         return iter((data,))
 
     def finish(self) -> Iterator[bytes]:
-        """What is left at the end of the body; raises InvalidDocuments if it is cut short."""
+        """The last pieces, after the end of the body; raises InvalidDocuments if it is cut short."""
         return iter(())
 
 
 class Filtered(Decoder):
-    """A decoder of a body whose bytes go through a filter before they come to another decoder."""
+    """A decoder that passes the bytes of a body through a filter to another decoder."""
 
     def __init__(self, filter: Filter, decoder: Decoder) -> None:
         self._filter = filter

@@ -1,4 +1,4 @@
-"""Text with a document a line, cut into lines whatever the blocks in which it comes."""
+"""Text with a document a line, cut into lines; the cuts between blocks do not matter."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ class LinesDecoder(Decoder):
         """The documents of complete lines, or None if there are none; ``one_by_one`` finds out which line is wrong."""
 
     def one_by_one(self, block: bytes, parse: Callable[[bytes], T | None]) -> list[T]:
-        """The parsed lines, without those that are no document (None).
+        """The parsed lines, without lines that are no document (None).
 
         Raises InvalidDocuments with the numbers of the lines for which ``parse`` raises InvalidLine.
         """

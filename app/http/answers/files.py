@@ -29,7 +29,7 @@ def temporary_file(store: Store) -> Iterator[IO[bytes]]:
 
 @translate_os_errors("write", "a file to send")
 def written_file(store: Store, write: Callable[[IO[bytes]], None]) -> IO[bytes]:
-    """A temporary file with what ``write`` puts there, for ``iter_file``.
+    """A temporary file that ``write`` has written, for ``iter_file``.
 
     Raises StoreUnavailable, and what ``write`` raises.
     """

@@ -64,7 +64,7 @@ class Connection(HttpToolsProtocol):
             self._parse()
 
     def _parse(self) -> None:
-        """Parse what was read, up to the first pipelined request that has to wait."""
+        """Parse the bytes so far, up to the first pipelined request that has to wait."""
         while self._unparsed and not self.pipeline and self._refusal is None and not self.transport.is_closing():
             part = bytes(self._unparsed[:PART_BYTES])
             del self._unparsed[:PART_BYTES]

@@ -1,5 +1,4 @@
-"""Unix socket of one gateway process, by which those that share its address and its supervisor ask about this very
-process.
+"""Unix socket of one gateway process, for questions of its siblings and its supervisor about this very process.
 
 All gateways of one ``halfmoon up`` answer at one address, so a request there reaches any of them. The file of the
 socket names the process. The folder is the supervisor's own (mode 0700). A question is one word; the answer is what
@@ -33,7 +32,7 @@ class Processes(NamedTuple):
     """whether there are several but for a moment: then metrics say of which process they are"""
 
     def metrics_of_others(self) -> dict[int, bytes]:
-        """Metrics of all processes but this one, by process id; without those that do not answer."""
+        """Metrics of all other processes that answer, by process id."""
         asked = {
             process: ask(self.folder, process, METRICS) for process in processes(self.folder) if process != os.getpid()
         }

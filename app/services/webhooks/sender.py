@@ -47,7 +47,7 @@ class AddressRefused(HalfmoonError):
 
 
 class Target(NamedTuple):
-    """Where to connect, and what to ask there."""
+    """Address and path of a webhook."""
 
     scheme: str
     host: str
@@ -79,8 +79,7 @@ def target_of(url: str) -> Target:
 
 
 def allowed_addresses(target: Target, networks: Sequence[Network]) -> list[str]:
-    """The addresses of the host, all of which may be called. Raises AddressRefused, and OSError where the name is not
-    known.
+    """The allowed addresses of the host. Raises AddressRefused, and OSError where the name is not known.
 
     A caller connects to one of these, not to the name: it could be another address a moment later.
     """
@@ -129,7 +128,7 @@ def _inside(address: Address) -> Iterator[Address]:
 
 
 class SendFailed(Exception):
-    """A try failed; the text says why. ``status`` is what the receiver answered, None where it could not be asked."""
+    """A try failed; the text says why. ``status`` is the answer of the receiver, None where it could not be asked."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
@@ -159,7 +158,7 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
 
 
 class Sender:
-    """Sends to public addresses, and to those in the networks given."""
+    """Sends to public addresses and to these networks."""
 
     def __init__(self, networks: Sequence[Network]) -> None:
         self._networks = networks
