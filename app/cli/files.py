@@ -22,6 +22,8 @@ _EXAMPLES = {
     "evaluate": "halfmoon evaluate tickets known.csv --text body --label topic --page evaluation.html",
     "export": "halfmoon export tickets@live --out tickets.zip && python tickets.zip new.csv",
     "watch": "halfmoon watch job-06h0…",
+    "datasets": "halfmoon datasets",
+    "labels": "halfmoon labels tickets --model tickets --out labels.csv",
 }
 _FILE = (
     "documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow; "
@@ -41,6 +43,11 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     _add_file(train)
     _add_job(train)
     train.add_argument("--watch", action="store_true", help="wait for the end, with progress")
+    train.add_argument(
+        "--annotations",
+        action="store_true",
+        help="FILE is the name or id of a dataset that is there: learn from the labels that people gave it",
+    )
 
     label = _command(add, "label", "train on a file, and write the labels of its unlabeled documents", _label)
     _add_file(label)
@@ -72,6 +79,15 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
     watch = _command(add, "watch", "follow a job to its end", _watch)
     watch.add_argument("job", help="id of the job")
+
+    _command(add, "datasets", "list the datasets, newest first", _datasets)
+
+    labels = _command(add, "labels", "write the label of each document of a dataset, and by whom it is", _labels)
+    labels.add_argument("dataset", help="name of the dataset, of which the newest counts, or its id")
+    labels.add_argument("--model", help="model whose predictions stand beside: name, name@alias or name/number")
+    labels.add_argument(
+        "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
+    )
 
 
 def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, run: _Run) -> argparse.ArgumentParser:
@@ -189,6 +205,19 @@ def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
     _report(service.jobs.get(options.job).wait(progress=True))
 
 
+def _datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
+    for dataset in service.datasets.all():
+        people = dataset.annotation_summary()["labeled"]
+        print(f"{dataset.id}  {dataset.name or '-':24}  {len(dataset):>9,} documents  {people:>9,} labels")
+
+
+def _labels(service: "Halfmoon", options: argparse.Namespace) -> None:
+    more = {} if options.model is None else {"model": options.model}
+    columns = ("id", "label", "by", *(("predicted", "probability") if more else ()))
+    documents = service.datasets.named(options.dataset).documents(limit=500, **more)
+    _write(options.out, columns, ([document[name] for name in columns] for document in documents))
+
+
 def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, Any]:
     """The documents of the file, and the job that learns from them."""
     from halfmoon import RequestFailed
@@ -202,6 +231,10 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
             of_algorithm[name] = json.loads(value)
         except ValueError:  # it is a text
             of_algorithm[name] = value
+    if getattr(options, "annotations", False):
+        data = service.datasets.named(str(options.file))
+        name = options.model or data.name or data.id
+        return data, service.train(data, name, algorithm=options.algorithm, options=of_algorithm, annotations="latest")
     data = service.datasets.create(_file(options), **query_of(options))
     _print_warnings(data.warnings)
     try:

@@ -92,6 +92,7 @@ NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
     "an alias and a number": (lambda hm: hm.models["news@live", 3], "or models['news@live'] by an alias"),
     "no job": (lambda hm: hm.jobs.get(""), "job '': give its name or id"),
     "no dataset": (lambda hm: hm.datasets.get("../models"), "dataset '../models': give its name or id"),
+    "no text": (lambda hm: hm.models["news"].predict(["a", None]), "document 1 is None"),
     "no webhook": (lambda hm: hm.webhooks.delete(""), "webhook '': give its name or id"),
     "documents to suggest": (
         lambda hm: hm.models["news"].suggest(FRAME),

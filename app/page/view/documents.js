@@ -135,6 +135,6 @@ function Row({ document, find, classes, predicting, onOpen, onChange }) {
   const disputed = new Set(Object.values(document.people)).size > 1;
   return html`<tr><td><button class="text" aria-label=${`Read ${document.id}`} onClick=${onOpen}><span class="lines" dir="auto">${marked(text, find ? hits(text, find) : [])}</span></button>${document.flagged && html`<span class="tag bad">marked</span>`}</td>
     <td data-head="Label"><select aria-label=${`Label of ${document.id}`} value=${place} onChange=${(/** @type {any} */ event) => onChange(classes[event.target.value].name)}>${place < 0 && html`<option value="-1">${document.skipped ? "skipped" : "none"}</option>`}${classes.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select></td>
-    <td data-head="By"><span class="clip">${disputed ? Object.entries(document.people).map(([person, label]) => `${person || "?"}: ${label}`).join(", ") : (document.by ?? "")}</span></td>
+    <td data-head="By" class=${disputed || document.by ? "" : "blank"}><span class="clip">${disputed ? Object.entries(document.people).map(([person, label]) => `${person || "?"}: ${label}`).join(", ") : (document.by ?? "")}</span></td>
     ${predicting && html`<td data-head="Predicted"><span><bdi>${document.predicted}</bdi> <span class="quiet">${document.probability === null ? "" : percent(document.probability)}</span></span></td>`}</tr>`;
 }

@@ -127,3 +127,28 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         files._write(tmp_path / "labels.csv", ("label",), rows())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_from_the_page_to_a_file_by_name(gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What people labeled at the page is listed, written and trained on by the name of the data."""
+    documents = [{"id": "a", "indices": [0], "label": "no"}, {"id": "b", "indices": [1]}, {"id": "c", "indices": [1]}]
+    dataset = gateway.upload(documents, name="mails")["id"]
+    given = {"annotations": [{"id": "1", "document": "b", "label": "yes", "by": "ann"}]}
+    gateway.client.post(f"/v1/datasets/{dataset}/annotations", json=given)
+    publish(gateway.store, calibrated=True)
+    assert main(["datasets", *at(gateway)]) == 0
+    assert f"{dataset}  mails " in (listed := capsys.readouterr().out)
+    assert "3 documents          2 labels" in listed
+    assert main(["labels", "mails", "--model", "news", "--out", str(tmp_path / "out.csv"), *at(gateway)]) == 0
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "id,label,by,predicted,probability"
+    assert [line.split(",")[:4] for line in lines[1:]] == [
+        ["a", "no", "", "no"],
+        ["b", "yes", "ann", "yes"],
+        ["c", "", "", "yes"],
+    ]
+    assert main(["train", "mails", "--annotations", "--algorithm", "svm", *at(gateway)]) == 0
+    job = gateway.client.get("/v1/jobs").json()["jobs"][0]
+    assert (job["dataset"], job["model_name"], job["annotations"]) == (dataset, "mails", 1)
+    assert main(["labels", "males", *at(gateway)]) == 1
+    assert "no dataset 'males'" in capsys.readouterr().err
