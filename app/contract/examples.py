@@ -37,6 +37,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "sha256": _SHA256,
         "created_at": "2026-11-21T14:25:36.648476Z",
         "warnings": ["class 'politics' has one labeled document", "class 'sport' has one labeled document"],
+        "archived": False,
+        "guidelines": "",
     },
     "Job": {
         "id": _JOB,

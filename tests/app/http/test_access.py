@@ -270,7 +270,7 @@ def scopes_of(path: str, method: str) -> list[str]:
         return ["admin", "train"] if path.endswith("/webhook") else ["admin", "predict"]
     if path.startswith(("/v1/datasets", "/v1/jobs")) or path.endswith(("/suggest", "/doubts")):
         return ["admin", "train"]
-    assert path.startswith("/v1/models")
+    assert path.startswith(("/v1/models", "/v1/encoders"))
     return ["admin", "predict", "train"] if method == "get" else ["admin"]
 
 
