@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.base import write
 from benchmarks.panel.figure import draw_figure
+from benchmarks.panel.fractions import section
 from benchmarks.panel.page import FIGURE, MEANS, page, write_means
 from benchmarks.panel.results import OutOfTime, Results
 from benchmarks.panel.runs import Run, run_of
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> None:
         if run is not None:
             runs.append(run)
             print(_line(run), file=sys.stderr, flush=True)
-    text = page(runs, len(todo), given.seeds)
+    text = page(runs, len(todo), given.seeds, section())
     if given.dry:
         print(text)
     else:

@@ -1,8 +1,8 @@
 """``python -m benchmarks.panel.fractions [--sets a,b] [--draws a,b] [--seeds 2] [--jobs 1]``: ``auto`` by itself,
 told the true class fractions, and told the estimate that anyone would try first.
 
-It writes ``docs/data/few-labels-fractions.csv``, a line for each run, and prints what the runs show. Results are kept
-as those of the panel.
+It writes ``docs/data/few-labels-fractions.csv``, a line for each run, and the section of ``docs/few-labels.md`` by
+these. Results are kept as those of the panel.
 """
 
 import argparse
@@ -31,6 +31,7 @@ _SETS = (
     "g50c,keel-heart,keel-pima,keel-wdbc,ssl-digit1,ssl-usps,ssl-g241c,pcmac,sms-spam,svmlight-reuters-acq"
 )
 _DRAWS = "even,random,smallest-2,even-half,random-half,even-twice,random-twice"
+_HEADING, _FOLLOWING = "## Told the fractions", "## Columns of the data"
 _OF_ANSWERS, _OF_COUNTS = 5.0, 0.5
 """documents, and labels, of each class that are added to those that the simple estimates count"""
 _SLACK, _TOLD_RANDOM, _TOLD_OTHER = 0.01, 0.04, 0.08
@@ -127,6 +128,34 @@ def _beyond(what: str, gaps: Sequence[tuple[Line, float]], bound: float) -> Figu
     )
 
 
+def section(file: Path = _FILE) -> str:
+    """The section of ``docs/few-labels.md`` by the runs of a file; nothing where there is none."""
+    if not file.exists():
+        return ""
+    with file.open(newline="") as opened:
+        lines = [_read(each) for each in csv.DictReader(opened)]
+    note = (
+        f"{len(lines)} runs on {len({line.set for line in lines})} sets ([data/{file.name}](data/{file.name}), by "
+        "`python -m benchmarks.panel.fractions`). The simple estimate is, with random labels, their counts and half a "
+        "label a class; with even ones the answers of the tuned supervised SVM, counted, and five documents a class. "
+        "Told an estimate, `auto` takes it as `class_fractions`.\n\n"
+    )
+    heads = ["`auto`, no option given; error or total variation", "worst", "to reach", ""]
+    return f"{_HEADING}\n\n{note}{table(heads, [figure.row()[:4] for figure in figures_of(lines)])}\n"
+
+
+def _read(fields: dict[str, str]) -> Line:
+    texts = {"set", "draw", "confidence"}
+    values: dict[str, Any] = {key: value if key in texts else float(value) for key, value in fields.items()}
+    return Line(**values | {"seed": int(fields["seed"])})
+
+
+def write_section(page: Path) -> None:
+    """Put the section into the page, in the place of the last one or before the columns of the data."""
+    before, _, after = page.read_text().partition(_FOLLOWING)
+    page.write_text(before.partition(_HEADING)[0] + section() + "\n" + _FOLLOWING + after)
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.panel.fractions")
     parser.add_argument("--sets", default=_SETS)
@@ -151,7 +180,8 @@ def main(arguments: list[str]) -> None:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(Line._fields)
         writer.writerows([f"{each:.4f}" if isinstance(each, float) else each for each in line] for line in lines)
-    print(table(["", "", "to reach", ""], [figure.row()[:4] for figure in figures_of(lines)]))
+    if given.out == _FILE:
+        write_section(_FILE.parents[1] / "few-labels.md")
 
 
 if __name__ == "__main__":

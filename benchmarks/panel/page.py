@@ -21,8 +21,10 @@ _METHODS = {"auto": AUTO, "svm": SVM, "tsvm": TSVM, "surplus_away": SURPLUS, "as
 _COLUMNS = ("draw", "set", *_METHODS, "fractions_total_variation", "calibration_error", "chosen", "rounds")
 
 
-def page(runs: Runs, planned: int, seeds: int) -> str:
-    """All of ``docs/few-labels.md``; ``planned`` runs were to be made."""
+def page(runs: Runs, planned: int, seeds: int, told: str = "") -> str:
+    """All of ``docs/few-labels.md``; ``planned`` runs were to be made. ``told`` is the section of runs that are told
+    the fractions.
+    """
     made = (
         f"{len(runs)} runs"
         if len(runs) == planned
@@ -38,7 +40,7 @@ def page(runs: Runs, planned: int, seeds: int) -> str:
         f"[{MEANS}]({MEANS}) has the means of each set and draw; [below](#columns-of-the-data) are its columns.\n\n"
         f"![Mean error by the way in which labels were obtained]({FIGURE})\n"
     )
-    return "\n".join([head, _draws(runs), _sets(runs), _bounds(runs), _NOTES.read_text()])
+    return "\n".join([head, _draws(runs), _sets(runs), _bounds(runs), told, _NOTES.read_text()])
 
 
 def write_means(runs: Runs, file: Path) -> None:

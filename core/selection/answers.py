@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.evaluation.training_warnings import RANDOM_LABELS
 from core.numerics.elementary import exp, expit_of, log, log_of, log_sum_exp
 from core.selection.log_evidence import PLANNED_CLASSES
 
@@ -21,8 +22,10 @@ _CONTRADICTED = 0.5
 _OF_EACH = 5.0
 """documents of each class that are added to those that are counted"""
 _WORTHS, _MOST_OF_ANSWERS = np.array([0.5, 1.0, 2.0, 4.0, 8.0]), 4
-"""random labels of each class that a guess may be worth; and how many of these worths, the least ones, answers may
-have: they rest on the same labels"""
+"""random labels of each class that a guess may be worth; and how many of these worths, the least ones, one may have
+that rests on answers"""
+_LEAST_DOUBT = 0.1
+"""least disagreement beyond chance of two models, which may be wrong of the same documents"""
 SHARED = 0.5
 """share of the documents of a class by either model that both give it: below, its fraction hangs on a guess"""
 
@@ -32,22 +35,34 @@ class Answers(NamedTuple):
 
     fractions: Vector
     """shape (n_classes,)"""
-    idle: float
-    """probability that they say nothing of the fractions"""
+    kappa: float
+    """Cohen's kappa, at least 0: how far the models agree beyond chance"""
     shared: Vector
     """shape (n_classes,): of the documents that either model gives a class, the share that both do"""
+
+    @property
+    def centre(self) -> Vector:
+        """The fractions that they make likely, shape (n_classes,): the less the models agree, the likelier the answers
+        say nothing, and the classes are even.
+        """
+        idle = (1.0 - self.kappa) ** 4
+        return (1.0 - idle) * self.fractions + idle / len(self.fractions)
+
+    @property
+    def worth(self) -> float:
+        """The random labels that they are worth."""
+        return RANDOM_LABELS / max(_LEAST_DOUBT, 1.0 - self.kappa)
 
 
 def counted(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> Answers:
     """The answers of two models, each of shape (n_unlabeled,), counted.
 
-    Those of the first count, and half where the other contradicts, if that is ``as_good``. The less both agree beyond
-    chance, the likelier they say nothing.
+    Those of the first count, and half where the other contradicts, if that is ``as_good``.
     """
     of_own, of_other, of_both = (np.bincount(labels, minlength=n_classes) for labels in (own, other, own[own == other]))
     documents = of_own - (1.0 - _CONTRADICTED) * as_good * (of_own - of_both) + _OF_EACH
     shared = of_both / np.maximum(of_own + of_other - of_both, 1)
-    return Answers(documents / documents.sum(), (1.0 - _kappa(of_own, of_other, of_both)) ** 4, shared)
+    return Answers(documents / documents.sum(), _kappa(of_own, of_other, of_both), shared)
 
 
 def _kappa(of_own: Counts, of_other: Counts, of_both: Counts) -> float:
@@ -65,7 +80,7 @@ class Fractions(NamedTuple):
     deviations: Vector
     """shape (n_classes,)"""
     sampled: bool
-    """whether numbers of labels were used as a random sample"""
+    """whether numbers of labels were used as a random sample that is large enough to settle them"""
 
 
 def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> Fractions:
@@ -73,15 +88,15 @@ def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> F
     sample, and of ``unknown`` origin.
 
     The prior of a sample is Dirichlet's, around even fractions, the answers, or midway. Around which, and worth how
-    many random labels, is what the numbers of labels make likely (empirical Bayes). Labels of unknown origin belong to
-    the sample. Only of three classes, where numbers alone do not show a plan, they may be anybody's choice as well:
-    then all numbers are as likely.
+    many random labels, is what the numbers of labels make likely (empirical Bayes). Of few labels, which cannot say so,
+    it is around the answers. Labels of unknown origin belong to the sample. Only of three classes,
+    where numbers alone do not show a plan, they may be anybody's choice as well: then all numbers are as likely.
     """
     if len(unknown) >= PLANNED_CLASSES:
         random, unknown = random + unknown, np.zeros_like(unknown)
     without = _sampled(answers, random) if random.any() else _answered(answers)
     if not unknown.any():
-        return _posterior(without, bool(random.any()))
+        return _posterior(without, bool(random.sum() >= RANDOM_LABELS))
     whole = _sampled(answers, random + unknown)
     chosen = without.log_likelihood + _log_polya(np.ones(len(unknown)), unknown)
     sampled = expit_of(whole.log_likelihood - chosen)
@@ -91,7 +106,8 @@ def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> F
         np.concatenate([whole.labels, without.labels]),
         0.0,
     )
-    return _posterior(both, bool(random.any()) or sampled > 0.5)
+    settled = (random + unknown if sampled > 0.5 else random).sum() >= RANDOM_LABELS
+    return _posterior(both, bool(settled))
 
 
 class _Mixture(NamedTuple):
@@ -108,20 +124,17 @@ class _Mixture(NamedTuple):
 
 def _answered(answers: Answers) -> _Mixture:
     """What answers alone say."""
-    n_classes = len(answers.fractions)
-    means = np.array([answers.fractions, np.full(n_classes, 1.0 / n_classes)])
-    return _Mixture(np.array([1.0 - answers.idle, answers.idle]), means, np.full(2, float(n_classes)), 0.0)
+    return _Mixture(np.ones(1), answers.centre[None, :], np.full(1, float(len(answers.fractions))), 0.0)
 
 
 def _sampled(answers: Answers, counts: Counts) -> _Mixture:
-    """The posterior by answers and a random sample with these ``counts``."""
+    """The posterior by answers and a random sample with these ``counts``; of few labels, around the answers alone."""
     n_classes, n_labels = len(counts), counts.sum()
-    even = np.full(n_classes, 1.0 / n_classes)
-    said = (1.0 - answers.idle) * answers.fractions + answers.idle * even
-    own = _WORTHS[:_MOST_OF_ANSWERS]
-    priors = n_classes * np.concatenate(
-        [worths[:, None] * centre for centre, worths in ((even, _WORTHS), (said, own), ((even + said) / 2, own))]
-    )
+    said, even, own = answers.centre, np.full(n_classes, 1.0 / n_classes), _WORTHS[:_MOST_OF_ANSWERS]
+    priors = answers.worth * said[None, :]
+    if n_labels >= RANDOM_LABELS:
+        guesses = [(even, _WORTHS), (said, own), ((even + said) / 2, own)]
+        priors = np.concatenate([priors, *(n_classes * worths[:, None] * centre for centre, worths in guesses)])
     logs, worths = np.array([_log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)
     total = float(log_sum_exp(logs[None, :], axis=1)[0])
     means = (counts + priors) / (n_labels + worths)[:, None]

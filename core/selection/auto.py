@@ -23,7 +23,7 @@ from core.selection.comparison import judge
 from core.selection.methods.kernel_regression import KernelRegression
 from core.selection.posterior import within
 from core.selection.report import Alone, Offered, report_of
-from core.selection.stack import Member, Stack, choose, midway, stack
+from core.selection.stack import KEPT_OF_ANSWERS, KEPT_OF_COUNTS, Member, Stack, choose, met_fractions, stack
 from core.selection.subsets import with_frequent_features
 from core.validation.calibration import SLOPE, Calibration, calibration_at, fit_calibration
 from core.watch import Stopped
@@ -61,7 +61,7 @@ def auto(task: Selecting) -> Selection:
        cross-validation. Label spreading and kernel ridge regression are tried where distances are meaningful, naive
        Bayes where documents can be bags of terms.
     2. The class fractions are the mean of the estimates of the candidates, weighed by labels left out. Given ones
-       stand. Those of three classes and more that rest on answers meet the probabilities of the sum midway.
+       stand. Those of three classes and more meet the probabilities of the sum.
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). A sum is as sure as its
        members agree (core.selection.co_validation). One that is not linear is a kernel model of its scores
        (core.selection.methods.kernel_regression).
@@ -79,8 +79,9 @@ def auto(task: Selecting) -> Selection:
     fractions = choice.fractions
     if fractions is None and selected[0].block.data.problems[0].n_unlabeled:
         fractions = task.given  # time ended before any candidate had estimated them
-    settled = len(task.classes) == 2 or task.given is not None or choice.counted
-    model = _solutions_in_time(task, selected, _Estimate(fractions, settled))
+    stand = len(task.classes) == 2 or task.given is not None
+    kept = 1.0 if stand else KEPT_OF_COUNTS if choice.counted else KEPT_OF_ANSWERS
+    model = _solutions_in_time(task, selected, _Estimate(fractions, kept))
     left_out = np.isfinite(model.held_out).all(axis=1)
     likelier = judge(model.held_out[left_out], task.class_indices[left_out]).likelier
     choice = choice._replace(fractions=model.fractions)
@@ -98,8 +99,8 @@ class _Estimate(NamedTuple):
 
     fractions: Vector | None
     """shape (n_classes,); None without unlabeled documents"""
-    settled: bool
-    """whether they stand, whatever the model says"""
+    kept: float
+    """share of the log-odds that bring the model to them; 1 if they stand"""
 
 
 class _Model(NamedTuple):
@@ -208,14 +209,14 @@ def _summed(
     estimate: _Estimate,
     bounds: NDArray[np.float64] | None,
 ) -> _Model:
-    """The sum of members, as sure as they agree; raises Stopped. Fractions that are not settled meet its probabilities
-    midway, within ``bounds``.
+    """The sum of members, as sure as they agree; raises Stopped. Fractions that do not stand meet its probabilities,
+    within ``bounds``.
     """
     fractions = estimate.fractions
     if fractions is None:
         return _Model(*pooled, fractions, summed=True)
-    if not estimate.settled:
-        fractions = within(midway(pooled, members, fractions, task.watch), bounds)
+    if estimate.kept < 1.0:
+        fractions = within(met_fractions(pooled, members, fractions, estimate.kept, task.watch), bounds)
     validated = co_validate(pooled, members, task.class_indices, fractions, task.watch)
     if validated is None:
         return _Model(*pooled, fractions, summed=True)

@@ -39,6 +39,8 @@ _SUPERVISED = 0.05
 """share of the work that the supervised SVMs take"""
 _OF_ANSWERS = 0.75
 """the same, where models are only asked for their answers"""
+_ALONE = 0.5
+"""agreement beyond chance that answers are taken to have where no second model applies"""
 _LIKELY = 2.0
 """log-evidence below the largest by which a fraction at the end of those tried is likely enough to try further ones"""
 
@@ -95,6 +97,8 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     own = labels_of(scores)
     other = _naive_bayes_labels(scheduler, data, span.between(_OF_ANSWERS, 1.0), checkpoint)
     answers = counted(own, own if other is None else other, n_classes, as_good=not data.dense)
+    if other is None:
+        answers = answers._replace(kappa=_ALONE)
     posterior = posterior_of_classes(answers, *data.counts_by_origin)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])

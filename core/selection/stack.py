@@ -21,6 +21,9 @@ Vector = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.03
 """weight below which a candidate has no part in a stack"""
+KEPT_OF_COUNTS, KEPT_OF_ANSWERS = 0.75, 0.5
+"""share of the log-odds by which the sum is brought to fractions that are left: of estimates by numbers of labels, and
+by answers"""
 
 
 class Member(NamedTuple):
@@ -112,19 +115,22 @@ def stack(members: Sequence[Member], n_features: int) -> Stack:
     return Stack(pooled, held_out)
 
 
-def midway(pooled: Stack, members: Sequence[Member], fractions: Vector, checkpoint: Checkpoint) -> Vector:
-    """The class fractions, shape (n_classes,), midway between ``fractions`` and those by the members' probabilities
-    before they were brought to these.
+def met_fractions(
+    pooled: Stack, members: Sequence[Member], fractions: Vector, kept: float, checkpoint: Checkpoint
+) -> Vector:
+    """The class fractions, shape (n_classes,), between ``fractions`` and those by the members' probabilities before
+    they were brought to these.
 
-    Log-odds of classes that bring the mean probabilities to ``fractions`` are halved. Sigmoids that were fitted to
-    labels left out, and answers that were counted, are about as far off. Their errors are different ones.
+    Of the log-odds of classes that bring the mean probabilities to ``fractions`` the share ``kept`` is left. Sigmoids
+    that were fitted to labels left out err otherwise than answers that were counted, and than numbers of labels.
     """
     scores = unlabeled_scores(pooled.results)
     slopes, offsets = np.full(len(fractions), SLOPE), np.zeros(len(fractions))
     matched = calibration_at(slopes, offsets, scores, fractions, checkpoint).log_odds
     own = _sum_of([each.weight * each.calibration.log_odds for each in members])
-    halved = Calibration(slopes, (matched - own) / 2, np.ones(len(fractions)))
-    return np.asarray(halved.probabilities(scores[np.isfinite(scores).all(axis=1)]).mean(axis=0))
+    # the scores have ``own`` already, and would have ``own + matched`` in all
+    left = Calibration(slopes, kept * (own + matched) - own, np.ones(len(fractions)))
+    return np.asarray(left.probabilities(scores[np.isfinite(scores).all(axis=1)]).mean(axis=0))
 
 
 class _Share(NamedTuple):

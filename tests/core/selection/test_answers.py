@@ -10,8 +10,8 @@ from core.selection.answers import Answers, _log_polya, counted, posterior_of_cl
 NOTHING = np.zeros(3, np.int64)
 
 
-def answers(fractions: list[float], idle: float = 0.0) -> Answers:
-    return Answers(np.array(fractions), idle, np.ones(len(fractions)))
+def answers(fractions: list[float], kappa: float = 1.0) -> Answers:
+    return Answers(np.array(fractions), kappa, np.ones(len(fractions)))
 
 
 def zipf(n_classes: int) -> NDArray[np.float64]:
@@ -26,15 +26,15 @@ def test_answers_that_another_model_contradicts_count_half() -> None:
     np.testing.assert_allclose(found.shared, [2 / 3, 1 / 3, 1])
     worse = counted(own, other, 3, as_good=False)
     np.testing.assert_allclose(worse.fractions, np.array([605.0, 105, 305]) / 1015)
-    assert worse.idle == found.idle
+    assert worse.kappa == found.kappa
 
 
 def test_models_that_agree_by_chance_say_nothing() -> None:
     rng = np.random.default_rng(0)
     own, other = rng.choice(3, 20_000, p=[0.7, 0.2, 0.1]), rng.choice(3, 20_000, p=[0.7, 0.2, 0.1])
-    assert counted(own, other, 3, as_good=True).idle > 0.9
-    assert counted(own, own, 3, as_good=True).idle == pytest.approx(0)
-    assert counted(np.zeros(9, np.intp), np.zeros(9, np.intp), 3, as_good=True).idle == 1
+    assert counted(own, other, 3, as_good=True).kappa < 0.02
+    assert counted(own, own, 3, as_good=True).kappa == pytest.approx(1)
+    assert counted(np.zeros(9, np.intp), np.zeros(9, np.intp), 3, as_good=True).kappa == 0
 
 
 def test_the_urn_is_that_of_scipy() -> None:
@@ -48,7 +48,7 @@ def test_without_a_sample_the_answers_are_the_estimate() -> None:
     found = posterior_of_classes(answers([0.6, 0.3, 0.1]), NOTHING, NOTHING)
     np.testing.assert_allclose(found.means, [0.6, 0.3, 0.1])
     assert not found.sampled
-    idle = posterior_of_classes(answers([0.6, 0.3, 0.1], idle=1.0), NOTHING, NOTHING)
+    idle = posterior_of_classes(answers([0.6, 0.3, 0.1], kappa=0.0), NOTHING, NOTHING)
     np.testing.assert_allclose(idle.means, 1 / 3)
     assert (idle.deviations > 0.1).all()
 
@@ -78,8 +78,17 @@ def test_wrong_answers_hardly_harm_a_random_sample(seed: int) -> None:
     """Beside the numbers of labels with half a label added to each class."""
     true = zipf(8)
     counts = np.random.default_rng(seed).multinomial(60, true)
-    found = posterior_of_classes(answers(true[::-1].tolist()), counts, np.zeros(8, np.int64))
+    found = posterior_of_classes(answers(true[::-1].tolist(), kappa=0.5), counts, np.zeros(8, np.int64))
     assert np.abs(found.means - true).sum() <= np.abs((counts + 0.5) / 64 - true).sum() + 0.07
+
+
+@pytest.mark.parametrize(("kappa", "worth"), [(0.0, 30), (0.7, 100), (1.0, 300)])
+def test_few_random_labels_move_the_answers_a_little(kappa: float, worth: float) -> None:
+    """The surer the answers, the less; and they do not settle the fractions."""
+    said, counts = answers([0.6, 0.3, 0.1], kappa), np.array([3, 0, 12])
+    found = posterior_of_classes(said, counts, NOTHING)
+    np.testing.assert_allclose(found.means, (counts + worth * said.centre) / (15 + worth))
+    assert not found.sampled
 
 
 def test_anybodys_numbers_yield_to_answers() -> None:

@@ -10,7 +10,7 @@ from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate, ModelSpec
 from core.selection.class_fractions import FractionEstimate
 from core.selection.comparison import Judgement, judge
-from core.selection.stack import Member, choose, midway, stack, stack_weights
+from core.selection.stack import Member, choose, met_fractions, stack, stack_weights
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 from tests.there import there
 
@@ -93,18 +93,18 @@ def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None 
     return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)
 
 
-def test_fractions_meet_the_probabilities_of_the_members_midway() -> None:
-    """One member, whose own log-odds bring it to the fractions exactly: half of them are left."""
+@pytest.mark.parametrize("kept", [0.0, 0.5, 1.0])
+def test_fractions_meet_the_probabilities_of_the_members(kept: float) -> None:
+    """One member, whose own log-odds bring it to the fractions exactly: a share of them is left."""
     scores = np.random.default_rng(0).standard_normal((2_000, 3))
     fractions = np.array([0.6, 0.3, 0.1])
     whole = calibration_at(np.full(3, SLOPE), np.zeros(3), scores, fractions)
     results = [Result(Linear(np.zeros(3), 0.0), column, 0.0, Status.CONVERGED) for column in scores.T]
     known = [Member(1.0, np.arange(3), results, scores[:6], whole)]
-    found = midway(stack(known, 3), known, fractions, lambda: None)
-    logits = SLOPE * scores + whole.log_odds / 2
+    found = met_fractions(stack(known, 3), known, fractions, kept, lambda: None)
+    logits = SLOPE * scores + kept * whole.log_odds
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, expected.mean(axis=0), atol=1e-4)
-    assert found[0] < 0.5 < fractions[0]
 
 
 def test_weights_are_inverse_to_the_fourth_power_of_the_loss() -> None:
