@@ -70,7 +70,7 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         },
     ),
     "gradient_tsvm": st.fixed_dictionaries(
-        {"kernel": st.sampled_from(["linear", "rbf", "poly"])},
+        {"kernel": st.sampled_from(["linear", "rbf"])},
         optional={
             "lambda": POSITIVE,
             "lambda_u": POSITIVE,
@@ -79,7 +79,7 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         },
     ),
     "laplacian_svm": st.fixed_dictionaries(
-        {"kernel": st.sampled_from(["linear", "rbf", "poly"])},
+        {"kernel": st.sampled_from(["linear", "rbf"])},
         optional={
             "lambda": POSITIVE,
             "lambda_graph": POSITIVE,
