@@ -20,8 +20,10 @@ from unittest.mock import patch
 
 from redis.exceptions import RedisError
 
+from benchmarks.simulation import receivers
 from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers, at_rest, violations_of_keepers
 from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore, decoded
+from benchmarks.simulation.receivers import Receivers
 from benchmarks.simulation.upgrade import FINGERPRINT, KEY, Upgrade
 from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World, uncollected
@@ -34,6 +36,7 @@ from storage.repositories import aliases as alias_records
 from storage.repositories import job_attempts, sightings, unfinished_requests
 from storage.repositories import jobs as job_records
 from storage.repositories import models as model_records
+from storage.repositories import webhooks as webhook_records
 from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
 from storage.store.admission import admit
@@ -74,6 +77,7 @@ class Run(NamedTuple):
     """See World."""
     failure: BaseException | None
     """An error that no process expects."""
+    receivers: Receivers
 
     @property
     def calls(self) -> list[str]:
@@ -163,6 +167,7 @@ class Simulation:
         self.keepers = Keepers(self.world, self.store)
         self._upkeep = Upkeep(self.world, self.store, self.keepers)
         self._upgrade = Upgrade(self.world, self.store)
+        self.receivers = Receivers(self.world, self.store)
         self.accepted: dict[str, set[str]] = defaultdict(set)
         self.cancelled: set[str] = set()
         self._promised: set[str] = set()
@@ -176,8 +181,9 @@ class Simulation:
 
     def run(self) -> Run:
         """The whole run. It leaves nothing behind."""
-        with _patched(self), uncollected():
+        with _patched(self), receivers.patched(self.world), uncollected():
             dataset = self.keepers.inherit()
+            self.receivers.register()
             if self._upgrade.planned:
                 self._promised.add(self._upgrade.inherit(dataset))
                 self._waiting.add(KEY)
@@ -193,6 +199,7 @@ class Simulation:
                 self._start("worker", self._admitted(self._work))
             for _ in range(_GATEWAYS):
                 self._start("gateway", self._admitted(self._reconcile))
+                self._start("postman", self.receivers.deliver)
             for keep in (
                 self.keepers.keep_datasets,
                 self.keepers.keep_datasets,
@@ -206,7 +213,16 @@ class Simulation:
             self._start("accident", self._accident)
             ended = self.world.run(self._finished, _END_SECONDS)
         missing = [job for job in self.keepers.found_missing if job in self._promised]
-        return Run(ended, self.store, self.accepted, self.cancelled, missing, self.world.calls, self.world.failure)
+        return Run(
+            ended,
+            self.store,
+            self.accepted,
+            self.cancelled,
+            missing,
+            self.world.calls,
+            self.world.failure,
+            self.receivers,
+        )
 
     def _start(self, role: str, act: Any, after: float = 0.0) -> None:
         self._born += 1
@@ -246,6 +262,7 @@ class Simulation:
             self._rests = (
                 not self._waiting
                 and not self.store.below("open")
+                and not self.store.below("outbox")
                 and at_rest(self.store)
                 and not list(leftovers(self.store))
             )
@@ -349,6 +366,7 @@ def _patched(simulation: Simulation) -> ExitStack:
         reconcile,
         retention,
         garbage_collection,
+        webhook_records,
     )
     for room in rooms:
         stack.enter_context(patch.object(room, "datetime", calendar))
@@ -380,6 +398,8 @@ def violations(run: Run) -> Iterator[str]:
         if len(ids) != 1:
             yield f"{key} made {len(ids)} jobs"
     known = set().union(*run.accepted.values())
+    # the job that the upgrade inherits had ended before there were receivers
+    yield from run.receivers.violations(store, {id for id in known - run.accepted[KEY] if _is_there(store, id)})
     # one whose dataset was deleted in this moment is refused, and has failed
     made = {
         id

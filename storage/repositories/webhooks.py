@@ -119,12 +119,20 @@ class Webhooks:
         self._store.delete(f"outbox/{job}")
 
     def waiting(self) -> dict[str, list[str]]:
-        """The names of the messages that wait, oldest first, by the id of their webhook."""
+        """The names of the messages that wait, oldest first, by the id of their webhook.
+
+        Claims whose message has gone were left by a process that was killed, and are removed after a while.
+        """
         found: dict[str, list[str]] = {}
-        for name in self._names():
+        names = set(self._names())
+        for name in sorted(names):
             if name.endswith(_RECORD):
                 message = name.removesuffix(_RECORD)
                 found.setdefault(message.rpartition(".")[2], []).append(message)
+            elif name.endswith(_TRY):
+                message = name.removesuffix(_TRY).rpartition(".")[0]
+                if f"{message}{_RECORD}" not in names and self._sightings.seconds(name) > _TRY_SECONDS:
+                    self._store.delete(f"outbox/{name}")
         return found
 
     def message(self, name: str) -> Message | None:

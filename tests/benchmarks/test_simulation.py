@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
+from app.services.webhooks.delivery import Delivery
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
@@ -15,12 +16,14 @@ from storage.names import age_seconds, new_id
 from storage.queue.leases import Leases
 from storage.records import Alias, File, Job, JobState, Outcome, Publication, Version
 from storage.repositories import models as model_records
+from storage.repositories import webhooks
 from storage.repositories.datasets import Datasets
 from storage.repositories.deletions import Deletions
 from storage.repositories.idempotency import IdempotencyKeys
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.repositories.sightings import Sightings
+from storage.repositories.webhooks import Message, Webhooks
 from storage.store import KeyMissing, json_records
 from storage.upkeep.reconcile import Reconciler
 
@@ -328,6 +331,26 @@ def leases_of_attempts_that_were_never_claimed_stay(patch: pytest.MonkeyPatch) -
     patch.setattr(Leases, "revoke", lambda self, job_id, *attempts: revoke(self, job_id, attempts[0]))
 
 
+def messages_are_due_by_clocks_that_are_set(patch: pytest.MonkeyPatch) -> None:
+    """One that failed while the clock was a day ahead comes a day late."""
+
+    def note_due(self: Delivery, name: str, message: Message) -> None:
+        left = (message.due_at - self._now()).total_seconds()
+        self._due[name] = message.tries, self._elapsed() + max(left, 0.0)
+
+    patch.setattr(Delivery, "_note_due", note_due)
+
+
+def ends_of_jobs_are_not_noted(patch: pytest.MonkeyPatch) -> None:
+    """Nobody is told of a job."""
+    patch.setattr(Webhooks, "note_end", lambda *_: None)
+
+
+def claims_of_dead_senders_stay(patch: pytest.MonkeyPatch) -> None:
+    """Their messages are never tried again."""
+    patch.setattr(webhooks, "_TRY_SECONDS", 1e9)
+
+
 def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
     """Garbage collection removes what was not sealed."""
     patch.setattr(Datasets, "remove_abandoned", lambda _: None)
@@ -357,8 +380,11 @@ MUTANTS: dict[Patch, int] = {
     files_of_deleted_versions_go_with_their_jobs: 2667,
     half_uploads_stay: 3,
     clocks_of_others_are_believed: 3,
-    leases_last_as_long_as_their_keys: 16,
-    leases_of_attempts_that_were_never_claimed_stay: 14,
+    leases_last_as_long_as_their_keys: 22,
+    leases_of_attempts_that_were_never_claimed_stay: 30,
+    messages_are_due_by_clocks_that_are_set: 4,
+    ends_of_jobs_are_not_noted: 0,
+    claims_of_dead_senders_stay: 0,
 }
 """Rules that are taken out, each with a seed that has noticed it."""
 

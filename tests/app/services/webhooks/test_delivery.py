@@ -203,6 +203,19 @@ def test_a_clock_that_is_ahead_uses_up_no_tries(store: Store, process: Process) 
     assert sum(tries) <= 6
 
 
+def test_claims_that_a_killed_process_left_are_removed(
+    store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook = register(store)
+    left = f"job-1.job.ended.{webhook.id}.1.try"
+    store.create(f"outbox/{left}", b"")
+    process.deliver()
+    assert outbox(store) == [left], "the message may have been removed just now"
+    monkeypatch.setattr(module, "_TRY_SECONDS", -1.0)
+    process.deliver()
+    assert outbox(store) == []
+
+
 def test_a_slow_receiver_delays_no_other(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     slow, other = register(store), register(store, "https://other.example/")
     for _ in range(8):
