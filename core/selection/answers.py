@@ -83,21 +83,23 @@ class Fractions(NamedTuple):
     """whether numbers of labels were used as a random sample that is large enough to settle them"""
 
 
-def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> Fractions:
+def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts, others: int = 0) -> Fractions:
     """The posterior by answers and the numbers of labels of each class, both of shape (n_classes,): of a ``random``
-    sample, and of ``unknown`` origin.
+    sample, and of ``unknown`` origin. ``others`` are labels that are of neither.
 
     The prior of a sample is Dirichlet's, around even fractions, the answers, or midway. Around which, and worth how
-    many random labels, is what the numbers of labels make likely (empirical Bayes). Of few labels, which cannot say so,
-    it is around the answers. Labels of unknown origin belong to the sample. Only of three classes,
-    where numbers alone do not show a plan, they may be anybody's choice as well: then all numbers are as likely.
+    many random labels, is what the numbers of labels make likely (empirical Bayes). A small sample beside other labels,
+    on which the answers rest, cannot say so: it is around the answers. Labels of unknown origin belong to the sample.
+    Only of three classes, where numbers alone do not show a plan, they may be anybody's choice as well: then all
+    numbers are as likely.
     """
     if len(unknown) >= PLANNED_CLASSES:
         random, unknown = random + unknown, np.zeros_like(unknown)
-    without = _sampled(answers, random) if random.any() else _answered(answers)
+    small = bool(random.sum() < min(RANDOM_LABELS, others))
+    without = _sampled(answers, random, small) if random.any() else _answered(answers)
     if not unknown.any():
-        return _posterior(without, bool(random.sum() >= RANDOM_LABELS))
-    whole = _sampled(answers, random + unknown)
+        return _posterior(without, not small and bool(random.any()))
+    whole = _sampled(answers, random + unknown, small)
     chosen = without.log_likelihood + _log_polya(np.ones(len(unknown)), unknown)
     sampled = expit_of(whole.log_likelihood - chosen)
     both = _Mixture(
@@ -106,8 +108,7 @@ def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> F
         np.concatenate([whole.labels, without.labels]),
         0.0,
     )
-    settled = (random + unknown if sampled > 0.5 else random).sum() >= RANDOM_LABELS
-    return _posterior(both, bool(settled))
+    return _posterior(both, not small and (bool(random.any()) or sampled > 0.5))
 
 
 class _Mixture(NamedTuple):
@@ -127,12 +128,14 @@ def _answered(answers: Answers) -> _Mixture:
     return _Mixture(np.ones(1), answers.centre[None, :], np.full(1, float(len(answers.fractions))), 0.0)
 
 
-def _sampled(answers: Answers, counts: Counts) -> _Mixture:
-    """The posterior by answers and a random sample with these ``counts``; of few labels, around the answers alone."""
+def _sampled(answers: Answers, counts: Counts, small: bool) -> _Mixture:
+    """The posterior by answers and a random sample with these ``counts``; of a ``small`` one around the answers
+    alone.
+    """
     n_classes, n_labels = len(counts), counts.sum()
     said, even, own = answers.centre, np.full(n_classes, 1.0 / n_classes), _WORTHS[:_MOST_OF_ANSWERS]
     priors = answers.worth * said[None, :]
-    if n_labels >= RANDOM_LABELS:
+    if not small:
         guesses = [(even, _WORTHS), (said, own), ((even + said) / 2, own)]
         priors = np.concatenate([priors, *(n_classes * worths[:, None] * centre for centre, worths in guesses)])
     logs, worths = np.array([_log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)

@@ -99,7 +99,9 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     answers = counted(own, own if other is None else other, n_classes, as_good=not data.dense)
     if other is None:
         answers = answers._replace(kappa=_ALONE)
-    posterior = posterior_of_classes(answers, *data.counts_by_origin)
+    random, unknown = data.counts_by_origin
+    others = len(data.class_indices) - int((random + unknown).sum())
+    posterior = posterior_of_classes(answers, random, unknown, others)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])
     grounds = [dict(zip(("labeled", "predicted", "mean", "deviation"), each, strict=True)) for each in figures.tolist()]

@@ -86,9 +86,10 @@ def test_wrong_answers_hardly_harm_a_random_sample(seed: int) -> None:
 def test_few_random_labels_move_the_answers_a_little(kappa: float, worth: float) -> None:
     """The surer the answers, the less; and they do not settle the fractions."""
     said, counts = answers([0.6, 0.3, 0.1], kappa), np.array([3, 0, 12])
-    found = posterior_of_classes(said, counts, NOTHING)
+    found = posterior_of_classes(said, counts, NOTHING, others=40)
     np.testing.assert_allclose(found.means, (counts + worth * said.centre) / (15 + worth))
     assert not found.sampled
+    assert posterior_of_classes(said, counts, NOTHING).sampled, "of what the answers rest on, too"
 
 
 def test_anybodys_numbers_yield_to_answers() -> None:
