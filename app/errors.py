@@ -187,7 +187,7 @@ def problem_response(
 
 
 def _shortened(text: str) -> str:
-    """A text that may quote what was sent, cut so that the answer is not as long as the request."""
+    """A text that may quote the request, cut so that the answer is not as long as the request."""
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 
@@ -203,7 +203,7 @@ def error_response(error: HalfmoonError) -> Response:
 
 
 def in_form_for(path: str, response: Response) -> Response:
-    """A problem in the form that a path has: below /v2 that of the Open Inference Protocol."""
+    """A problem in the form that a path has: below /v2 the Open Inference Protocol's."""
     if not f"{path}/".startswith(f"{V2}/"):
         return response
     problem, status = msgspec.json.decode(response.body), response.status_code

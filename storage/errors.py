@@ -150,4 +150,4 @@ class RedisStateUnavailable(Unavailable):
 
 
 class CannotStart(HalfmoonError):
-    """The service cannot be started; the text says what to fix."""
+    """The service cannot be started; the text names the remedy."""

@@ -1,1 +1,1 @@
-"""Annotations: what people do with the documents of a dataset, in an append-only log."""
+"""Annotations: people's answers to the documents of a dataset, in an append-only log."""

@@ -32,7 +32,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 @raw_router.post("/{id}/annotations", responses=_ANSWERS, openapi_extra=_APPEND)
 async def annotate(request: Request) -> Response:
-    """Append what people did with documents to the log of a dataset: labels, documents left out, answers taken back.
+    """Append people's answers to the log of a dataset: labels, documents left out, answers taken back.
 
     The answer comes when they are durable. The dataset does not change: a job learns from them with `"annotations"`.
     """

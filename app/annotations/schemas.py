@@ -19,7 +19,7 @@ _Labels = Annotated[list[ShortText | Integer], Meta(min_length=1, extra_json_sch
 
 
 class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What a person did with a document."""
+    """A person's answer to a document."""
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]
     """Id that the client makes up: the same again changes nothing, so that a request may be repeated."""
@@ -114,7 +114,7 @@ class PairAgreement(Schema):
 
 
 class AnnotationSummary(Schema):
-    """What the log says now, with the labels of the dataset."""
+    """State of the log, with the labels of the dataset."""
 
     sequence: int
     """Number of entries in the log."""

@@ -1,1 +1,1 @@
-"""Commands of ``halfmoon``. Each imports what it needs when it runs."""
+"""Commands of ``halfmoon``. Each imports its modules when it runs."""

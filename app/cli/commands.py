@@ -1,4 +1,4 @@
-"""The command line of ``halfmoon``. Each command imports what it needs when it runs."""
+"""The command line of ``halfmoon``. Each command imports its modules when it runs."""
 
 import argparse
 import gc

@@ -1,4 +1,4 @@
-"""``halfmoon doctor``: checks of settings, access, Redis, store, disk and kernels, or of a file; says what to fix."""
+"""``halfmoon doctor``: checks settings, access, Redis, store, disk and kernels, or a file; names the remedies."""
 
 import resource
 import shutil

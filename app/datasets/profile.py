@@ -1,4 +1,4 @@
-"""What people call a dataset and its classes: shown, set, and completed by what labels say."""
+"""Names of a dataset and its classes: shown, set by people, and completed from the labels."""
 
 from msgspec import UNSET
 

@@ -12,7 +12,7 @@ from storage.records import Dataset, DatasetPart, DatasetProfile, Label
 
 
 class DatasetOut(Schema):
-    """A set of documents, some of them labeled: these never change. What people call it may."""
+    """A set of documents, some of them labeled: these never change. Its name and guidelines may."""
 
     id: str
     name: str | None
@@ -56,7 +56,7 @@ class DatasetPage(Page):
 
 
 class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to change of a dataset; what is left out stays."""
+    """Changes of a dataset; fields that are left out stay."""
 
     name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] | msgspec.UnsetType = msgspec.UNSET
     """Name: 1 to 128 letters, digits, '.', '_' or '-'; need not be unique."""

@@ -1,1 +1,1 @@
-"""Documents of a dataset as they were sent: pages, filters, what a model predicts of them."""
+"""Documents of a dataset as they were sent: pages, filters, predictions of a model."""

@@ -49,8 +49,8 @@ async def list_documents(
     id: str,
     query: Annotated[DocumentQuery, Depends()],
 ) -> Response:
-    """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it
-    predicts.
+    """List documents of a dataset as they were sent, with their labels now and, if a model is named, with its
+    predictions.
 
     Filters go together. The service remembers how documents without a label were come by: those of a search are found,
     those by their predictions chosen, those of the random order random. Documents are those of the dataset; labels are

@@ -16,7 +16,7 @@ MAX_PAGE = 500
 
 
 class State(StrEnum):
-    """Which documents a page has, by what people did with them."""
+    """Filter of the documents of a page by people's answers."""
 
     LABELED = "labeled"
     UNLABELED = "unlabeled"
@@ -126,7 +126,7 @@ class DocumentQuery:
 
 
 class StoredDocument(Schema):
-    """A document of a dataset: what was sent, its label now, and what a model predicts of it."""
+    """A document of a dataset as it was sent, with its label now and a model's prediction."""
 
     id: str
     text: str | None = None

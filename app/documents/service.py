@@ -268,7 +268,7 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
 
 
 def _said(answer: Answer | None, label: Label | None) -> dict[str, Any]:
-    """What people say of a document that has this label."""
+    """People's answers to a document that has this label."""
     if answer is None:
         return {"skipped": False, "by": None, "people": {}, "notes": {}, "flagged": False}
     givers = [person for person, vote in answer.votes.items() if vote == label]

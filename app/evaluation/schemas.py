@@ -41,7 +41,7 @@ class ClassFigures(Schema):
 
 
 class ReliabilityBin(Schema):
-    """The documents whose likeliest class has a probability from ``start`` to ``end``."""
+    """The documents with a probability of the likeliest class from ``start`` to ``end``."""
 
     start: float
     end: float

@@ -147,8 +147,8 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
 
 
 def _checked(batches: Iterable[Batch], most: int, digests: list[bytes]) -> Iterator[Batch]:
-    """The batches, after the checks of labels that a dataset has; ``digests`` gets those of the documents with a label.
-    Raises InvalidDocuments and LimitExceeded.
+    """The batches, after the checks of a dataset's labels; adds the digests of labeled documents to ``digests``. Raises
+    InvalidDocuments and LimitExceeded.
     """
     classes, position = Classes(most), 0
     for batch in batches:
@@ -163,8 +163,8 @@ def _checked(batches: Iterable[Batch], most: int, digests: list[bytes]) -> Itera
 
 
 def told_documents(services: Services, version: Version) -> frozenset[bytes] | None:
-    """Digests of the documents whose labels a version was told; None if its dataset was deleted, or has so many labels
-    that to read them would take seconds.
+    """Digests of the labeled documents of a version; None if its dataset was deleted, or has so many labels that to
+    read them would take seconds.
     """
     try:
         training = services.datasets.open(version.dataset, version.annotations)

@@ -58,7 +58,7 @@ class Limit:
                     del self._by_caller[caller]
 
     def acquire(self, caller: str, size: int) -> None:
-        """Add to what is used; raises TooManyRequests."""
+        """Add to the amount in use; raises TooManyRequests."""
         with self._lock:
             self._check(self._name, self._most, self._used, size)
             self._check(f"{self._name} of one caller", self._most_per_caller, self._by_caller[caller], size)

@@ -1,3 +1,1 @@
-"""The machine learning backend of Label Studio: predictions for its tasks, and training on what people have labeled
-there.
-"""
+"""The machine learning backend of Label Studio: predictions for its tasks, and training on people's labels there."""

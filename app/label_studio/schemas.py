@@ -23,7 +23,7 @@ class PredictBody(msgspec.Struct):
 
 
 class ProjectEvent(msgspec.Struct):
-    """What has happened in a project."""
+    """An event in a project."""
 
     action: str = ""
     project: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
@@ -46,7 +46,7 @@ class BackendSetup(Schema):
 
 
 class TaskResult(Schema):
-    """What a task may be."""
+    """A prediction for a task."""
 
     result: list[dict[str, Any]]
     score: float
@@ -67,7 +67,7 @@ class BackendVersions(Schema):
 
 
 class WebhookAnswer(Schema):
-    """What is done about an event."""
+    """Response to an event."""
 
     status: str
     """training, later (a training is under way or began a moment ago, or others keep the gateway busy) or ignored."""

@@ -49,7 +49,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 @encoders_router.get("")
 def list_encoders(services: ServicesDep) -> EncoderList:
-    """List the pre-trained encoders that jobs may name, by name. One whose files cannot be used is left out."""
+    """List the pre-trained encoders that jobs may name, by name. An encoder with unusable files is left out."""
     encoders, found = services.encoders, []
     for name in encoders.names:
         with suppress(EncoderUnavailable):

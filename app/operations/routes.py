@@ -56,7 +56,7 @@ def metrics(services: ServicesDep) -> Response:
 
 @problems_router.get("/{type}", response_class=Response, responses={**_PAGE, **error_responses(404, 406, 422)})
 async def show_problem(request: Request, type: str) -> Response:
-    """Show what causes a type of problem and what helps, as text or, to a browser, as a page."""
+    """Show the causes of a type of problem and the remedies, as text or, to a browser, as a page."""
     problem_type = PAGES.get(type)
     if problem_type is None:
         raise NotFound("type of problem", type)

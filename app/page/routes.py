@@ -54,7 +54,7 @@ def _path(request: Request) -> str:
 
 @router.get("/")
 async def show_page(request: Request) -> Response:
-    """Show the page to browsers. Other clients get what they get at any path where nothing is."""
+    """Show the page to browsers. Other clients get the answer of a path where nothing is."""
     if negotiate(request, ("application/json", "text/html")) != "text/html":
         raise HTTPException(404)
     return page_files()[_INDEX].response(request)

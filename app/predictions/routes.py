@@ -53,7 +53,7 @@ async def predict_newest(request: Request) -> Response:
     },
 )
 async def label_newest(request: Request) -> Response:
-    """Label one text by the version that a model serves, or by that of an alias, with an answer that is flat."""
+    """Label one text by the version that a model or an alias serves, with an answer that is flat."""
     return await label(request, services_of(request), version_reference(request))
 
 

@@ -80,7 +80,7 @@ def list_audits(services: ServicesDep, id: str) -> AuditPage:
 async def show_audit(
     request: Request, services: ServicesDep, id: str, audit: str, model: ModelName = None, precision: Precision = 0.95
 ) -> AuditReport:
-    """Show what the labels of an audit say by now: the error of each version with its interval, and what may be labeled
-    automatically.
+    """Show the results of an audit by its labels now: the error of each version with its interval, and the documents
+    that may be labeled automatically.
     """
     return await run_scoring(request, services, audits.report, services, id, audit, model, precision)

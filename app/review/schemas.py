@@ -126,7 +126,7 @@ class Automatic(Schema):
 
 
 class Forecast(Schema):
-    """What more labels are likely to bring: the learning curve of the versions, continued."""
+    """Likely error with more labels: the learning curve of the versions, continued."""
 
     labels: int
     """Number of labels to come."""
@@ -143,7 +143,7 @@ class Forecast(Schema):
 
 
 class AuditReport(AuditOut):
-    """An audit with what its labels say by now."""
+    """An audit with its results by the labels now."""
 
     labeled: int
     """Number of its documents that have a label by now."""

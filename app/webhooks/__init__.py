@@ -1,1 +1,1 @@
-"""Webhooks: register, list and delete addresses that are told of what happens."""
+"""Webhooks: register, list and delete addresses that receive events."""

@@ -45,7 +45,7 @@ async def create_webhook(request: Request) -> Response:
 
 @router.get("", responses=error_responses(422, 503))
 def list_webhooks(services: ServicesDep) -> WebhookList:
-    """List all webhooks, with what waits to be delivered."""
+    """List all webhooks, each with its backlog of messages."""
     webhooks = services.delivery.webhooks
     waiting = webhooks.waiting()
     oldest = {id: webhooks.message(names[0]) for id, names in waiting.items()}

@@ -61,7 +61,7 @@ class TransductiveLoss:
         return float(np.abs(np.abs(scores) - (self._margin - self._s)).min(initial=np.inf))
 
     def terms(self, pieces: Pieces) -> DualTerms:
-        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), whose sum is the point's α; no
+        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3): their sum is the point's α; no
         bounds for the mean.
         """
         middle = self._unlabeled * pieces

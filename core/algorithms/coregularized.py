@@ -19,7 +19,7 @@ from core.problem.result import Status
 
 
 def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vector | None = None, /) -> Steps:
-    """L2-SVM of two views of the rows, whose scores differ little on unlabeled rows.
+    """L2-SVM of two views of the rows with similar scores on unlabeled rows.
 
     Objective: ``λ/2 |w|² + 1/4 Σ_i weight_i Σ_v max(0, 1 − y_i o_iv)² + μ/2 Σ_j weight_j (o_j1 − o_j2)²`` over w, o_v
     being the scores by the columns of view v; μ = ``lambda_views``; weights sum to 1 over the labeled and to 1 over the
@@ -56,7 +56,7 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
 
 
 class _Views:
-    """The rows by the columns of one view, then by those of the other: a core.losses.smoothed.Coupling of both."""
+    """The rows by the columns of one view, then of the other: a core.losses.smoothed.Coupling of both."""
 
     def __init__(self, problem: Problem) -> None:
         n = problem.rows.n_features

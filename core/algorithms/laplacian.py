@@ -19,7 +19,7 @@ from core.problem.result import Status
 
 
 def laplacian_svm(problem: Problem, options: LaplacianOptions, init: Vector | None = None, /) -> Steps:
-    """L2-SVM whose scores change little between neighbours.
+    """L2-SVM with scores that change little between neighbours.
 
     Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ_G/(2n) oᵀ L^p o`` over the scores o of all n rows
     (Eqn. 6 of Belkin, Niyogi & Sindhwani 2006, with a normalised Laplacian and squared losses as in Melacci & Belkin
@@ -32,7 +32,7 @@ def laplacian_svm(problem: Problem, options: LaplacianOptions, init: Vector | No
 
 
 def laplacian_rls(problem: Problem, options: LaplacianOptions, init: Vector | None = None, /) -> Steps:
-    """Regularised least squares whose scores change little between neighbours.
+    """Regularised least squares with scores that change little between neighbours.
 
     Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i (y_i − o_i)² + λ_G/(2n) oᵀ L^p o``: as of ``laplacian_svm``, with squared
     errors (Eqn. 5 of Belkin, Niyogi & Sindhwani 2006).

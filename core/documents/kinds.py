@@ -28,7 +28,7 @@ DENSE = "vector"
 
 
 class NamedRows(NamedTuple):
-    """Rows whose features have names."""
+    """Rows of named features."""
 
     rows: SparseRows
     names: Sequence[str]

@@ -131,7 +131,7 @@ class PartColumns(Vocabulary):
         )
 
     def rows_beside(self, rows: Rows, known: Mapping[str, SparseRows]) -> SparseRows:
-        """The rows of documents, of which some parts are ``known`` in the columns of their block."""
+        """The rows of documents, given the rows of ``known`` parts in the columns of their block."""
         given = parts_of(rows)
         return side_by_side(
             [known.get(block.name) or _read(block, given.get(block.name), rows.n_rows).rows for block in self.blocks]

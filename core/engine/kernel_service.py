@@ -162,7 +162,7 @@ class KernelService:
 
 
 def _within(passes: Passes, request: Product | Scores | Adjoint) -> Vector | None:
-    """The answer by the calling thread, while others answer those of other solvers."""
+    """The answer by the calling thread, while other threads answer other solvers."""
     match request:
         case Product():
             return passes.product(request, alone=True)

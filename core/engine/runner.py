@@ -97,7 +97,9 @@ def as_part(steps: Steps, span: Span) -> Steps:
 def translated(
     steps: Generator[Request, Any, T], translate: Callable[[Request], Generator[Request, Any, Any]]
 ) -> Generator[Request, Any, T]:
-    """Steps whose requests others answer: ``translate`` of a request yields what it takes, and returns the answer."""
+    """Steps with requests that others answer: ``translate`` of a request yields its own requests, and returns the
+    answer.
+    """
     try:
         request = steps.send(None)
         while True:
@@ -292,7 +294,7 @@ class Scheduler:
             self._watch()
 
     def _is_for_one(self, request: Request | None) -> bool:
-        """Whether one thread is to answer a request, while others answer those of other solvers."""
+        """Whether one thread is to answer a request, while others answer other solvers."""
         if isinstance(request, Product):
             return self._passes.is_light(request)
         return isinstance(request, Adjoint | Adjoints | Scores | Within | Report | Yield)

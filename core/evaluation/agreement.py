@@ -1,4 +1,4 @@
-"""Agreement of people who label the same documents, beyond what chance would give.
+"""Agreement of people who label the same documents, beyond chance.
 
 Sources: Cohen, A coefficient of agreement for nominal scales, 1960; Krippendorff, Content analysis, 2004, section 11.3
 (nominal data, missing labels).

@@ -16,7 +16,7 @@ _LEAST = float(np.finfo(np.float64).eps)
 
 
 class Bin(NamedTuple):
-    """The documents whose likeliest class has a probability from ``start`` to ``end``; no documents have NaN means."""
+    """The documents with a probability of the likeliest class from ``start`` to ``end``; without any, means are NaN."""
 
     start: float
     end: float

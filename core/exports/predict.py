@@ -72,7 +72,7 @@ class Rows(NamedTuple):
 
 
 def load(path: str | Path | None = None) -> "Classifier":
-    """The classifier in an archive, or in the folder that it was unpacked into; by default that of this file."""
+    """The classifier in an archive, or in the folder that it was unpacked into; by default in this file's folder."""
     where = Path(__file__).parent if path is None else Path(path)
     if where.is_dir():
         return Classifier(lambda name: (where / name).read_bytes())

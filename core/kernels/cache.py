@@ -69,7 +69,7 @@ class RowCache:
 
     @property
     def batch_rows(self) -> int:
-        """The most rows that a solver requests at once: quick, and few enough to fit beside those of others."""
+        """The most rows that a solver requests at once: quick, and few enough to leave room for other solvers' rows."""
         return max(2, min(self.gram.height * _BATCH, len(self._row_of) // (2 * WIDTH)))
 
     def missing(self, positions: Positions) -> Positions:

@@ -1,4 +1,4 @@
-"""Coordinates of documents in the space of a kernel, in which a linear solver learns what the kernel can."""
+"""Coordinates of documents in the space of a kernel: on them a linear solver learns as much as the kernel can."""
 
 import math
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class Coordinates:
 def _add_column(
     factor: NDArray[np.float64], count: int, pivot: int, row: NDArray[np.float32], left: NDArray[np.float64]
 ) -> None:
-    """Column ``count`` of the factor, from the kernel row of its pivot, and what ``left`` of each k(x, x) it leaves."""
+    """Write column ``count`` of the factor from the kernel row of its pivot, and subtract its squares from ``left``."""
     column = factor[count]
     column[:] = row
     for k in range(count):

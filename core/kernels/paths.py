@@ -15,7 +15,7 @@ Matrix = NDArray[np.float64]
 
 
 def path_coordinates(gram: Gram, rho: float, left_out: float, checkpoint: Checkpoint) -> Coordinates:
-    """Centred coordinates of length 1 in the mean, whose distances are those of ``path_squares``.
+    """Centred coordinates of length 1 in the mean, with the distances of ``path_squares``.
 
     Multidimensional scaling: the inner products are ``−½ H D H``, D being the squared distances and H what subtracts
     means. A pivoted factor takes the place of eigenvectors. Negative parts, which no coordinates have, and

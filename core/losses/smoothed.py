@@ -64,7 +64,7 @@ class Smoothed:
         return np.zeros_like(self._loss.charged)
 
     def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
-        """See Loss; the curvatures are those of each row alone."""
+        """See Loss; the curvatures are of each row alone."""
         value, pulls = self._loss.evaluate(scores, slopes, curvatures), self._pulls(scores)
         slopes += pulls
         return value + 0.5 * float(dot(scores, pulls))
@@ -89,7 +89,7 @@ class Smoothed:
 
     def translate(self, request: Request) -> Generator[Request, Any, Any]:
         """Answer ``Xᵀ(C + weight L^power) X p`` to a product, C being the curvatures of the rows (Sindhwani & Keerthi
-        2006: what a linear Laplacian SVM takes beside the SVM).
+        2006: the Hessian of a linear Laplacian SVM).
         """
         if not isinstance(request, Product):
             return (yield request)

@@ -133,7 +133,7 @@ class LinearModel(Model):
         return _Table(by_feature, coefficients, seen)
 
     def _products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Scores without intercepts, of rows whose features have these positions in the table; gathered as in
+        """Scores of rows without intercepts, by the positions of their features in the table; gathered as in
         ``_positions``.
         """
         terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")

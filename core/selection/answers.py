@@ -31,7 +31,7 @@ SHARED = 0.5
 
 
 class Answers(NamedTuple):
-    """What models answer on the unlabeled documents."""
+    """Class fractions by models' answers on the unlabeled documents."""
 
     fractions: Vector
     """shape (n_classes,)"""
@@ -124,7 +124,7 @@ class _Mixture(NamedTuple):
 
 
 def _answered(answers: Answers) -> _Mixture:
-    """What answers alone say."""
+    """The distribution by the answers alone."""
     return _Mixture(np.ones(1), answers.centre[None, :], np.full(1, float(len(answers.fractions))), 0.0)
 
 

@@ -224,7 +224,9 @@ def _summed(
 
 
 def _modelled(task: Selecting, block: Block, pooled: Stack, span: Span) -> Stack:
-    """The sum with a kernel model of its scores, those of labeled rows being without their labels; raises Stopped."""
+    """The sum with a kernel model of its scores, learned for labeled rows from scores without their labels; raises
+    Stopped.
+    """
     rows = block.data.scaled.rows
     targets = np.concatenate([pooled.held_out, unlabeled_scores(pooled.results)])
     kernel = resolve_kernel("rbf", "median", 3, 0.0, rows, task.watch)

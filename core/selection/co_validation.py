@@ -124,7 +124,7 @@ def _factor(scores: NDArray[np.float64], plain: Calibration, share: float, check
 
 
 def _scaled(result: Result, factor: float, shift: float) -> Result:
-    """A solution whose scores are shifted, then multiplied."""
+    """A solution with scores that are shifted, then multiplied."""
     decision, intercept = result.decision, (result.decision.intercept + shift) * factor
     if isinstance(decision, Linear):
         decision = Linear(decision.coefficients * factor, intercept)

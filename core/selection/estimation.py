@@ -1,5 +1,6 @@
-"""The estimate of the class fractions of the unlabeled documents: asks the supervised SVM, naive Bayes and
-transductive SVMs, and combines what they say."""
+"""Estimates the class fractions of the unlabeled documents by the supervised SVM, naive Bayes and transductive SVMs
+together.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -89,7 +90,7 @@ def _at(fractions: Vector, scheduler: Scheduler, data: SelectionData, span: Span
 
 
 def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint) -> FractionEstimate:
-    """The estimate of three classes and more, without scores; raises Stopped, and what ``checkpoint`` does."""
+    """The estimate of three classes and more, without scores; raises Stopped, and errors of ``checkpoint``."""
     supervised = _supervised(scheduler, data, span.between(0.0, _OF_ANSWERS))
     scores, n_classes = supervised.scores, data.n_classes
     if not (data.surplus.any() or data.balanced):
@@ -115,7 +116,7 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
 def _naive_bayes_labels(
     scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint
 ) -> NDArray[np.intp] | None:
-    """What naive Bayes answers on the unlabeled documents, shape (n_unlabeled,); None where it does not apply.
+    """Classes of the unlabeled documents by naive Bayes, shape (n_unlabeled,); None where it does not apply.
 
     Of numbers, which may have other clusters than the classes, it knows the labeled ones alone.
     """
@@ -130,7 +131,7 @@ def _naive_bayes_labels(
 
 
 class _Supervised(NamedTuple):
-    """What the supervised SVM says."""
+    """Scores of the supervised SVM."""
 
     scores: NDArray[np.float64]
     """shape (n_unlabeled, n_problems)"""
@@ -180,7 +181,7 @@ def _solve_paths(
 
 
 def _likely_ends(paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction | None) -> list[int]:
-    """The positions of the grid beside those ends of what is solved that are nearly as likely as the likeliest
+    """The positions of the grid next to the ends of the solved range that are nearly as likely as the likeliest
     fraction.
     """
     if predicted is None:

@@ -90,8 +90,7 @@ def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:
 
 
 def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
-    """At each fraction the log-odds that labels are a random sample of which nobody says how they were come by, shape
-    (n,).
+    """At each fraction the log-odds that labels of unknown origin are a random sample, shape (n,).
 
     A random sample has binomial numbers. Otherwise they are anybody's choice, and all numbers are as likely. Both are
     as probable beforehand.
@@ -103,7 +102,7 @@ def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
 
 
 def from_counts(log_odds: Vector) -> Vector:
-    """What numbers of labels say that may be a random sample's, by their ``log_odds``.
+    """Log-likelihood by numbers of labels that may be a random sample's, from their ``log_odds``.
 
     They say much near the fraction that they show, and next to nothing against a fraction far from it that other
     evidence shows.

@@ -77,8 +77,8 @@ def _neighbours_apply(size: TrainingSize) -> bool:
 
 
 def _label_spreading_bytes(size: TrainingSize) -> int:
-    """The rows as a dense matrix, its copy and that of the model of the scores, a block of distances, the spread
-    labels, and the kernel matrix of the landmarks.
+    """Bytes of the dense rows, their copy and the score model's copy, a block of distances, the spread labels, and the
+    kernel matrix of the landmarks.
     """
     n_rows = size.n_documents
     spread = 8 * 5 * 4 * size.n_classes * n_rows

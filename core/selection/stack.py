@@ -1,4 +1,4 @@
-"""Adds what candidates know.
+"""Adds candidates: their scores and class fractions.
 
 Scores are added by a logarithmic opinion pool, and class fractions by their mean. Few labels do not say reliably which
 candidate is best. Their mistakes differ, so that the sum is about as good as the best of them, or better. What labels
@@ -134,7 +134,7 @@ def met_fractions(
 
 
 class _Share(NamedTuple):
-    """A member's solution of one two-class problem, and what makes it a part of the sum."""
+    """A member's solution of one two-class problem, with its scale and shift in the sum."""
 
     columns: NDArray[np.int64]
     result: Result

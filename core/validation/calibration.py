@@ -42,7 +42,7 @@ _LEAST = 1e-12
 
 
 def slopes_at(steps: Vector) -> Vector:
-    """The slopes whose logarithms are so many steps from the logarithm of SLOPE."""
+    """The slopes at these numbers of steps from SLOPE, in logarithms."""
     return np.asarray(SLOPE * exp(steps))
 
 

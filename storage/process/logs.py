@@ -22,7 +22,7 @@ def in_one_line(logger: WrappedLogger, name: str, event: EventDict) -> EventDict
 
 
 def configure_logging(log_format: str, level: str) -> None:
-    """Write all logs of this process, those of libraries included, to standard error in one format."""
+    """Write all logs of this process and its libraries to standard error in one format."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,

@@ -32,7 +32,7 @@ if value and string.sub(value, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then return re
 
 
 class Leases:
-    """The leases of an installation, whose keys begin with ``namespace``.
+    """The leases of an installation, under keys that begin with ``namespace``.
 
     Every method raises RedisStateUnavailable when Redis does not answer.
     """

@@ -1,4 +1,4 @@
-"""Queue of RQ whose messages wait in an order in place of a list.
+"""Queue of RQ with an order of the waiting messages in place of a list.
 
 Small jobs come before large ones, callers in turn, and no job waits for ever. It is self-clocked fair queueing
 (Golestani, 1994).
@@ -77,7 +77,7 @@ first; the tags. Argument: how many of them the worker takes."""
 
 
 class OrderedQueue(rq.Queue):
-    """A queue whose worker takes the jobs of some ``sizes``.
+    """A queue for a worker that takes the jobs of some ``sizes``.
 
     ``place`` is that of the message that is enqueued next.
     """

@@ -119,7 +119,7 @@ class Models:
             raise missing from None
 
     def version_of(self, reference: str) -> Version:
-        """The version of ``name/number``, or of what ``resolve`` takes; raises NotFound, StoreDamaged."""
+        """The version of ``name/number``, or of a name or alias as in ``resolve``; raises NotFound, StoreDamaged."""
         name, slash, text = reference.partition("/")
         if not slash:
             return self.resolve(reference)

@@ -68,9 +68,9 @@ def client_of(
 
 
 class BucketStore(Staged):
-    """A Store over an obstore client whose ``create`` is conditional (S3:
+    """A Store over an obstore client with a conditional ``create`` (S3: ``If-None-Match: *``).
 
-    ``If-None-Match: *``); ``files`` is one that fetches files.
+    ``files`` is a client that fetches files.
     """
 
     def __init__(self, client: Client, files: Client, cache: Path, cache_bytes: int) -> None:

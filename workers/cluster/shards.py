@@ -78,7 +78,7 @@ class OpenShard:
     """A shard that is mapped into this process. To another one it goes as where it is stored, and is opened there."""
 
     def __init__(self, shard: Shard) -> None:
-        """Raises StoreDamaged where the file is not what was stored, and StoreUnavailable where this process reads
+        """Raises StoreDamaged where the file differs from the stored one, and StoreUnavailable where this process reads
         another store.
         """
         self.shard = shard

@@ -136,7 +136,7 @@ def _check(settings: Settings, store: Store) -> None:
 
 
 def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
-    """Enqueue the jobs of a dead worker again, whose name begins with ``dead``: its children died with it."""
+    """Enqueue the jobs of a dead worker again (its name begins with ``dead``): its children died with it."""
     jobs = Jobs(context.store)
     try:
         for job_id, attempt in jobs.attempts_of(dead):

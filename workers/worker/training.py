@@ -100,8 +100,8 @@ class Work:
             raise Stopped
 
     def _encoded(self, documents: Documents) -> tuple[Documents, dict[str, Any]]:
-        """The documents, with vectors of their texts if the request names an encoder, and what the report says of them;
-        raises Stopped.
+        """The documents, with vectors of their texts if the request names an encoder, and the encoder's part of the
+        report; raises Stopped.
         """
         context, request = self._context, self._request
         if request.encoder is None:

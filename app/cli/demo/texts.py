@@ -56,7 +56,7 @@ class Texts(NamedTuple):
 
 
 def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
-    """Upload, train; label what is suggested, train again; evaluate, predict, explain.
+    """Upload, train; label the suggestions, train again; evaluate, predict, explain.
 
     Raises CannotStart with what went wrong.
     """

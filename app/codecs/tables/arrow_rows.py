@@ -146,7 +146,7 @@ def _kept_values(array: Any) -> list[Any]:
 
 
 def _without_nested(header: Header, schema: Any) -> Header:
-    """The header without the columns of lists and structures: those of a few bytes may be as long as memory."""
+    """The header without the columns of lists and structures: a few bytes of them may decode to all of memory."""
     kinds = schema.types
     nested = {name: None for name, place in header.kept.items() if not _is_flat(kinds[place])}
     if not nested:

@@ -100,7 +100,7 @@ class WholeBodyDecoder(Decoder):
 
 @contextmanager
 def zip_errors(what: str) -> Iterator[None]:
-    """Errors of a damaged zip file inside the block become InvalidDocuments; ``what`` begins the message."""
+    """Errors of a damaged zip file inside the block become InvalidDocuments with this prefix of the message."""
     try:
         yield
     except (*_BROKEN, OSError) as error:

@@ -37,13 +37,13 @@ class Column(NamedTuple):
 
 
 def columns_beside(own: Sequence[Column], names: Sequence[str], prefix: str) -> list[Column]:
-    """The columns, and behind them those of texts of anyone. One that is called as another gets the prefix."""
+    """The columns, then text columns of the ``names``. A name that is taken already gets the prefix."""
     taken = {column.name for column in own}
     return [*own, *(Column(prefix + name if name in taken else name, "text") for name in names)]
 
 
 def csv_blocks(columns: Sequence[Column], rows: Iterable[Row], *, exact: bool = False) -> Iterator[bytes]:
-    """The table in blocks, the names of its columns first. Memory is that of a block."""
+    """The table in blocks, the names of its columns first. Memory holds one block."""
     head: list[Row] = [[column.name for column in columns]]
     for block in chain([head], _blocks(rows)):
         yield _lines([[_cell(value, not exact) for value in row] for row in block])

@@ -1,4 +1,4 @@
-"""Delivery: makes messages of what has ended, and sends those that are due.
+"""Delivery: makes messages of events, and sends the messages that are due.
 
 Any number of gateways deliver side by side. What must not be lost lies in the store
 (``storage.repositories.webhooks``), so a killed gateway loses no message; a message may come twice, with the same id.
@@ -92,7 +92,7 @@ class Delivery:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _listening(self, webhooks: Mapping[str, Webhook]) -> list[Webhook]:
-        """The webhooks that are told of what happens: not those whose receivers have left too many messages waiting."""
+        """The webhooks that get new messages: not those with receivers that have left too many messages waiting."""
         waiting = self.webhooks.waiting()
         full = [id for id in webhooks if len(waiting.get(id, ())) >= _MAX_WAITING]
         for id in full:
@@ -146,7 +146,7 @@ class Delivery:
                 yield "version.published", _body("version.published", version.created_at, published)
 
     def _try_all(self, id: str, webhook: Webhook | None, names: Sequence[str]) -> None:
-        """Try what is due for a webhook, one message after the other, while the budget of a receiver lasts.
+        """Try the messages due for a webhook, one after the other, while the budget of a receiver lasts.
 
         A receiver that cannot be asked once is asked no more in this round: its other messages fail as the first did.
         """

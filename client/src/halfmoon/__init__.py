@@ -1,4 +1,4 @@
-"""Client of Halfmoon, a service that classifies documents of which few are labeled."""
+"""Client of Halfmoon, a service that classifies documents from few labels."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -154,7 +154,7 @@ def _deviations(scores: Matrix) -> Vector:
 
 
 def _left_out(labeled: NDArray[np.float64], folds: NDArray[np.int64]) -> Matrix:
-    """For each labeled row the scores by the fit without it, from those of all fits, shape (n_fits, n_labeled,
+    """For each labeled row the scores by the fit without it, from the scores of all fits, shape (n_fits, n_labeled,
     n_problems).
     """
     found = np.full(labeled.shape[1:], np.nan)

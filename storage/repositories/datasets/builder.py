@@ -147,8 +147,8 @@ class DatasetBuilder:
         )
 
     def _check_files(self, dataset: Dataset) -> None:
-        """Raise StoreUnavailable if files went meanwhile: one that takes hours is abandoned to a process whose clock is
-        ahead by a day.
+        """Raise StoreUnavailable if files were removed meanwhile: a process with a clock a day ahead takes a long
+        upload for abandoned.
         """
         there = set(self._store.children(f"datasets/{dataset.id}"))
         gone = sorted(name for file in dataset.files.values() if (name := file.key.rpartition("/")[2]) not in there)

@@ -120,8 +120,8 @@ class AsyncDataset(ShownDataset):
     async def annotate(
         self, document: Any, label: Label | None = None, *, action: str = "label", by: str | None = None, **more: Any
     ) -> int:
-        """Say in the log what a person did with a document: its label, or the action ``skip`` or ``undo``; the number
-        of entries then.
+        """Log a person's answer to a document, a label or the action ``skip`` or ``undo``; returns the number of
+        entries then.
 
         ``document`` is an id, a suggestion, or a dict with an id, as ``documents`` and ``doubts`` give them.
 

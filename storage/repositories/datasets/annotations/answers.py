@@ -51,7 +51,7 @@ class Answers:
         self._count = 0
 
     def now(self) -> dict[int, Answer]:
-        """The answers by the positions of the documents of which people say something."""
+        """The people's present answers by the position of the document."""
         return dict(self._now)
 
     def add(self, entries: Iterable[Annotation]) -> None:

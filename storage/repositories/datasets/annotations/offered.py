@@ -76,7 +76,7 @@ class Audits:
         self._records: Recent[str, Audit] = Recent(_CACHED_RECORDS)
 
     def create(self, audit: Audit) -> None:
-        """Store an audit, whose dataset exists."""
+        """Store an audit of a dataset that exists."""
         json_records.create(self._store, _key(audit.id, audit.dataset), audit)
 
     def get(self, dataset: str, id: str) -> Audit:

@@ -256,7 +256,7 @@ class IdIndexes:
         self._kept: Recent[str, IdIndex] = Recent(_MOST_IDS, len)
 
     def of(self, dataset: Dataset, ids: Ids) -> IdIndex:
-        """The index of a dataset, whose ids are open."""
+        """The index of a dataset, built from its open ids."""
         with self._lock:
             index = self._kept.get(dataset.documents)
         if index is None:

@@ -1,4 +1,4 @@
-"""Writer of the rows of documents by their parts, of which documents of one kind have one."""
+"""Writer of the rows of documents by their parts; documents of one kind have one part."""
 
 from contextlib import ExitStack
 from pathlib import Path
