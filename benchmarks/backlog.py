@@ -59,7 +59,7 @@ class Sizes(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A call, and what it takes each time."""
+    """A call with its durations."""
 
     what: str
     took: Sequence[tuple[float, float]]
@@ -82,7 +82,7 @@ class _SlowWorld:
 
 
 class SlowStore(SimulatedStore):
-    """A store in memory whose calls take as long as those of a bucket."""
+    """A store in memory with the latency of a bucket."""
 
     def __init__(self, call_seconds: float) -> None:
         super().__init__(cast("World", _SlowWorld(call_seconds)))
@@ -166,7 +166,7 @@ def _version(job: str, dataset: str, outcome: Outcome, number: int) -> Version:
 
 
 def measured(sizes: Sizes, log: Log) -> Iterator[Measured]:
-    """What every call takes."""
+    """Durations of every call."""
     store = SlowStore(sizes.call_seconds)
     free, done, waiting = fill(store, sizes)
     # the store is no part of the gateway
@@ -217,7 +217,7 @@ def _since(began: tuple[float, float]) -> tuple[float, float]:
 
 @contextmanager
 def _gateway(store: SlowStore, waiting: Sequence[str]) -> Iterator[httpx.Client]:
-    """A client of a gateway on the store, in whose queue the jobs wait."""
+    """A client of a gateway on the store; the jobs wait in its queue."""
     with ExitStack() as stack:
         folder = Path(os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="b-", dir="/tmp"))))
         valkey = stack.enter_context(Valkey(folder))

@@ -1,4 +1,4 @@
-"""What every benchmark shares: timing, units, the machine's description, tables.
+"""Shared by all benchmarks: timing, units, the machine's description, tables.
 
 Ratios in one run, never a bare time.
 """
@@ -109,7 +109,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """One line on what the figures were measured with."""
+    """One line on the machine of the measurements."""
     model = next(
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
@@ -156,7 +156,7 @@ def apart(module: str, *arguments: object) -> dict[str, Any]:
 
 
 class Figure(NamedTuple):
-    """One measured number, what it is held to, and the same of a rival in the same run where there is one."""
+    """One measured number, its bound, and a rival's number from the same run where there is one."""
 
     what: str
     value: float
@@ -170,7 +170,7 @@ class Figure(NamedTuple):
         return self.value <= self.bound if self.at_most else self.value >= self.bound
 
     def row(self) -> list[str]:
-        """What, value, bound, verdict, the rival's value, how many times better than the rival."""
+        """Name, value, bound, verdict, the rival's value, how many times better than the rival."""
         bound = f"{'≤' if self.at_most else '≥'} {number(self.bound)}"
         cells = [self.what, f"**{number(self.value)}** {self.unit}", bound, "reached" if self.reached else "MISSED"]
         if self.rival is None:

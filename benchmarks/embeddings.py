@@ -65,7 +65,7 @@ class Pool(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A pool of which some documents are labeled."""
+    """A pool with some labeled documents."""
 
     name: str
     labeled: NDArray[np.int64]
@@ -96,7 +96,7 @@ def pool(name: str) -> Pool:
 
 
 def drawn(name: str, n: int, seed: int) -> Task:
-    """A task with ``n`` labels of each class, or those of half of its documents."""
+    """A task with ``n`` labels of each class, or labels of half of its documents."""
     rng, class_indices = np.random.default_rng(1000 + seed), pool(name).class_indices
     orders = [rng.permutation(np.flatnonzero(class_indices == each)) for each in range(class_indices.max() + 1)]
     return Task(name, np.sort(np.concatenate([order[: min(n, len(order) // 2)] for order in orders])), seed)

@@ -1,5 +1,5 @@
-"""One text predicted through an encoder, over HTTP, beside the encoder itself in this process; and what others wait for
-meanwhile.
+"""One text predicted through an encoder, over HTTP, beside the encoder itself in this process; and the waits of other
+requests meanwhile.
 """
 
 import json
@@ -130,7 +130,7 @@ def _line(running: Service, title: str, encoder: Encoder, model: str, documents:
 
 
 def _timed(work: Callable[[str], object], text: str) -> tuple[float, float]:
-    """Seconds, and those of this process on a processor."""
+    """Seconds by the clock, and on a processor by this process."""
     begun, processor = time.perf_counter(), time.process_time()
     work(text)
     return time.perf_counter() - begun, time.process_time() - processor

@@ -1,4 +1,4 @@
-"""What the engines cost by the number of documents: ``python -m benchmarks.engines [documents …]`` measures and writes
+"""Costs of the engines by the number of documents: ``python -m benchmarks.engines [documents …]`` measures and writes
 ``docs/engines.md``.
 
 Every run is a process of its own, over files that were made in pieces. ``python -m benchmarks.engines --limited
@@ -71,7 +71,7 @@ def rows_in(folder: Path) -> SparseRows:
 
 @contextmanager
 def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
-    """An engine; that of a cluster has so many workers on this machine."""
+    """An engine; a cluster has so many workers on this machine."""
     from core.engine.engine import MappedEngine, MemoryEngine
 
     if name != "cluster":
@@ -112,8 +112,9 @@ def passes(name: str, folder: Path) -> dict[str, float]:
 
 
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
-    """Of the transductive SVM with 1,000 labels: seconds, passes and how it ends. ``limit`` bounds what every process
-    may allocate; a cluster then has four workers."""
+    """The transductive SVM with 1,000 labels: seconds, passes and its end. ``limit`` bounds the allocations of every
+    process; a cluster then has four workers.
+    """
     rows = rows_in(folder)
     class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
     task = TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
@@ -143,9 +144,7 @@ def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> d
 
 
 def news(name: str, folder: Path) -> dict[str, Any]:
-    """Twenty newsgroups, of each of which 20 documents are labeled: digests of all that a training answers, and of the
-    labels alone.
-    """
+    """Twenty newsgroups with 20 labels each: digests of the whole answer of a training, and of the labels alone."""
     rows, y = tfidf("20news-bydate")
     order = np.random.default_rng(0).permutation(len(y))
     labeled = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
@@ -172,7 +171,7 @@ def news(name: str, folder: Path) -> dict[str, Any]:
 
 
 def refused(n_rows: int) -> str:
-    """What a job with this many documents is told that may have 2 GiB, and must hold them in memory."""
+    """The refusal of a job with this many documents that may have 2 GiB, and must hold them in memory."""
     request = type("Request", (), {"algorithm": "tsvm", "options": {"positive_fraction": 0.5}, "text": None})
     choice = EngineChoice(request, _LABELED, 2, 2, _LIMIT, "memory")  # type: ignore[arg-type]
     try:
@@ -191,7 +190,7 @@ def _processor_seconds() -> float:
 
 
 def page(sizes: list[int]) -> str:
-    """The page, with what was measured."""
+    """The page, with the measurements."""
     lines, trained = [], []
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:

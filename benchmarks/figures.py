@@ -40,7 +40,7 @@ def _row(what: str, algorithm: str, quantity: str, value: float, bound: float | 
 
 
 def text_like_figures() -> Iterator[list[str]]:
-    """The default synthetic set: 100,000 rows, of which all (supervised) or 1,000 are labeled."""
+    """The default synthetic set: 100,000 rows, all (supervised) or 1,000 of them labeled."""
     data = text_like()
     rows, test = rows_of(data.X), rows_of(data.X_test)
     everything, first = np.arange(len(data.y)), np.arange(1000)

@@ -42,7 +42,7 @@ PROPERTIES = {
 
 
 def fuzz(running: Service, key: str, seconds: float) -> str:
-    """What schemathesis says; every answer of the service is held to the contract."""
+    """The output of schemathesis; every answer of the service is held to the contract."""
     _train(running.url, key)
     command = [
         sys.executable,
@@ -97,7 +97,7 @@ def made_up() -> list[tuple[str, object]]:
 
 
 def _told(said: str, failures: str, seconds: float) -> dict[str, str]:
-    """The figures in what schemathesis says."""
+    """The figures in the output of schemathesis."""
     cases = re.search(r"^\s+([\d,]+) generated.*$", said, re.MULTILINE)
     scenarios = re.search(r"Scenarios:\s+([\d,]+)", said)
     found = re.findall(r"^\s+❌ (ST\d+ .+)$", said, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What schemathesis must be told of the service's media types; loaded by it through SCHEMATHESIS_HOOKS."""
+"""Tells schemathesis of the service's media types; loaded by it through SCHEMATHESIS_HOOKS."""
 
 from typing import Any
 

@@ -42,7 +42,7 @@ _LABELED = 1_000
 
 
 class Harm(NamedTuple):
-    """What happens in the middle of a training."""
+    """A fault in the middle of a training."""
 
     kind: str
     at: int
@@ -167,7 +167,7 @@ def section(count: int, rounds: int, seed: int, memory: str, runs: list[Run]) ->
 
 
 def main() -> int:
-    """The exit code says whether all bits were those of memory."""
+    """The exit code says whether all bits were the same as in memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=2, help="of each harm")

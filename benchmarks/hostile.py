@@ -1,5 +1,5 @@
-"""What others wait while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]`` writes
-a part of ``docs/fuzzing.md``.
+"""Waits of other clients while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]``
+writes a part of ``docs/fuzzing.md``.
 
 Each body is sent alone, compressed where that makes it short. Meanwhile two other clients ask a hundred times a second
 whether the gateway lives, and for a small prediction. The longest wait of each is compared with that of a quiet
@@ -95,7 +95,7 @@ Others = tuple[Bystander, Bystander, Counter]
 
 @contextmanager
 def bystanders(url: str) -> Iterator[Others]:
-    """Liveness, a small prediction, what is counted."""
+    """Liveness, a small prediction, a counter."""
     found = (
         Bystander(url, "GET", "/v1/health/live"),
         Bystander(url, "POST", "/v1/models/news/predict", _SMALL),

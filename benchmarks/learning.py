@@ -176,7 +176,7 @@ def page(found: Curves, names: Sequence[str]) -> str:
 
 
 def _against_random(found: Curves, names: Sequence[str]) -> str:
-    """Mean error over all rounds, less that of random labels of the same learner, seed by seed."""
+    """Mean error over all rounds, less the same learner's with random labels, seed by seed."""
     rows = []
     for learner in LEARNERS:
         if learner.strategy == "random":

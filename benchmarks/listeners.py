@@ -1,4 +1,4 @@
-"""What it costs a gateway that clients listen to the events of a running job."""
+"""Costs for a gateway of clients that listen to the events of a running job."""
 
 import socket
 import statistics

@@ -1,5 +1,5 @@
-"""An HTTP client that costs little beside what it measures: blocking sockets, a thread a connection, requests prepared
-beforehand.
+"""An HTTP client that costs little beside the measured server: blocking sockets, a thread a connection, requests
+prepared beforehand.
 """
 
 import http.client

@@ -34,7 +34,7 @@ _TWO = 2
 
 
 class Draw(NamedTuple):
-    """Documents, of which some are labeled; the error is measured on the rest."""
+    """Documents, some of them labeled; the error is measured on the rest."""
 
     rows: SparseRows
     y: NDArray[Any]
@@ -115,7 +115,7 @@ def adult() -> list[Draw]:
 
 
 def digits() -> list[Draw]:
-    """All 10,000 images, of which 1,000 drawn at random are labeled."""
+    """All 10,000 images, 1,000 drawn at random labeled."""
     data = load("mnist-t10k")
     labeled = np.sort(np.random.default_rng(0).choice(len(data.y), 1000, replace=False))
     return [Draw(rows_of(data.X), data.y, labeled)]

@@ -82,8 +82,9 @@ class Person(NamedTuple):
 
 
 def suggested(person: Person, n: int, seed: int, share: float = RANDOM) -> list[dict[str, Any]]:
-    """What the page shows, ``share`` of it random: documents that have no answer, random ones until there is a
-    model."""
+    """The page's suggestions, ``share`` of them random: documents that have no answer, random ones until there is a
+    model.
+    """
     body = {"dataset": person.dataset, "n": n, "seed": seed, "random": share}
     answer = person.client.post(f"/v1/models/{person.model}/suggest", json=body)
     found: list[dict[str, Any]]
@@ -96,8 +97,8 @@ def suggested(person: Person, n: int, seed: int, share: float = RANDOM) -> list[
 
 
 def random_documents(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
-    """Random documents: the same as at the page where that shows random ones alone, so that the persons differ by what
-    is chosen.
+    """Random documents: the same as at the page where that shows random ones alone, so that the persons differ by their
+    choice.
     """
     return suggested(person, n, seed, share=1.0)
 
@@ -180,7 +181,7 @@ def person_at(client: httpx.Client, name: str, seed: int, who: str) -> Person:
 
 
 def leave(person: Person) -> None:
-    """Remove what the person made."""
+    """Remove the person's model and dataset."""
     answer = person.client.delete(f"/v1/models/{person.model}")
     assert answer.is_success or answer.status_code == httpx.codes.NOT_FOUND, answer.text
     answered(person.client.delete(f"/v1/datasets/{person.dataset}"))

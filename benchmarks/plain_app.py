@@ -1,5 +1,5 @@
-"""What most people would write in an afternoon: FastAPI, pydantic and scikit-learn, serving one linear model. The
-service is compared with it.
+"""The app of an afternoon: FastAPI, pydantic and scikit-learn, serving one linear model. The service is compared with
+it.
 
 ``python -m benchmarks.plain_app MODEL.npz PORT`` with the arrays ``coefficients`` (n_features,) and ``intercept``.
 """

@@ -24,7 +24,7 @@ _PATIENCE = 8
 
 
 class Pool(NamedTuple):
-    """Documents of which the first are labeled in turn; the error is told on those whose class is known."""
+    """Documents, the first of them labeled in turn; the error is measured on documents with a known class."""
 
     name: str
     X: sp.csr_matrix

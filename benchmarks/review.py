@@ -1,4 +1,4 @@
-"""What doubts and promises are worth: ``python -m benchmarks.review`` writes ``docs/review.md``.
+"""Worth of doubts and promises: ``python -m benchmarks.review`` writes ``docs/review.md``.
 
 Doubts: labels are flipped at random, and the first doubts are looked at. The rival is cleanlab on the same
 probabilities, which is no part of the project's environment (``pip install cleanlab``). Promises: audits of a model are
@@ -48,7 +48,7 @@ It should be kept in at least 95 of 100 audits; an audit that promises nothing k
 
 
 class Known(NamedTuple):
-    """A set of documents, of which some are labeled."""
+    """A set of documents, some of them labeled."""
 
     documents: list[str]
     class_indices: NDArray[np.int32]
@@ -68,7 +68,7 @@ def known(name: str, seed: int = 0) -> Known:
 
 
 def trained(found: Known, labels: NDArray[np.int32]) -> Training:
-    """A model by auto; ``labels`` are those of ``found.labeled``."""
+    """A model by auto; ``labels`` belong to ``found.labeled``."""
     class_indices = np.full(len(found.class_indices), -1, np.int32)
     present, class_indices[found.labeled] = np.unique(labels, return_inverse=True)
     task = TrainingTask(rows_of(vectorized(found.documents)), class_indices, present.tolist(), "auto", {}, seed=0)
@@ -107,7 +107,7 @@ def cleanlab(probabilities: NDArray[np.float64], labels: NDArray[np.intp], n: in
 
 
 class Audited(NamedTuple):
-    """What a model says of the documents without a label."""
+    """A model's answers on the documents without a label."""
 
     name: str
     sure: NDArray[np.float64]
@@ -117,7 +117,7 @@ class Audited(NamedTuple):
 
 
 def audited(name: str) -> Audited:
-    """A model of a set, none of whose labels is flipped."""
+    """A model of a set without flipped labels."""
     found = known(name)
     training = trained(found, found.class_indices[found.labeled])
     probabilities = training.probabilities

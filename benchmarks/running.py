@@ -85,7 +85,7 @@ def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> I
 
 @contextmanager
 def bucket(name: str) -> Iterator[dict[str, str]]:
-    """The settings of a service whose store is a bucket of this name, on moto's S3 server in a process of its own."""
+    """The settings of a service with a bucket of this name as its store, on moto's S3 server in its own process."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]

@@ -43,7 +43,7 @@ class Rivals(NamedTuple):
     def in_turn(
         self, measure: Callable[[str, bytes], T], body: bytes, media_type: str = _JSON
     ) -> tuple[list[T], list[T]]:
-        """What ``measure(url, request)`` gives for each, ours first, several times."""
+        """The results of ``measure(url, request)`` for each, ours first, several times."""
         plain = request("/predict-npz" if media_type == _NPZ else "/predict", body, media_type)
         found = [
             (measure(self.ours.url, request(_PREDICT, body, media_type)), measure(self.plain, plain))
@@ -53,7 +53,7 @@ class Rivals(NamedTuple):
 
 
 def uploaded(rivals: Rivals) -> Iterator[Figure]:
-    """First of all, while the gateway's memory is that of a service in which little has happened."""
+    """Figures of uploads, measured first, while the gateway's memory is small."""
     before = memory(rivals.ours.gateway)
     small = uploads(rivals.ours, "npz", 500, _REPEATS)
     yield Figure("upload npz", median(each.megabytes / each.seconds for each in small), 150, "MB/s", at_most=False)

@@ -1,4 +1,4 @@
-"""Mixed load for minutes on the whole service, and what is left of it: ``python -m benchmarks.soak [minutes]`` writes
+"""Mixed load for minutes on the whole service, and its remains: ``python -m benchmarks.soak [minutes]`` writes
 ``docs/soak.md``.
 
 Eight clients upload, train, watch, predict, list, relabel, cancel and delete, as fast as they are answered; one leaves
@@ -35,7 +35,7 @@ GRAPH = DOCS / "soak.png"
 
 
 class Load:
-    """Clients until a deadline, and what they were answered."""
+    """Clients until a deadline, and the answers to them."""
 
     def __init__(self, url: str, deadline: float) -> None:
         self.answers: Counter[tuple[str, int]] = Counter()

@@ -99,7 +99,7 @@ def _solver(algorithm: str, problem: Problem, options: dict[str, Any]) -> Callab
 
 
 def roofline() -> str:
-    """Bytes that a pass must move against what the machine moves, and what the pass takes when none of its scattered
+    """Bytes that a pass must move against the machine's bandwidth, and the time of the pass when none of its scattered
     accesses leaves the cache.
     """
     rows = rows_of(text_like().X)
@@ -201,7 +201,7 @@ def classes() -> str:
 
 
 def _together(rows: SparseRows) -> str:
-    """What a right-hand side costs in a block, and so how far sharing passes can go."""
+    """The cost of a right-hand side in a block, and so how far sharing passes can go."""
     rng = np.random.default_rng(0)
     requests = [
         Product(rng.standard_normal(rows.n_features + 1), rng.random(rows.n_rows), np.zeros(rows.n_rows))

@@ -119,7 +119,7 @@ def all_cells() -> list[dict[str, str]]:
 
 
 def main(only_kept: bool = False) -> None:
-    """Measure what is missing, unless only what is kept is wanted, and put the section into the page."""
+    """Measure the missing cells, unless only kept ones are wanted, and put the section into the page."""
     cells = {(cell["set"], cell["system"]): cell for cell in (kept_cells() if only_kept else all_cells())}
     lines, sentences = [], []
     for name, each in SETS.items():

@@ -1,4 +1,4 @@
-"""Uploads that are made while they are sent, by a process of their own, and what they cost the gateway.
+"""Uploads that are made while they are sent, by a process of their own, and their cost for the gateway.
 
 ``python -m benchmarks.uploads URL FORMAT MEGABYTES`` sends one after the other and tells of each in a line of JSON.
 """

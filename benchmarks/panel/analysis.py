@@ -82,7 +82,7 @@ def gaps_by_run(runs: Runs) -> list[Gap]:
 
 
 def gaps_to_even(runs: Runs) -> list[Gap]:
-    """For each draw its mean error over the sets beyond that of even labels, as many of them."""
+    """For each draw its mean error over the sets beyond the error of even labels, as many of them."""
     return [
         Gap(over_sets(of(runs, draws=[draw]), lambda run: run.scores[AUTO].error - run.scores[AS_MANY].error), draw)
         for draw in draws_of(runs)
@@ -90,7 +90,7 @@ def gaps_to_even(runs: Runs) -> list[Gap]:
 
 
 def gaps_to_peers(runs: Runs) -> list[Gap]:
-    """For each set its mean error beyond that of its best peer."""
+    """For each set its mean error beyond its best peer's."""
     found = []
     for name in names_of(runs):
         own = [run for run in of(runs, name) if peers_of(run)]

@@ -1,4 +1,4 @@
-"""``auto`` on labels, without any option; and what the service would suggest to label next."""
+"""``auto`` on labels, without any option; and the service's suggestions to label next."""
 
 import time
 from typing import Any

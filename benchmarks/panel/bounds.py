@@ -111,8 +111,9 @@ def _rounds(runs: Runs) -> list[Figure]:
 
 
 def _beside_random(suggested: dict[str, list[Run]], random: list[Run]) -> list[Gap]:
-    """For each strategy and round the mean error beyond that of random labels, over the sets and seeds that have
-    both."""
+    """For each strategy and round the mean error beyond the error of random labels, over the sets and seeds that have
+    both.
+    """
     found = []
     for strategy, own in suggested.items():
         pairs = {(run.task.name, run.task.seed) for run in own} & {(run.task.name, run.task.seed) for run in random}

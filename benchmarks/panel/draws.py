@@ -1,5 +1,5 @@
-"""Ways to obtain labels: each a pure function of the true classes and a seed. Of equal seeds, one draw holds what the
-other has in common with it.
+"""Ways to obtain labels: each a pure function of the true classes and a seed. Draws of one seed share as many labels as
+they can.
 
 Conventions: ``truth`` of shape (n_documents,) are the true class indices, from 0. No method can learn a class without
 labels, and draws without one would only add the same error to all methods: so each draw has at least one label of every
@@ -115,7 +115,7 @@ def words_of(truth: Truth, X: sp.csr_matrix, of_class: int) -> NDArray[np.int64]
 
 
 def wrong(truth: Truth, per_class: int, seed: int) -> Labels:
-    """Even labels of which the share WRONG, at least one, has another class."""
+    """Even labels, the share WRONG of them, at least one, with another class."""
     labels, rng, n_classes = even(truth, per_class, seed), np.random.default_rng([seed, 2]), _n_classes(truth)
     changed = rng.choice(len(labels.told), max(1, round(WRONG * len(labels.told))), replace=False)
     told = labels.told.copy()

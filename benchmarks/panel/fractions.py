@@ -88,7 +88,7 @@ def _shares(counts: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def figures_of(lines: Sequence[Line]) -> list[Figure]:
-    """What the runs show, each beside its bound."""
+    """The figures of the runs, each beside its bound."""
     random, even = ([line for line in lines if line.draw.startswith(draw)] for draw in ("random", "even"))
     told = [line for line in lines if not np.isnan(line.told_simple)]
     others = [line for line in lines if not line.random]

@@ -20,8 +20,6 @@ def total_variation(one: NDArray[np.float64], other: NDArray[np.float64]) -> flo
 
 
 def kappa(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]], n_classes: int) -> float:
-    """Cohen's kappa: the share that is right beyond chance, of what chance gets wrong; 0 of one class for all, 1 if all
-    is right.
-    """
+    """Cohen's kappa: (accuracy − chance) / (1 − chance); 0 of one class for all, 1 if all is right."""
     by_chance = float(class_fractions(answer, n_classes) @ class_fractions(truth, n_classes))
     return (1 - error(answer, truth) - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0

@@ -86,7 +86,7 @@ def _best_weight(setting: Setting) -> float:
 
 
 def _hits(setting: Setting, method: _Method) -> int:
-    """Labels that are predicted right by a fit without those of their fold."""
+    """Number of labels that are predicted right by a fit without their fold."""
     known, positions, told = setting.known, setting.labels.positions, setting.labels.told
     folds, hits = stratified_folds(told, setting.seed) % _FOLDS, 0
     for fold in range(_FOLDS):

@@ -1,5 +1,5 @@
-"""What ``auto`` is held against: the supervised SVM tuned on the same labels, and the transductive SVM that is told the
-true class fractions.
+"""References of ``auto``: the supervised SVM tuned on the same labels, and the transductive SVM that is told the true
+class fractions.
 """
 
 import time

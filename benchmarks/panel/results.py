@@ -1,6 +1,4 @@
-"""Results of the panel on disk: what was computed once is not computed again while the code that it rests on is the
-same.
-"""
+"""Results of the panel on disk: a result is not computed again while the code that it rests on is the same."""
 
 import ast
 import hashlib
@@ -60,8 +58,8 @@ def digest(*parts: bytes | str) -> str:
 
 @cache
 def code_digest(*paths: str, without: str = "") -> str:
-    """The digest of the Python code at paths of the repository, folders or files; what lies below the folder
-    ``without`` is left out.
+    """The digest of the Python code at paths of the repository, folders or files; files below the folder ``without``
+    are left out.
     """
     files = sorted(
         {file for path in paths for file in ([_ROOT / path] if path.endswith(".py") else (_ROOT / path).rglob("*.py"))}

@@ -27,7 +27,7 @@ _HERE = "benchmarks/panel"
 
 
 class Run(NamedTuple):
-    """A task and what was measured on it."""
+    """A task and its measurements."""
 
     task: Task
     counts: list[int]

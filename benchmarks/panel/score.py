@@ -1,4 +1,4 @@
-"""What is measured of a method on a task."""
+"""Measures of a method on a task."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -47,7 +47,7 @@ class Score(NamedTuple):
         return cls(measures.error(answer, truth), agreement, seconds, chosen=chosen, answers=answers)
 
     def with_report(self, training: Training, truth: NDArray[np.int32], n_classes: int) -> Self:
-        """The score with what the report of ``auto`` says."""
+        """The score with figures from the report of ``auto``."""
         assert training.report is not None
         assert training.probabilities is not None
         fractions = np.array([training.report["class_fractions"][str(each)] for each in range(n_classes)])
@@ -60,7 +60,7 @@ class Score(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A set with labels, and what a method gets of them."""
+    """A set with labels, as a method gets it."""
 
     name: str
     labels: Labels

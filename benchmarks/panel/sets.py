@@ -113,7 +113,7 @@ def documents(name: str) -> Documents:
 
 
 def _resized(name: str) -> Documents:
-    """A set whose classes have sizes that fall as a power of their rank, which is a class's own by size."""
+    """A set with sizes of classes that fall as a power of their rank by size."""
     first, _, power = name.split("-")
     whole = _ZIPF[first]
     if first == "cora":
@@ -132,7 +132,7 @@ def _resized(name: str) -> Documents:
 
 
 def _upper(name: str) -> NDArray[np.int64]:
-    """The first level of each class of a set whose classes are a tree, by class."""
+    """The first level of each class of a set with a tree of classes, by class."""
     names = json.loads((FOLDER / name / "classes.json").read_text())["names"]
     return np.unique([each.split("/")[0] for each in names], return_inverse=True)[1]
 

@@ -60,8 +60,8 @@ class Task(NamedTuple):
 
 
 def tasks(names: list[str], chosen: list[str], seeds: int) -> Iterator[Task]:
-    """Every set with every draw that applies to it and every seed, in an order of which each beginning has sets and
-    draws as evenly as it can.
+    """Every set with every draw that applies to it and every seed, in an order with sets and draws as even as can be in
+    each beginning.
 
     A large set, which takes as long as ten others, comes in every fourth pass over the sets; its other draws come when
     the seed is done.
@@ -90,7 +90,7 @@ def applies(draw: str, data: Documents) -> bool:
 
 
 def labels_of(task: Task) -> Labels:
-    """The labels of a task; of rounds those of the beginning."""
+    """The labels of a task; for rounds the labels at the beginning."""
     data, per_class = documents(task.name), round(LABELS[task.name] * _TIMES.get(task.draw, 1))
     truth, favoured = data.class_indices, draws.favoured_classes(data.class_indices)
     if task.draw in _SKEWED:

@@ -16,7 +16,7 @@ FINAL = ("succeeded", "failed", "cancelled")
 
 
 class Prediction(NamedTuple):
-    """A prediction and its answer; times are those of ``time.monotonic``."""
+    """A prediction and its answer; times by ``time.monotonic``."""
 
     due: float
     began: float
@@ -50,7 +50,7 @@ class Caller:
             return None, b""
 
     def json(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Any:
-        """The answer of a call that must succeed; repeated for a while, since this is the clerk's own and not what is
+        """The answer of a call that must succeed; repeated for a while, since this is the clerk's own and is not
         measured.
         """
         content = None if body is None else json.dumps(body).encode()

@@ -43,7 +43,7 @@ class Fleet:
         return self._stopped(self.gateways.pop(port))
 
     def kill_gateway(self, port: int) -> None:
-        """Kill a gateway, of which the balancer hears nothing but refused connections."""
+        """Kill a gateway; the balancer sees nothing but refused connections."""
         self.gateways.pop(port).kill()
 
     def add_worker(self) -> None:

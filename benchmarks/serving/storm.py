@@ -23,7 +23,7 @@ _END_SECONDS = 600.0
 
 
 class Plan(NamedTuple):
-    """What is run."""
+    """Settings of a run."""
 
     gateways: int = 2
     workers: int = 3
@@ -42,7 +42,7 @@ class Phase(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What has happened."""
+    """Record of a run."""
 
     predictions: list[Prediction]
     phases: list[Phase]

@@ -1,5 +1,5 @@
-"""Those who upload, relabel and delete datasets, and set aliases and delete versions, while jobs run; and what must
-hold of what they leave.
+"""Clients that upload, relabel and delete datasets, and set aliases and delete versions, while jobs run; and the
+invariants of their leavings.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _REFUSED = (Unavailable, Conflict, NotFound)
 
 
 class Keepers:
-    """What clients and gateways do with datasets and versions."""
+    """Acts of clients and gateways on datasets and versions."""
 
     def __init__(self, world: World, store: Any) -> None:
         self._world, self._store = world, store
@@ -35,7 +35,7 @@ class Keepers:
         """jobs that were trained without their dataset"""
 
     def inherit(self) -> str:
-        """Documents of long ago, and a dataset that shares them, whose id is returned.
+        """Store documents of long ago, and a dataset that shares them; returns its id.
 
         Everything counts as abandoned that is not sealed.
         """
@@ -102,7 +102,7 @@ class Keepers:
         self._withdrawn.discard(made.id)
 
     def datasets(self, jobs: Jobs) -> Datasets:
-        """The datasets, of which things count as abandoned soon."""
+        """The datasets, with a short time until files count as abandoned."""
         return Datasets(self._store, jobs=jobs, abandoned_seconds=ABANDONED_SECONDS)
 
     def _manifest(self, id: str, documents: str | None = None) -> Dataset:

@@ -1,4 +1,4 @@
-"""The simulated store and Redis: what they promise, and nothing more."""
+"""The simulated store and Redis: their promises, and nothing more."""
 
 import hashlib
 import re
@@ -175,7 +175,7 @@ class SimulatedStore:
         return File(key=key, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
     def local(self, file: File) -> Any:
-        """See Store; what is returned can be read alone."""
+        """See Store; the returned object can be read alone."""
         data = self.read(file.key)
         return SimpleNamespace(read_bytes=lambda: data)
 

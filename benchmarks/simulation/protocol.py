@@ -62,7 +62,7 @@ _META = b'{"classes": ["no", "yes"], "n_features": 1}'
 
 
 class Run(NamedTuple):
-    """What became of a world."""
+    """The end of a world."""
 
     ended: bool
     """Whether all jobs ended in time."""
@@ -134,7 +134,7 @@ class _Watch(StoreWatch):
 
 
 class _Attempts(Attempts):
-    """Attempts whose training is some sleeps and a file."""
+    """Attempts with some sleeps and a file in place of a training."""
 
     simulation: "Simulation"
 
@@ -237,11 +237,11 @@ class Simulation:
         self._start(role, act, self.world.random.uniform(0.5, 3.0))
 
     def _replace_all(self, process: str) -> None:
-        """The upgrade, whose own process goes on as one that does nothing."""
+        """The upgrade; its own process goes on as one that does nothing."""
         self._upgrade.replace_all(lambda: [each for each in self.world.processes if each != process])
 
     def _admitted(self, act: Any) -> Any:
-        """A process that begins with the admission to the store, as those of gateways and workers do."""
+        """A process that begins with the admission to the store, as gateways and workers do."""
 
         def acting(process: str) -> None:
             store: Any = self.store

@@ -1,5 +1,5 @@
-"""An upgrade while jobs run: a store of the first format, then processes of this release beside those of the next,
-whose records say more.
+"""An upgrade while jobs run: a store of the first format, then processes of this release beside processes of the next
+with longer records.
 
 This release passes over what it does not know of them. No process of it is left when the storm is over.
 """

@@ -1,5 +1,5 @@
-"""What gateways remove: garbage collection, retention by a policy of chance, and jobs that clients delete; and what
-must hold of what stays.
+"""Removals by gateways: garbage collection, retention by a policy of chance, and jobs that clients delete; and the
+invariants of the remaining files.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _DELETIONS_SHARE = 0.5
 
 
 class Upkeep:
-    """What removes things that are not in use."""
+    """Removal of things that are not in use."""
 
     def __init__(self, world: World, store: Any, keepers: Keepers) -> None:
         self._world, self._store, self._keepers = world, store, keepers
@@ -36,7 +36,7 @@ class Upkeep:
         self._deletes_jobs = random.random() < _DELETIONS_SHARE
 
     def clean_up(self, process: str) -> None:
-        """What a gateway does now and then."""
+        """Clean up as a gateway does now and then."""
         jobs, models = Jobs(self._store), Models(self._store)
         datasets = self._keepers.datasets(jobs)
         garbage = GarbageCollector(self._store, jobs, models, _LEFTOVER_SECONDS, ABANDONED_SECONDS)
@@ -63,8 +63,8 @@ class Upkeep:
 
 
 def leftovers(store: SimulatedStore) -> Iterator[str]:
-    """Keys below jobs that neither their outcome nor a version names, and what is left of jobs that were deleted, but
-    for files of a version.
+    """Keys below jobs that neither their outcome nor a version names, and remains of deleted jobs, but for files of a
+    version.
     """
     named = {file.key for version in versions_of(store).values() for file in version.files.values()}
     for id in store.below("jobs"):

@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 
 class Odds(NamedTuple):
-    """Probabilities of what may happen to a call."""
+    """Probabilities of the fates of a call."""
 
     fails: float = 0.02
     loses_reply: float = 0.02
@@ -109,8 +109,8 @@ class World:
 
     @property
     def lull(self) -> bool:
-        """Whether no call that was late is under way any more either: what is left waits for its time, and who looks
-        for it may do so less often.
+        """Whether no late call is under way any more either: the remaining actors wait for their time, and may be
+        checked less often.
         """
         return self.now >= self._calm_from + _LATE_SECONDS
 
@@ -190,7 +190,7 @@ class World:
         self.sleep(_LULL_FACTOR * seconds if self.lull else seconds)
 
     def kill(self, process: str) -> None:
-        """End a process, which is that of the actor that runs, with all of its threads."""
+        """End the running actor's process, with all of its threads."""
         self.end(process)
         raise Killed
 
@@ -221,7 +221,7 @@ class World:
         return result
 
     def _fate(self, draw: float) -> str:
-        """What a number by chance does to a call; empty if nothing."""
+        """The fate of a call by a random number; empty if nothing happens."""
         for fate, share in zip(Odds._fields, self._odds, strict=True):
             if draw < share:
                 return fate
@@ -242,7 +242,7 @@ class World:
             raise Killed
 
     def _next(self) -> Actor | None:
-        """The actor whose turn it is; None if the run is over."""
+        """The actor that is next; None if the run is over."""
         ready, asleep = self._ready, self._asleep
         while (
             self.now <= self._deadline and self.failure is None and (self.now < self._calm_from or not self._finished())

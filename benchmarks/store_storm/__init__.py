@@ -1,3 +1,3 @@
-"""A storm over gateways and workers as processes of their own, whose store is slow, hangs, answers half or wrong, and
-whose clocks are off.
+"""A storm over gateways and workers as processes of their own: the store is slow, hangs, answers half or wrong, and
+clocks are off.
 """

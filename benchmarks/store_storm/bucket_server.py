@@ -1,5 +1,5 @@
-"""An S3 server on a folder that survives its restart: localbucket, the deletion of many keys at once that it lacks, and
-listings that read what they list: its own read the whole bucket each time.
+"""An S3 server on a folder that survives its restart: localbucket, with the deletion of many keys at once, and with
+listings that read the listed keys alone, not the whole bucket.
 
 ``python -m benchmarks.store_storm.bucket_server FOLDER --port PORT``
 """

@@ -46,8 +46,8 @@ FOLDER_ALONE = (Fault.FAILS,)
 
 
 def faults_of(kind: str) -> list[Fault]:
-    """The faults of a store of this kind: a folder has no server, and reads what a disk holds; errors of a bucket are
-    those of its server.
+    """The faults of a store of this kind: a folder has no server, and reads the content of a disk; errors of a bucket
+    are its server's.
     """
     without = FOLDER_ALONE if kind == "s3" else BUCKET_ALONE
     return [fault for fault in Fault if fault not in without and (fault is not Fault.CLOCK or FAKETIME.exists())]
@@ -97,7 +97,7 @@ class Injector:
         return self._between(3.0, 40.0) if fault is Fault.HANGS else self._chance.uniform(2.0, 5.0)
 
     def _between(self, least: float, most: float) -> float:
-        """A number between these, of which every magnitude is as likely."""
+        """A number between these; every magnitude is as likely."""
         return math.exp(self._chance.uniform(math.log(least), math.log(most)))
 
     @contextmanager

@@ -1,6 +1,4 @@
-"""The processes of the storm: gateways, workers, an S3 server and Valkey, each of which can be killed and started
-again.
-"""
+"""The processes of the storm: gateways, workers, an S3 server and Valkey; each can be killed and started again."""
 
 import os
 import sys
@@ -29,7 +27,7 @@ _HALFMOON = (sys.executable, "-m", "app.cli")
 
 
 class Parties(NamedTuple):
-    """What takes part."""
+    """The parties of a storm."""
 
     gateways: list[Program]
     workers: list[Program]
@@ -97,7 +95,7 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
 
 
 def off(seconds: int) -> dict[str, str]:
-    """Environment of a process whose clock is off by so many seconds; what measures intervals is right."""
+    """Environment of a process with a clock that is off by so many seconds; intervals are measured right."""
     return {
         "LD_PRELOAD": str(FAKETIME),
         "FAKETIME": f"{seconds:+d}",

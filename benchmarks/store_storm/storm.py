@@ -1,4 +1,4 @@
-"""The storm itself: clients on every gateway, faults one after the other, and what must hold afterwards."""
+"""The storm itself: clients on every gateway, faults one after the other, and the invariants afterwards."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ _MODELS = ("red", "green", "blue")
 
 
 class Plan(NamedTuple):
-    """What is run."""
+    """Settings of a run."""
 
     kind: str
     """store: ``folder`` or ``s3``"""
@@ -59,7 +59,7 @@ class Probe(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What has happened."""
+    """Record of a run."""
 
     plan: Plan
     seconds: float
@@ -99,7 +99,7 @@ class Prober(threading.Thread):
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Result:
-    """Run the storm in an empty folder, whose path must be short."""
+    """Run the storm in an empty folder with a short path."""
     settings = {
         "lease_seconds": "3",
         "drain_seconds": str(_DRAIN_SECONDS),
