@@ -13,7 +13,7 @@ from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
 from storage.names import age_seconds, new_id
 from storage.queue.leases import Leases
-from storage.records import Alias, File, Job, JobState, Outcome, Publication, Version
+from storage.records import Alias, JobState, Outcome, Publication, Version
 from storage.repositories import models as model_records
 from storage.repositories.datasets import Datasets
 from storage.repositories.deletions import Deletions
@@ -291,21 +291,6 @@ def files_of_deleted_versions_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Models, "remove_abandoned", lambda *_: None)
 
 
-def files_of_deleted_versions_go_with_their_jobs(patch: pytest.MonkeyPatch) -> None:
-    """The files of a version are removed by its own deletion alone, which may be undone."""
-
-    def every_version(self: Models) -> Iterator[Version]:
-        return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
-
-    files_of = Models.files_of
-
-    def of_a_version_that_is_there(self: Models, job: Job) -> dict[str, File]:
-        return {} if job.version is None or self.deleted(job.request.model, job.version) else files_of(self, job)
-
-    patch.setattr(Models, "every_version", every_version)
-    patch.setattr(Models, "files_of", of_a_version_that_is_there)
-
-
 def clocks_of_others_are_believed(patch: pytest.MonkeyPatch) -> None:
     """What a process seems to have abandoned must have been seen for long, by a clock that nobody sets."""
 
@@ -346,7 +331,6 @@ MUTANTS: dict[Patch, int] = {
     an_alias_does_not_look_again: 453,
     a_deletion_does_not_look_again: 372,
     files_of_deleted_versions_stay: 1,
-    files_of_deleted_versions_go_with_their_jobs: 2667,
     half_uploads_stay: 3,
     clocks_of_others_are_believed: 3,
     leases_last_as_long_as_their_keys: 22,
