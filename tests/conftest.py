@@ -1,4 +1,4 @@
-"""What all tests share: where the project lies, and property tests that are the same in every run."""
+"""Shared by all tests: the place of the project, and property tests that are the same in every run."""
 
 import os
 import runpy
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """What gzip makes holds the time at which it was made, and processes that share the tests must call each by the
+    """The output of gzip holds the time at which it was made, and processes that share the tests must call each by the
     same name.
     """
     return f"gzip of {len(val)} bytes" if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
@@ -46,7 +46,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
-    """What a test writes need not outlast the machine, and the disk is waited for forty thousand times else.
+    """Files of a test need not outlast the machine, and the disk is waited for forty thousand times else.
 
     The services of e2e do wait.
     """

@@ -206,7 +206,7 @@ def failure_of(store: Store, id: str) -> Problem:
 
 
 def success(store: Store, attempt: int = 1) -> Outcome:
-    """An outcome whose files are stored."""
+    """An outcome with stored files."""
     files = {}
     for kind, content in (("model", b"weights"), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
         path = store.staging() / kind
@@ -224,7 +224,7 @@ def success(store: Store, attempt: int = 1) -> Outcome:
 
 @contextmanager
 def no_file_beyond(size: int) -> Iterator[None]:
-    """A limit on the size of files, which is to a process what a full disk is."""
+    """A limit on the size of files: to a process the same as a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

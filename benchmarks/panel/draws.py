@@ -1,5 +1,5 @@
-"""Ways to obtain labels: each a pure function of the true classes and a seed. Draws of one seed share as many labels as
-they can.
+"""Ways to obtain labels: each a pure function of the true classes and a seed. Draws of one seed share the labels that
+they have in common.
 
 Conventions: ``truth`` of shape (n_documents,) are the true class indices, from 0. No method can learn a class without
 labels, and draws without one would only add the same error to all methods: so each draw has at least one label of every

@@ -1,4 +1,4 @@
-"""Receivers of webhooks, one of which is slow, and gateways that deliver to them."""
+"""Receivers of webhooks, one of them slow, and gateways that deliver to them."""
 
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
@@ -42,7 +42,7 @@ class Receivers:
             self._store.content[f"webhooks/{hook.id}.json"] = json_records.encode(hook)
 
     def deliver(self, process: str) -> None:
-        """What a gateway does once a second."""
+        """Deliver as a gateway does once a second."""
         world = self._world
         sender: Any = self
         own = Delivery(

@@ -51,7 +51,7 @@ TWO_CLASSES = [
 
 @dataclass
 class Gateway:
-    """A running gateway: a client of it, and what it has kept."""
+    """A running gateway: a client of it, and its stored data."""
 
     client: httpx.Client
     root: Path

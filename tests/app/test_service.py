@@ -1,4 +1,4 @@
-"""What all routes share: problems, health, metrics, documentation, the committed contract."""
+"""Behaviour of all routes: problems, health, metrics, documentation, the committed contract."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What docs/architecture.md names exists, and decisions are numbered; tests/setup/test_readme.py checks files."""
+"""Names in docs/architecture.md exist, and decisions are numbered; tests/setup/test_readme.py checks files."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""What would let a processor decide digits is kept out of the mathematics that promises the same bits everywhere."""
+"""Operations with digits that depend on the processor are kept out of the mathematics that promises the same bits
+everywhere.
+"""
 
 import ast
 from pathlib import Path
@@ -63,7 +65,7 @@ UNSTABLE = {"argsort", "argpartition"}
 
 
 def found_in(text: str) -> list[str]:
-    """Products of BLAS, functions of libraries that choose their code by the processor, sorts whose ties are anybody's,
+    """Products of BLAS, functions of libraries that choose their code by the processor, sorts with ties in any order,
     reordered sums.
     """
     found = []

@@ -1,4 +1,4 @@
-"""What the code must never do: unpickle, evaluate what it is sent, read XML, start a shell."""
+"""The code must never unpickle, evaluate input, read XML or start a shell."""
 
 import ast
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ QUEUES = {"rq.Queue", "rq.Worker", "Queue.fetch_job"}
 
 
 def findings(source: str) -> Iterator[str]:
-    """What a module does that it must not, in words."""
+    """Forbidden acts of a module, in words."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):

@@ -52,7 +52,7 @@ class Way:
 
     @contextmanager
     def noted(self, really: bool) -> Iterator[None]:
-        """Note what runs in any thread within the block, if ``really``."""
+        """Note functions of any thread within the block, if ``really``."""
         self._noted = really
         try:
             yield

@@ -1,4 +1,4 @@
-"""What the figures of a long backlog rest on: a store that is what it is said to be."""
+"""The figures of a long backlog rest on a store that holds the records it is said to hold."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Listings of the storm's S3 server are those of localbucket, which reads the whole bucket for each."""
+"""Listings of the storm's S3 server are the same as by localbucket, which reads the whole bucket for each."""
 
 from pathlib import Path
 from typing import Any

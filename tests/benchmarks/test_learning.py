@@ -17,7 +17,7 @@ from core.train import Training
 
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Split]:
-    """Three classes of 640 documents, of which half are the pool."""
+    """Three classes of 640 documents, half of them the pool."""
     rng = np.random.default_rng(0)
     class_indices = rng.choice(3, 640, p=[0.6, 0.3, 0.1]).astype(np.int32)
     dense = rng.standard_normal((640, 20)) + 2.0 * np.eye(3, 20)[class_indices]

@@ -1,5 +1,5 @@
-"""What the benchmarks of the service rest on: that all formats hold the same documents, and that a figure is judged the
-right way round.
+"""Foundations of the benchmarks of the service: all formats hold the same documents, and a figure is judged the right
+way round.
 """
 
 import socket

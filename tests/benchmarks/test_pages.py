@@ -1,4 +1,4 @@
-"""Pages of figures of which a part is made anew, and notes that are a part of one."""
+"""Pages of figures with a part that is made anew, and notes that are a part of one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the papers' figures rest on, and those of them that take a moment."""
+"""Foundations of the papers' figures, and the quick ones of the figures."""
 
 import numpy as np
 import pytest

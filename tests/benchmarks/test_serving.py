@@ -1,4 +1,4 @@
-"""What the figures of serving rest on: a proxy that loses no connection, and the counts."""
+"""Foundations of the figures of serving: a proxy that loses no connection, and the counts."""
 
 import socket
 import threading

@@ -287,12 +287,12 @@ def a_deletion_does_not_look_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def files_of_deleted_versions_stay(patch: pytest.MonkeyPatch) -> None:
-    """Garbage collection removes the files of versions whose deletion was cut short."""
+    """Garbage collection removes the files of versions after a deletion that was cut short."""
     patch.setattr(Models, "remove_abandoned", lambda *_: None)
 
 
 def clocks_of_others_are_believed(patch: pytest.MonkeyPatch) -> None:
-    """What a process seems to have abandoned must have been seen for long, by a clock that nobody sets."""
+    """Files that a process seems to have abandoned must have been seen for long, by a clock that nobody sets."""
 
     def seconds(self: Sightings, name: str) -> float:
         version, _, deleted_at = name.partition(" ")
@@ -306,7 +306,7 @@ def clocks_of_others_are_believed(patch: pytest.MonkeyPatch) -> None:
 
 
 def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
-    """Garbage collection removes what was not sealed."""
+    """Garbage collection removes files that were not sealed."""
     patch.setattr(Datasets, "remove_abandoned", lambda _: None)
 
 

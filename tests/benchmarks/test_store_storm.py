@@ -1,4 +1,4 @@
-"""What the figures of the storm over a store rest on: folders that are made ill, faults, the page."""
+"""Foundations of the figures of the storm over a store: folders that are made ill, faults, the page."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The table of all systems: its lines fit the registry, and what was measured is measured once."""
+"""The table of all systems: its lines fit the registry, and each cell is measured once."""
 
 from pathlib import Path
 

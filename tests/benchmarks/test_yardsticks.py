@@ -1,4 +1,4 @@
-"""The yardsticks: what they are measured by is right."""
+"""The yardsticks: their measures are right."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The client against a gateway: documents up, labels down, errors with what to do, retries where they are safe."""
+"""The client against a gateway: documents up, labels down, errors with a remedy, retries where they are safe."""
 
 import asyncio
 import http.server
@@ -233,7 +233,7 @@ Answer = tuple[int, dict[str, str], bytes]
 @contextmanager
 def answering(*answers: Answer) -> Iterator[tuple[str, list[str]]]:
     """A server that gives these answers one after the other, and breaks off the connection for status 0; its address,
-    and what came in.
+    and the requests.
     """
     waiting, seen = list(answers), []
 

@@ -1,4 +1,4 @@
-"""What people have becomes documents: frames, lists, matrices and files, with all that stands for nothing in them."""
+"""Frames, lists, matrices and files become documents, with all that stands for nothing in them."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""The client that waits is what is generated from the one that is awaited."""
+"""The client that waits is generated from the one that is awaited."""
 
 import ast
 import shutil

@@ -27,7 +27,7 @@ ARGUMENTS = {"loader_module", "data_path", "code_paths", "signature", "pip_requi
 
 
 class MLflow:
-    """Keeps what it is given as MLflow does, and loads it with nothing but what it kept."""
+    """Keeps a model's files as MLflow does, and loads the model with nothing but these."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,5 +1,5 @@
-"""Other machines: a module of the tests run as they would, each in a process of its own with what makes a processor
-look like another.
+"""Other machines: a module of the tests run as they would, each in a process with settings that make a processor look
+like another.
 """
 
 import json
@@ -15,7 +15,7 @@ _COMPILED_SECONDS = 280.0
 
 
 def answers_of(module: str, machines: Iterable[tuple[str, Mapping[str, str]]], cwd: Path, *arguments: str) -> list[Any]:
-    """What the module prints as JSON on each machine, which is a number of threads and an environment.
+    """The JSON output of the module on each machine, which is a number of threads and an environment.
 
     None outlasts the call.
     """

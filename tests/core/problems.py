@@ -23,7 +23,7 @@ LINEAR = ("svm", "tsvm", "da")
 
 
 class Small(NamedTuple):
-    """A two-class problem of which the first rows are labeled."""
+    """A two-class problem with the labeled rows first."""
 
     rows: SparseRows
     X: Array

@@ -1,4 +1,4 @@
-"""Input at the edges of sense: an answer that is right there, or an error that says what is missing."""
+"""Input at the edges of sense: an answer that is right there, or an error that names the missing thing."""
 
 import tracemalloc
 from typing import Any
@@ -21,7 +21,7 @@ semi = pytest.mark.parametrize("name", SEMI)
 
 
 def run(rows: SparseRows, class_indices: list[int] | NDArray[np.int32], name: str, **options: Any) -> Training:
-    """Train on two classes and check what must hold for whatever input."""
+    """Train on two classes and check the invariants of any input."""
     class_indices = np.array(class_indices, np.int32)
     training = train(TrainingTask(rows, class_indices, ["no", "yes"], name, {"lambda": 1e-2, **options}))
     assert np.isfinite(linear(training).coefficients).all()

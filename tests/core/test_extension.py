@@ -1,4 +1,4 @@
-"""What an addition touches: an algorithm is a file and a line of the registry, a loss a file.
+"""Files of an addition: an algorithm is a file and a line of the registry, a loss a file.
 
 CONTRIBUTING has the recipes.
 """

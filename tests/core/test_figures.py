@@ -87,9 +87,7 @@ def test_the_example_that_svmlin_ships(algorithm: str, most_error: float, most_J
     ("algorithm", "least", "most"), [("svm", 0.2537, 0.2557), ("tsvm", 0.0, 0.228), ("da", 0.0, 0.225)]
 )
 def test_text_of_the_ssl_book_with_100_labels(algorithm: str, least: float, most: float) -> None:
-    """Mean transductive error of the twelve official splits; the supervised one is what the others are to be better
-    than.
-    """
+    """Mean transductive error of the twelve official splits; the others are to be better than the supervised one."""
     data = load("ssl-text")
     errors = []
     for labeled in data.splits["labeled100"]:

@@ -32,7 +32,7 @@ def test_labels_left_out_are_scored(algorithm: str, options: dict[str, Any]) -> 
 
 @pytest.mark.parametrize(("algorithm", "options"), [("auto", {}), ("svm", {"probabilities": True})])
 def test_a_wrong_label_is_not_repeated(algorithm: str, options: dict[str, Any]) -> None:
-    """What a model is told of a label it repeats; what it is not told it gets from the others."""
+    """A model repeats a label that it is told; held-out scores come from the other labels."""
     wrong = TRUE.copy()
     wrong[4] = 1
     training = train(task(algorithm, wrong, **options))

@@ -84,7 +84,7 @@ def test_two_classes_have_the_second_as_the_positive_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["tsvm", "da"])
 def test_class_fractions_go_to_their_classes(name: str) -> None:
-    """Given crosswise and with classes whose order as text is not their order as numbers."""
+    """Given crosswise and with classes in another order as text than as numbers."""
     rows, class_indices, _ = clusters(2)
     fractions = {"2": 0.4, "10": 0.1, "30": 0.3, "7": 0.2}
     classes = [2, 7, 10, 30]

@@ -1,4 +1,4 @@
-"""What two-class problems some classes make."""
+"""Two-class problems of some classes."""
 
 import numpy as np
 import pytest

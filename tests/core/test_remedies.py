@@ -1,4 +1,4 @@
-"""What a training says of values that do not suit it, and that following it helps."""
+"""A training's warnings of values that do not suit it, and that following them helps."""
 
 import re
 from typing import Any
@@ -17,7 +17,7 @@ N = 200
 
 
 def documents() -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Dense documents of length 3 or so, of which three features tell two classes apart."""
+    """Dense documents of length 3 or so; three features tell two classes apart."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, N)
     return rng.standard_normal((N, 10)) + 1.2 * (2 * truth[:, None] - 1) * (np.arange(10) < 3), truth

@@ -75,7 +75,7 @@ def work_of(name: str, given: dict[str, Any]) -> int:
 
 
 class Meter:
-    """Counts what compiled loops do, in whatever thread."""
+    """Counts the work of compiled loops, in whatever thread."""
 
     def __init__(self) -> None:
         self.work = 0
@@ -149,8 +149,9 @@ class Listener:
 
 
 def wide() -> tuple[SparseRows, Any]:
-    """150 rows of WIDTH features out of six times as many, of which the first tell two classes apart; 50 are
-    labeled."""
+    """150 rows of WIDTH features out of six times as many; the first features tell two classes apart; 50 rows are
+    labeled.
+    """
     chance = np.random.default_rng(0)
     n = 150
     truth = chance.random(n) < 0.4

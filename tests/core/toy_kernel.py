@@ -16,7 +16,7 @@ from core.progress import Phase
 
 
 class KernelMeanOptions(KernelOptions):
-    """Options of the toy, beside those of all kernel methods."""
+    """Options of the toy, beside the options of all kernel methods."""
 
     rate: float = Field(default=1.0, gt=0, description="Weight of each labeled document.")
 

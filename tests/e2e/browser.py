@@ -23,7 +23,7 @@ def executable() -> str | None:
 
 
 class Seat:
-    """A page, what it complained of, and the keyboard as the only way to use it."""
+    """A page, its complaints, and the keyboard as the only way to use it."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -59,7 +59,7 @@ class Seat:
         self.press(self.page.get_by_role("navigation").get_by_role("link", name=name, exact=True))
 
     def leave_field(self) -> None:
-        """Let the keys be those of the view again."""
+        """Give the keys back to the view."""
         self.page.evaluate("document.activeElement.blur()")
 
 

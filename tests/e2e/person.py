@@ -56,7 +56,7 @@ _BOTH = ["you", "call", "now", "your", "to", "a", "the", "and", "is", "for", "ha
 
 
 def messages() -> list[tuple[str, str]]:
-    """Texts with their labels: those of sms-spam where the data are there, else some like them."""
+    """Texts with their labels: sms-spam where the data are there, else texts like them."""
     data = os.environ.get("HALFMOON_DATA")
     path = Path(data or "") / "sms-spam/docs.jsonl.gz"
     if data and path.is_file():

@@ -1,4 +1,4 @@
-"""The service on a bucket whose parts are killed."""
+"""The service on a bucket, with parts that are killed."""
 
 import sys
 from collections.abc import Iterator

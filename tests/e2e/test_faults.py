@@ -13,7 +13,7 @@ from tests.waiting import SLOW, until
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose parts are killed, and come back."""
+    """A service with parts that are killed, and come back."""
     folder = tmp_path_factory.mktemp("service")
     with Service(folder / "data", folder / "log") as running:
         yield running

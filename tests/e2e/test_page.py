@@ -67,7 +67,7 @@ def audit(at: Seat, truth: dict[str, str], texts: dict[str, str], count: int) ->
 
 
 def publish(at: Seat, service: Service) -> None:
-    """Compare the versions, point the alias to the first, and look at what it gets wrong."""
+    """Compare the versions, point the alias to the first, and look at its errors."""
     page = at.page
     at.view("Models")
     page.get_by_role("columnheader", name="v1").wait_for()

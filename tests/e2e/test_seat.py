@@ -86,7 +86,7 @@ def test_from_a_file_to_a_file(service: Service, tmp_path: Path, truth: dict[str
 
 
 def test_classes_are_the_same_for_all(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    """What one person adds, another has with the same key; a class is renamed with all its documents, and back."""
+    """One person's new class has the same key for another; a class is renamed with all its documents, and back."""
     with seat(service.url) as ann:
         open_data(ann, tmp_path / "messages.csv")
         add_classes(ann)

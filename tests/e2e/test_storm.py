@@ -14,7 +14,7 @@ from tests.waiting import HANG
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder whose path is short enough for a socket below it."""
+    """A folder with a path short enough for a socket below it."""
     with tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp") as made:
         yield Path(made)
 

@@ -1,4 +1,4 @@
-"""``halfmoon up`` ends what it starts, and says why it cannot start."""
+"""``halfmoon up`` ends the processes it starts, and says why it cannot start."""
 
 import os
 import re

@@ -1,5 +1,5 @@
-"""The walk with curl, the lines of the README and the page for Python work as they are printed, and print what they
-say.
+"""The walk with curl, the lines of the README and the page for Python work as they are printed, with the printed
+output.
 """
 
 import json
@@ -101,7 +101,7 @@ def test_the_page_on_python_works_as_printed(service: Service, repository: Path,
 
 
 def run_python(printed: str, service: Service, repository: Path, folder: Path) -> str:
-    """What a printed script prints when the service is where it says."""
+    """The output of a printed script when the service is where it says."""
     script = printed.replace("http://127.0.0.1:8000", service.url)
     environment = {**os.environ, "HALFMOON_URL": service.url, "PYTHONPATH": str(repository / "client/src")}
     command = [sys.executable, "-c", script]

@@ -16,7 +16,7 @@ from tests.reference.mfn import Array
 
 
 class Geometry(NamedTuple):
-    """Centred rows and what they pay."""
+    """Centred rows and their costs."""
 
     X: Array
     y: Array
@@ -77,7 +77,7 @@ def least(of: Geometry) -> float:
 
 
 def dual_by_faces(gram: Array, offsets: Array) -> float:
-    """The maximum of the dual (19): that of some face of the simplex, so all of them are tried."""
+    """The maximum of the dual (19): it lies on some face of the simplex, so all of them are tried."""
     best = 0.0
     for size in range(1, len(offsets) + 1):
         for face in map(list, combinations(range(len(offsets)), size)):

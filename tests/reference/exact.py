@@ -7,8 +7,8 @@ from tests.reference.transductive import labeled_costs
 
 
 def optimum(X: Array, y: Array, ridge: float, lambda_u: float, n_positive: int, most: float) -> tuple[float, Array]:
-    """The least objective of Eqn. 7 of Sindhwani & Keerthi 2006 over all labels of which ``n_positive`` are +1, and
-    these labels.
+    """The least objective of Eqn. 7 of Sindhwani & Keerthi 2006 over all labels with ``n_positive`` times +1, and these
+    labels.
 
     A node has labels of the first rows alone: rows without one cost nothing, so its minimum bounds all below it.
     ``most`` is the objective of any solution, as a first bound.

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Given(NamedTuple):
-    """What (9) and (12) of Xu et al. 2007 are made of; labeled rows first."""
+    """Data of (9) and (12) of Xu et al. 2007; labeled rows first."""
 
     K: Array
     """positive definite, without the bias"""

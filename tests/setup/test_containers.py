@@ -123,6 +123,6 @@ def test_the_cache_of_files_fits_where_it_lies(services: dict[str, dict[str, obj
 
 
 def test_the_health_check_asks_whether_the_process_lives(repository: Path) -> None:
-    """Restarting a gateway whose store is away would not bring the store back."""
+    """A restart of the gateway would not bring back a store that is away."""
     check = (repository / "Dockerfile").read_text().split("HEALTHCHECK")[1].split("ENTRYPOINT")[0]
     assert "/v1/health/live" in check

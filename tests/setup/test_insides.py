@@ -1,4 +1,4 @@
-"""What the service uses of the insides of others, which may change with any minor version: these are pinned."""
+"""The service's uses of the insides of libraries, which may change with any minor version: these are pinned."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes: against the schemas of Kubernetes, and against what the code and the image are."""
+"""The manifests for Kubernetes: against the schemas of Kubernetes, and against the code and the image."""
 
 import inspect
 import re
@@ -36,7 +36,7 @@ def named(kind: str, name: str) -> Manifest:
 
 
 def pods() -> Iterator[tuple[str, Manifest]]:
-    """The specification of every pod, by the name of what makes it."""
+    """The specification of every pod, by the name of its maker."""
     for each in manifests():
         if each["kind"] in ("Deployment", "StatefulSet"):
             yield each["metadata"]["name"], each["spec"]["template"]["spec"]

@@ -1,4 +1,4 @@
-"""Every requirement is pinned, every pin is exact, and what is installed is what is pinned."""
+"""Every requirement is pinned, every pin is exact, and the installed versions are the pinned ones."""
 
 import re
 import tomllib
@@ -69,7 +69,7 @@ def locked(repository: Path) -> Locked:
 
 
 def needed(requirements: list[str]) -> Iterator[NormalizedName]:
-    """Names of what these requirements need here, they themselves among it."""
+    """Names of these requirements and of their own requirements here."""
     waiting, seen = [Requirement(each) for each in requirements], set()
     while waiting:
         requirement = waiting.pop()

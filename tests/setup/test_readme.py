@@ -44,7 +44,7 @@ def test_the_rooms_of_contributing_are_those_of_the_contracts(package: str, repo
 
 
 def test_the_two_commands_lead_the_readme(repository: Path) -> None:
-    """The first block of commands is what sets up and runs, and what sets up and tests."""
+    """The first block of commands sets up and runs, and sets up and tests."""
     first = re.findall(r"^```sh\n(.*?)^```", (repository / "README.md").read_text(), re.MULTILINE | re.DOTALL)[0]
     commands = [line.partition("#")[0].split() for line in first.splitlines()]
     assert commands == [["make", "demo"], ["make", "test"]]
@@ -71,7 +71,7 @@ def test_lines_of_prose_are_short(page: str) -> None:
 
 @pytest.mark.parametrize("page", sorted({*PAGES} - {"CHANGELOG.md"}))
 def test_files_that_are_named_exist(page: str) -> None:
-    """The changelog may name what was."""
+    """The changelog may name former files."""
     named = re.findall(
         r"`((?:app|workers|storage|core|tests|benchmarks|docs|openapi)/[\w./-]+)`", (ROOT / page).read_text()
     )

@@ -159,7 +159,7 @@ class Member:
         self._own: dict[str, Body] = {}
 
     def work(self) -> None:
-        """Take turns until there are no more; what goes wrong in one is recorded."""
+        """Take turns until there are no more; errors in a turn are recorded."""
         while (name := self._turns.get()) is not None:
             try:
                 self.turn(name)

@@ -123,7 +123,7 @@ class Injector:
             time.sleep(0.05)
 
     def _fill(self) -> None:
-        """A limit of the system on the size of files of gateway and workers, which is to them what a full disk is."""
+        """A limit of the system on the size of files of gateway and workers: to them the same as a full disk."""
         with self._ledger.injected(Kind.DISK_FULL), self._no_file_beyond(self._chance.choice(_FILE_BYTES)):
             time.sleep(self._chance.uniform(1.0, 3.0))
 

@@ -51,7 +51,7 @@ class Evidence(NamedTuple):
 
 
 class RunAgain(NamedTuple):
-    """A job whose worker, or child of a worker, was killed."""
+    """A job after the death of its worker, or of a child of it."""
 
     kind: Kind
     job: str
@@ -127,7 +127,7 @@ def promised_datasets_are_whole(evidence: Evidence) -> Iterator[str]:
 
 
 def received_answers_are_in_the_log_once(evidence: Evidence) -> Iterator[str]:
-    """What people did with documents, as long as the dataset is there."""
+    """People's answers to documents, as long as the dataset is there."""
     visible = {dataset.id for dataset in Datasets(evidence.store).every()}
     for dataset, received in evidence.ledger.annotations.items():
         if dataset in visible:
@@ -145,7 +145,7 @@ def received_answers_are_in_the_log_once(evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
-    """A dataset whose request was not answered may exist; one that was refused or deleted may not."""
+    """A dataset may exist after a request without an answer, not after a refusal or a deletion."""
     for dataset in Datasets(evidence.store).every():
         if dataset.name in evidence.ledger.refused:
             yield f"dataset {dataset.id} was refused and is there"

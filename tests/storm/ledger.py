@@ -36,7 +36,7 @@ class Running(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault that was injected; times are those of ``time.time``."""
+    """A fault that was injected; times by ``time.time``."""
 
     kind: Kind
     began: float
@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """A dataset whose creation was answered with 201."""
+    """A dataset that was created with the answer 201."""
 
     n_documents: int
     sha256: str

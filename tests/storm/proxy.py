@@ -78,7 +78,7 @@ class Relay(ABC):
 
 
 class Cut(StrEnum):
-    """What becomes of connections meanwhile."""
+    """Fate of connections meanwhile."""
 
     REFUSED = "refused"
     """they are closed, old and new: as when the server is not there"""
@@ -87,7 +87,7 @@ class Cut(StrEnum):
 
 
 class Proxy(Relay):
-    """A relay to a unix socket, that of a Valkey, which can be cut off."""
+    """A relay to the unix socket of a Valkey, which can be cut off."""
 
     def __init__(self, target: Path) -> None:
         super().__init__()

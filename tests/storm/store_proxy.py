@@ -13,7 +13,7 @@ _BLOCK = 1 << 16
 
 
 class Ill(StrEnum):
-    """What becomes of answers."""
+    """Fate of answers."""
 
     SLOW = "slow"
     """each block waits for some time"""

@@ -1,4 +1,4 @@
-"""A storm: clients work while faults are injected; afterwards everything is checked against what was promised."""
+"""A storm: clients work while faults are injected; afterwards everything is checked against the promises."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ class Storm(NamedTuple):
     """seconds after which neither jobs nor faults begin any more"""
 
     def run(self, folder: Path, say: Callable[[str], None] = lambda line: None) -> Evidence:
-        """Run it on a service in a folder, whose path must be short; ``say`` gets a line after each fault."""
+        """Run it on a service in a folder with a short path; ``say`` gets a line after each fault."""
         ledger, data = Ledger(), folder / "data"
         with ExitStack() as stack:
             proxy = stack.enter_context(Proxy(data / "valkey" / "valkey.sock"))

@@ -1,4 +1,4 @@
-"""A bucket behind a proxy that makes it ill: what was promised holds, and what is not known is said."""
+"""A bucket behind a proxy that makes it ill: promises hold, and unknown outcomes are said."""
 
 import hashlib
 import os

@@ -24,7 +24,7 @@ def context(store: Store, redis: Redis) -> "WorkerContext":
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
-    """Fakes of the training, of which the last is used."""
+    """Fakes of the training; the last is used."""
     import core.train
     from tests.workers.worker.attempts import trained
 

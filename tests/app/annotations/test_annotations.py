@@ -1,4 +1,4 @@
-"""Annotations over HTTP: appended once, taken back, read, and what jobs and suggestions make of them."""
+"""Annotations over HTTP: appended once, taken back, read, and their effect on jobs and suggestions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -80,7 +80,7 @@ def test_a_file_that_is_missing_is_named(command: list[str], capsys: pytest.Capt
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    """As in ``halfmoon label … | head -1``, in a process of its own, whose output is closed before it is written."""
+    """As in ``halfmoon label … | head -1``, in a process of its own; its output is closed before it is written."""
     script = (
         "import sys, time\nfrom app.cli import commands, files\n"
         "commands._doctor = lambda options: print('x' * 100_000) or 0\nsys.exit(commands.main(['doctor']))"
@@ -102,7 +102,7 @@ def test_examples_are_commands() -> None:
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser and those of its commands."""
+    """A parser and the parsers of its commands."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -1,4 +1,4 @@
-"""``halfmoon doctor`` finds what is wrong, and nothing else."""
+"""``halfmoon doctor`` finds faults, and nothing else."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""`halfmoon doctor --data FILE`: what would be understood, and what is wrong, without a service."""
+"""`halfmoon doctor --data FILE`: the documents that it understands, and faults, without a service."""
 
 import gzip
 import os

@@ -130,7 +130,7 @@ def test_a_file_that_was_not_finished_is_removed(tmp_path: Path) -> None:
 
 
 def test_from_the_page_to_a_file_by_name(gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What people labeled at the page is listed, written and trained on by the name of the data."""
+    """People's labels from the page are listed, written and trained on by the name of the data."""
     documents = [{"id": "a", "indices": [0], "label": "no"}, {"id": "b", "indices": [1]}, {"id": "c", "indices": [1]}]
     dataset = gateway.upload(documents, name="mails")["id"]
     given = {"annotations": [{"id": "1", "document": "b", "label": "yes", "by": "ann"}]}

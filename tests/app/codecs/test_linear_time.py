@@ -199,7 +199,7 @@ def seconds(act: Callable[[bytes], object], body: bytes, times: int) -> float:
 
 
 def check_linear(act: Callable[[bytes], object], make: Make, size: int) -> None:
-    """The times may be spoilt by what else runs, so one good ratio of some suffices: quadratic work never has one."""
+    """Other processes may spoil the times, so one good ratio of some suffices: quadratic work never has one."""
     small, large = make(size), make(TIMES * size)
     ratios = []
     for _ in range(ATTEMPTS):

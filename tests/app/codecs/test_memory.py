@@ -1,4 +1,4 @@
-"""What decoders and tensors hold is no more than what they have reserved, the body, and some blocks."""
+"""Decoders and tensors hold no more than their reservation, the body, and some blocks."""
 
 import json
 import tracemalloc

@@ -69,7 +69,7 @@ def arrow(write: Callable[[io.BytesIO, pa.Schema], Any], **columns: object) -> b
 
 
 def tar(**files: str) -> bytes:
-    """An archive that ends with the two empty blocks, without what fills it up."""
+    """An archive that ends with the two empty blocks, without padding."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name, text in files.items():
@@ -166,7 +166,7 @@ def as_lists(rows: RowsOfKind) -> list[Any]:
 
 
 def outcome(act: Callable[[], list[Rows]]) -> tuple[str, list[Any]]:
-    """What comes of a body, the same however it was cut."""
+    """The outcome of a body, the same however it was cut."""
     try:
         found = act()
     except REFUSALS as error:

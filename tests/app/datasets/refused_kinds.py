@@ -1,5 +1,5 @@
-"""What is wrong with documents that are text or have named features, and what is said of it: field and a part of the
-detail.
+"""Faults of documents that are text or have named features, each with the field and a part of the detail of its
+refusal.
 """
 
 from typing import NamedTuple

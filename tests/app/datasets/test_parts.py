@@ -1,4 +1,4 @@
-"""Documents of several parts: uploads in every format, what is stored of them, predictions and explanations."""
+"""Documents of several parts: uploads in every format, stored files, predictions and explanations."""
 
 import io
 import json

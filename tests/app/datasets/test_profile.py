@@ -1,4 +1,4 @@
-"""What people call a dataset and its classes: name, guidelines, order, keys."""
+"""The profile of a dataset and its classes: name, guidelines, order, keys."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ ARRAYS = arrays_of(NUMBERED)
 
 
 def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
-    """A document and what is wrong with it, for both kinds of JSON."""
+    """A document and its fault, for both kinds of JSON."""
     return {
         "negative index": ({"indices": [3, -1]}, {"field": "indices", "detail": "must be at least 0"}),
         "index beyond 2^31": ({"indices": [2**31]}, {"field": "indices", "detail": "2147483647"}),

@@ -1,4 +1,4 @@
-"""Labels that cannot be changed: what is named, and that nothing is kept."""
+"""Labels that cannot be changed: the fault is named, and nothing is kept."""
 
 from typing import Any
 

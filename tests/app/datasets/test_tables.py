@@ -1,4 +1,4 @@
-"""Uploads of tables over HTTP: the same dataset as of JSON, and what the dataset says of the table."""
+"""Uploads of tables over HTTP: the same dataset as of JSON, and the dataset's description of the table."""
 
 import io
 from typing import Any

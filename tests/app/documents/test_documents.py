@@ -1,4 +1,4 @@
-"""Pages of documents over HTTP: as they were sent, filtered, ordered, with what a model predicts."""
+"""Pages of documents over HTTP: as they were sent, filtered, ordered, with predictions of a model."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def ids(found: dict[str, Any]) -> list[str]:
 
 
 def every_id(gateway: Gateway, dataset: str, **query: Any) -> list[str]:
-    """Ids of all pages, whose sizes are checked."""
+    """Ids of all pages; checks the sizes of the pages."""
     found, cursor = [], None
     while True:
         page = documents(gateway, dataset, **query, **({"cursor": cursor} if cursor else {}))
@@ -276,7 +276,7 @@ def test_a_claim_is_for_a_page_of_a_person(gateway: Gateway, texts: str) -> None
 
 
 def test_documents_by_what_people_said(gateway: Gateway, texts: str) -> None:
-    """A filter by person, by disagreement, by marks; what was left out is said in two ways."""
+    """A filter by person, by disagreement, by marks; documents left out are named in two ways."""
     answers = [("t1", "ann", "spam"), ("t1", "bob", "ham"), ("t2", "ann", "ham"), ("t3", "bob", "ham")]
     annotate(gateway, texts, *({"document": id, "by": by, "label": label} for id, by, label in answers))
     annotate(

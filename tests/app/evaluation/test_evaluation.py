@@ -20,7 +20,7 @@ NAMES = ["a", "b", "c"]
 
 
 def drawn(classes: list[Any], n: int = 300, seed: int = 0) -> Documents:
-    """Documents whose features mostly speak for their label; every tenth has none."""
+    """Documents with features that mostly speak for their label; every tenth has none."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, len(classes), n)
     values = rng.normal(size=(n, len(classes))).round(3) + 1.2 * np.eye(len(classes))[truth]
@@ -39,7 +39,7 @@ def evaluate(gateway: Gateway, body: dict[str, Any], path: str = "news/evaluate"
 
 
 def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels: list[Any]) -> None:
-    """That figures are those of scikit-learn for what /predict answers; ``labels`` are all that there are, in order."""
+    """Check figures against scikit-learn's for the answers of /predict; ``labels`` are all, in order."""
     predicted = gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()
     kept = [place for place, document in enumerate(documents) if document.get("label") is not None]
     truth = [labels.index(documents[place]["label"]) for place in kept]
@@ -237,7 +237,7 @@ def test_a_dataset_without_labels_and_one_of_too_many_classes(start: Start) -> N
 
 
 def trained(gateway: Gateway) -> tuple[Version, Documents]:
-    """A model of a dataset whose first ten documents were labeled, and its documents with all their labels."""
+    """A model of a dataset with ten labeled documents at its start, and its documents with all their labels."""
     documents: Documents = [{"indices": [place % 2], "label": ("no", "yes")[place % 2]} for place in range(30)]
     known = [document if place < 10 else {"indices": document["indices"]} for place, document in enumerate(documents)]
     return publish(gateway.store, dataset=gateway.upload(known)["id"]), documents

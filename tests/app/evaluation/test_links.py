@@ -10,7 +10,7 @@ from tests.app.conftest import Gateway, problem_of, publish
 
 @pytest.fixture
 def dataset(gateway: Gateway) -> str:
-    """Six documents, of which the first two have labels; by the model of ``publish`` the even ones are no."""
+    """Six documents, the first two labeled; by the model of ``publish`` the even ones are no."""
     lines: list[dict[str, Any]] = [{"id": f"v{k}", "indices": [k % 2], "values": [1.0]} for k in range(6)]
     lines[0]["label"], lines[1]["label"] = "no", "no"
     id = str(gateway.upload(lines)["id"])

@@ -1,4 +1,4 @@
-"""Evaluations beside each other and beside predictions, and those whose client leaves."""
+"""Evaluations beside each other and beside predictions, and after their client left."""
 
 import json
 import socket

@@ -151,7 +151,7 @@ def test_a_revoked_key_ends_within_seconds_in_every_gateway(locked: Gateway, sta
 
 
 def ends(gateway: Gateway, text: str, id: str) -> list[str]:
-    """The lines of the events of a job, whose key is revoked once the first is there."""
+    """The lines of the events of a job; its key is revoked once the first is there."""
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events", headers=bearer(text)) as answer:
         lines = answer.iter_lines()
         first = next(lines)
@@ -259,7 +259,7 @@ def test_a_key_is_never_logged(store: Store, tmp_path: Path, repository: Path) -
 
 
 def scopes_of(path: str, method: str) -> list[str]:
-    """As docs/running.md has them, told apart by the path and not by what the application goes by."""
+    """As docs/running.md has them, told apart by the path and not by the application's own rule."""
     if path == "/metrics" or path.endswith("/evaluate"):
         return ["admin", "predict", "train"]
     if path.startswith("/v2/models") or path.endswith(("/predict", "/explain", "/label")):

@@ -164,7 +164,7 @@ LIVE = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" *
 
 
 def test_requests_that_come_before_the_answers_are_all_answered(gateway: Gateway) -> None:
-    """Far more than the bytes of a head, of which some reads have hundreds."""
+    """Far more than the bytes of a head, in reads with hundreds of requests."""
     with dial(gateway) as client:
         sender = threading.Thread(
             target=client.sendall, args=(LIVE * 2000 + LIVE.replace(b"Host", b"Connection: close\r\nHost"),)

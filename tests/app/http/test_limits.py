@@ -1,4 +1,4 @@
-"""Quotas of the store, and limits on what requests hold at a time."""
+"""Quotas of the store, and limits on the concurrent use by requests."""
 
 import gzip
 import json

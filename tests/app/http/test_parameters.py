@@ -1,4 +1,4 @@
-"""Every parameter of every call, with values that nobody should send: the answer names what is wrong, and is no 5xx."""
+"""Every parameter of every call, with values that nobody should send: the answer names the fault, and is no 5xx."""
 
 from collections.abc import Iterator
 from typing import Any

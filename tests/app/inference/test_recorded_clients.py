@@ -46,7 +46,7 @@ def inferred(gateway: Gateway, model: str, body: bytes, headers: dict[str, str])
 
 
 def test_kserve(gateway: Gateway, expected: dict[str, Any]) -> None:
-    """``InferenceRESTClient.infer`` of an ``InferRequest``, whose data are binary by default."""
+    """``InferenceRESTClient.infer`` of an ``InferRequest`` with data that are binary by default."""
     begin = '{"id":"1e3cce44-d3ee-47e3-82b9-616f9cd9ada0","model_name":"%s","inputs":['
     for model, inputs, data in (
         (
@@ -86,8 +86,8 @@ def test_kserve(gateway: Gateway, expected: dict[str, Any]) -> None:
 
 
 def test_mlserver(gateway: Gateway, expected: dict[str, Any]) -> None:
-    """Requests that its codecs made: those of a whole request give the one tensor a name of their own, those of arrays
-    send columns.
+    """Requests by its codecs: codecs of a whole request give the one tensor a name of their own, codecs of arrays send
+    columns.
     """
     matrix = (
         '"shape": [3, 3], "datatype": "FP32", "parameters": {"content_type": "np"}, "data": [1.0, 0.0, 0.0, '

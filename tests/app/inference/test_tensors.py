@@ -1,4 +1,4 @@
-"""Dense matrices of the Open Inference Protocol: what is counted while they are read, and when they are refused."""
+"""Dense matrices of the Open Inference Protocol: memory counted while they are read, and when they are refused."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""A field of a job costs one file of the service: what it is goes into the spec, and the rest follows."""
+"""A field of a job costs one file of the service: its definition goes into the spec, and the rest follows."""
 
 import json
 import os

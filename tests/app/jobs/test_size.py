@@ -1,4 +1,4 @@
-"""The size of a job follows from what its training is expected to need; the worker's own estimate agrees with it."""
+"""The size of a job follows from the expected cost of its training; the worker's own estimate agrees with it."""
 
 from typing import Any
 

@@ -125,7 +125,7 @@ def test_the_key_is_the_password(start: Start) -> None:
 
 
 def test_training_reads_the_project(start: Start) -> None:
-    """The answer comes at once; what was not changed makes no second job."""
+    """The answer comes at once; an unchanged project makes no second job."""
     with label_studio() as url:
         gateway = start(label_studio_url=url, label_studio_token="a.b.c")
         answer = post(gateway, "webhook", {"action": "START_TRAINING", "project": {"id": 7, "title": "news"}})
@@ -295,7 +295,7 @@ def test_what_label_studio_may_answer() -> None:
 
 @contextmanager
 def label_studio() -> Iterator[str]:
-    """What of Label Studio's API the backend reads."""
+    """The part of Label Studio's API that the backend reads."""
     answers = {
         "/api/projects/7": {"label_config": CONFIG},
         "/api/projects/7/export?exportType=JSON&download_all_tasks=true": EXPORT,

@@ -1,4 +1,4 @@
-"""Gateways are replaced one after the other; what is not ready in time replaces nothing."""
+"""Gateways are replaced one after the other; one that is not ready in time replaces nothing."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ GRACE = 15.0
 
 
 class Body:
-    """A process of which the test says how it fares."""
+    """A process that fares as the test says."""
 
     def __init__(self, pid: int, events: list[str]) -> None:
         self.pid, self.exit_code, self._events = pid, None, events
@@ -40,7 +40,7 @@ class Body:
 
 
 class Spec:
-    """A child whose processes are numbered by a hundred."""
+    """A child with processes that are numbered by a hundred."""
 
     def __init__(self, name: str, base: int, events: list[str]) -> None:
         self.name, self.bodies, self._base, self._events = name, list[Body](), base, events

@@ -122,7 +122,7 @@ def test_a_child_that_cannot_be_started_now_is_started_later(
 
 
 class Stillborn:
-    """What has died when it is looked at."""
+    """A process that has died when it is looked at."""
 
     name, pid = "child", 1
 

@@ -1,4 +1,4 @@
-"""The start of the service: what is ready is never given up, and a full disk is waited for."""
+"""The start of the service: a ready process is never given up, and a full disk is waited for."""
 
 import sys
 import tempfile
@@ -44,7 +44,7 @@ def supervisor() -> Iterator[Supervisor]:
 
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """A plan whose Valkey ends at once."""
+    """A plan with a Valkey that ends at once."""
     (tmp_path / "valkey").mkdir()
 
     def program(binary: str, folder: Path, socket: Path, environment: Mapping[str, str], lock: int) -> Program:

@@ -1,4 +1,4 @@
-"""The page over HTTP: its files, what browsers may do with them, and keys at the page."""
+"""The page over HTTP: its files, the rights of browsers on them, and keys at the page."""
 
 import gzip
 import hashlib
@@ -99,9 +99,7 @@ def needed(path: str) -> set[str]:
 
 
 def test_the_first_view_is_fetched_at_once(gateway: Gateway) -> None:
-    """What modules import is known to the browser before it has read them: each link of a chain would cost a round
-    trip.
-    """
+    """The browser knows the imports of modules before it reads them: each link of a chain would cost a round trip."""
     html = gateway.client.get("/", headers=BROWSER).text
     named = set(re.findall(r'<(?:link rel="modulepreload" href|script type="module" src)="page/([^"]+)"', html))
     assert named == needed("view/main.js") | needed("view/data.js")

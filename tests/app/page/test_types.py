@@ -19,7 +19,9 @@ TYPES = Path(__file__).parent / "types"
 
 
 def complaints(folder: Path) -> list[str]:
-    """What the compiler says of ``view/`` in a folder, beside the configuration and the types of the vendored files."""
+    """The compiler's complaints about ``view/`` in a folder, beside the configuration and the types of the vendored
+    files.
+    """
     shutil.copytree(TYPES, folder, dirs_exist_ok=True)
     done = subprocess.run([COMPILER, "-p", folder], capture_output=True, text=True, check=False)
     return done.stdout.splitlines()

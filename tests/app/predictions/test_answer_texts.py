@@ -1,4 +1,4 @@
-"""Ids in the answer of a prediction: those of documents that have one, and positions of the others."""
+"""Ids in the answer of a prediction: the documents' own, and positions for documents without one."""
 
 import json
 

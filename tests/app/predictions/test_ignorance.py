@@ -1,4 +1,4 @@
-"""What is said of a model that knows too little to choose documents."""
+"""Warnings of a model that knows too little to choose documents."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Audits over HTTP: drawn, labeled, and what they say of versions."""
+"""Audits over HTTP: drawn, labeled, and their figures of versions."""
 
 from typing import Any
 

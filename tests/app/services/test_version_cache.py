@@ -57,7 +57,7 @@ class World:
         return found.version.number, found.age
 
     async def back(self, reference: str = "news") -> Resolved:
-        """What the cache says once it has seen that the store answers again."""
+        """The cache's answer once it has seen that the store answers again."""
         async with asyncio.timeout(SOON):
             while (found := await self.cache.resolve(reference)).age is not None:
                 self.now += 1.0

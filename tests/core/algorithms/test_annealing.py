@@ -173,8 +173,7 @@ def test_at_a_high_temperature_the_reference_ends_at_the_same_point(paths: list[
 )
 @pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_the_stage_objective_falls_within_a_phase(seed: int, given: dict[str, float]) -> None:
-    """What is minimised at a temperature is the loss and the entropy together (Eqn. 8); the loss alone rises at
-    times."""
+    """The objective at a temperature is the loss and the entropy together (Eqn. 8); the loss alone rises at times."""
     trace = solve("da", overlapping(seed).problem, options(**given)).trace
     for phase, points in groupby(trace, key=lambda point: point.phase):
         values = np.array([point.stage_objective for point in points])

@@ -16,7 +16,7 @@ FRACTION = 0.4
 
 
 def objective(views: list[Array], y: Array, ridge: float, weight: float, w: Array) -> float:
-    """Of (w_1, w_2), term by term; the bias of each view is what the balance leaves."""
+    """Of (w_1, w_2), term by term; the balance determines the bias of each view."""
     n, first = len(y), views[0].shape[1]
     pairs = zip(views, (w[:first], w[first:]), strict=True)
     scores = [(view - view[n:].mean(axis=0)) @ own + 2 * FRACTION - 1 for view, own in pairs]

@@ -31,7 +31,7 @@ BALANCED = 0.1
 
 @pytest.fixture(autouse=True)
 def one_thread_of_blas() -> Iterator[None]:
-    """As in a training: those of NumPy's and of SciPy's would wait for each other's cores."""
+    """As in a training: the threads of NumPy and of SciPy would wait for each other's cores."""
     with threadpool_limits(1, "blas"):
         yield
 
@@ -197,7 +197,7 @@ def test_the_gap_closes_and_the_trace_tells() -> None:
     [{}, {"kernel": "linear"}, {"kernel": "poly", "degree": 2}, {"hard_margin": True}, {"bias": 0.0, "epsilon": None}],
 )
 def test_the_model_gives_the_scores_less_the_regularisation(options: dict[str, Any]) -> None:
-    """z = f + r a: what the ridge on the diagonal adds to a row's own score."""
+    """z = f + r a: the ridge on the diagonal adds r a to a row's own score."""
     data = small(1, n=50, labeled=8)
     options = {"C": 1.0, "gamma": "scale", **options}
     result = solved(data.problem, **options)
@@ -248,7 +248,7 @@ def test_balance_moves_the_mean_of_the_unlabeled() -> None:
 
 
 def test_a_document_twice_is_the_same_as_at_double_cost() -> None:
-    """But for the ridge, of which each copy has its own."""
+    """But for the ridge: each copy has its own."""
     data = small(4, n=30, labeled=6)
     X = data.X[:, :-1]
     twice = Problem.of(rows_of(np.vstack([X, X[-1:]])), data.y)
@@ -306,7 +306,9 @@ def test_a_bias_that_leaves_nothing_of_the_kernel_is_refused_by_name(C: float) -
 
 
 def test_a_regularisation_within_the_rounding_of_the_kernel_is_refused_by_name() -> None:
-    """Kernel values are kept in single precision: that of many like documents has negative eigenvalues beyond -2e-6."""
+    """Kernel values are kept in single precision: the matrix of many like documents has negative eigenvalues beyond
+    -2e-6.
+    """
     rows = rows_of(normal(np.random.default_rng(0), 1800).reshape(900, 2))
     class_indices = np.array([0, 1] * 5 + [-1] * 890, np.int32)
     options = {"kernel": "rbf", "gamma": 0.1, "positive_fraction": 0.5, "max_iterations": 1}

@@ -20,7 +20,7 @@ def options_of(**given: object) -> GradientTsvmOptions:
 
 
 def objective(dense: Array, y: Array, ridge: float, lambda_u: float, w: Array) -> float:
-    """Of w alone: the bias is what the balance leaves."""
+    """Of w alone: the balance determines the bias."""
     n = len(y)
     o = (dense - dense[n:].mean(axis=0)) @ w + 2 * FRACTION - 1
     hinges, bumps = np.maximum(0, 1 - y * o[:n]) ** 2, np.exp(-3 * o[n:] ** 2)

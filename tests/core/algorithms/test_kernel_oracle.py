@@ -1,4 +1,4 @@
-"""The kernel family against what is not its own: Clarabel, scikit-learn, and the paper's procedures step by step."""
+"""The kernel family against oracles: Clarabel, scikit-learn, and the paper's procedures step by step."""
 
 from itertools import pairwise
 from typing import Any

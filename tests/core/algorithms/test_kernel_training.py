@@ -38,7 +38,7 @@ K = 4
 
 
 def clusters(seed: int, n: int = 120, density: float = 0.8, width: int = 6) -> tuple[SparseRows, NDArray[np.int32]]:
-    """Rows of four classes and class indices of which some are -1; one row is empty."""
+    """Rows of four classes and class indices, some of them -1; one row is empty."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n) % K)
     dense = (rng.standard_normal((n, width)) * 0.5 + 1.2 * np.eye(K, width)[truth]) * (rng.random((n, width)) < density)

@@ -16,7 +16,7 @@ COUNT = 9
 
 
 def safest_labels(own: Array, separators: Array, weights: Array, loss_weight: float) -> Array | None:
-    """What the steps come to."""
+    """The result of the steps."""
     steps = s4vm.safest_labels(own, separators, weights, loss_weight)
     try:
         while True:

@@ -26,7 +26,7 @@ OVERLAP = 0.25
 
 
 class Switch(NamedTuple):
-    """One look for pairs, and what it found."""
+    """One look for pairs, and its findings."""
 
     scores: Array
     labels: Array

@@ -90,7 +90,7 @@ def test_names_of_columns() -> None:
 
 
 def test_columns_of_another_vocabulary() -> None:
-    """Known terms and the same numbers have the same columns; what is unknown gets numbers beyond."""
+    """Known terms and the same numbers have the same columns; unknown terms get numbers beyond."""
     here = columns(min_documents=2)
     assert here.columns_of(columns()).tolist() == [0, 6, 7, 1, 2, 3, 4]
     other = PartColumns.of({"features": (Names(["a"]), 1), "vector": (NUMBERS, 3)})

@@ -1,4 +1,4 @@
-"""The checks of sparse rows against what plain Python says of the same rows."""
+"""The checks of sparse rows against plain Python on the same rows."""
 
 import itertools
 import sys

@@ -1,4 +1,4 @@
-"""The scale of values beside NumPy, and what is said of it."""
+"""The scale of values beside NumPy, and the warnings about it."""
 
 import numpy as np
 import pytest

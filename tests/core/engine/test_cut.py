@@ -14,7 +14,7 @@ from tests.core.problems import dense_of, normal, random_rows, with_bias
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cut_is_its_definition(monkeypatch: pytest.MonkeyPatch, seed: int, threads: int) -> None:
-    """Over rows with and without labels, some of them empty: those score the bias, of which the sign is a side too."""
+    """Over rows with and without labels, some of them empty: these score the bias, and its sign is a side too."""
     monkeypatch.setattr(passes, "_SERIAL", 0)
     monkeypatch.setattr(passes, "SLICE", 100)
     rng = np.random.default_rng(seed)

@@ -175,7 +175,7 @@ def test_products_together_are_the_products_alone(
 
 
 def test_long_rows_together_have_the_bits_of_each_alone(threads: int) -> None:
-    """Rows longer than what is fetched ahead of them, and more columns than are unpacked at a time."""
+    """Rows longer than the prefetch, and more columns than are unpacked at a time."""
     rows = random_rows(np.random.default_rng(5), 40, 900, density=0.5)
     assert np.diff(rows.indptr).max() > block_loops._AHEAD
     rng = np.random.default_rng(9)
@@ -187,7 +187,7 @@ def test_long_rows_together_have_the_bits_of_each_alone(threads: int) -> None:
 
 
 def test_a_stopped_block_leaves_nothing_to_the_next(threads: int) -> None:
-    """The sums of a block are cleared when they are read; those of a pass that is stopped are not read."""
+    """The sums of a block are cleared when they are read; a stopped pass's sums are not read."""
     rows = random_rows(np.random.default_rng(5), 40, 900, density=0.5)
     rng, stopping = np.random.default_rng(9), [False]
     vectors, weights = rng.standard_normal((WIDTH, 901)), rng.random((WIDTH, 40))
@@ -213,7 +213,7 @@ def test_a_stopped_block_leaves_nothing_to_the_next(threads: int) -> None:
 def test_passes_are_the_same_by_one_thread(
     monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float
 ) -> None:
-    """Sums are added to what was there; scores are written where they are not skipped."""
+    """Sums are added to the former values; scores are written where they are not skipped."""
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(8)
     adjoint = Adjoint(normal(rng, 57) * (rng.random(57) < share), np.full(10, 2.0))
@@ -245,7 +245,7 @@ def test_every_row_is_in_exactly_one_chunk(lengths: list[int], threads: int) -> 
 
 
 def test_between_slices_the_caller_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every so many nonzeros, give or take a row; what the caller raises ends the pass."""
+    """Every so many nonzeros, give or take a row; an error of the caller ends the pass."""
     monkeypatch.setattr(passes, "SLICE", 50)
     rows = random_rows(np.random.default_rng(7), 300, 9, density=0.5)
     scores, seen = np.full(300, np.nan), [0]

@@ -1,4 +1,4 @@
-"""The confusion matrix and what follows from it, against scikit-learn."""
+"""The confusion matrix and its figures, against scikit-learn."""
 
 from typing import Any
 

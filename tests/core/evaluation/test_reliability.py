@@ -11,7 +11,7 @@ Drawn = tuple[np.ndarray, np.ndarray]
 
 
 def drawn(n_classes: int, n_rows: int = 3000, sharp: float = 2.0) -> Drawn:
-    """Probabilities that are what they say, and labels drawn by them."""
+    """True probabilities, and labels drawn by them."""
     rng = np.random.default_rng(n_classes)
     odds = np.exp(sharp * rng.normal(size=(n_rows, n_classes)))
     probabilities = odds / odds.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""One class for all documents is said, with what helps, wherever it is not to be expected."""
+"""A training warns, with a remedy, of one class for all documents wherever it is not to be expected."""
 
 from typing import Any
 

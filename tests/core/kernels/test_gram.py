@@ -32,7 +32,7 @@ def test_rows_are_those_of_scikit_learn(
 
 @pytest.mark.parametrize(("d", "density"), [(7, 0.9), (400, 0.02)], ids=["dense", "sparse"])
 def test_rows_of_a_part_of_a_matrix_are_its_own(d: int, density: float) -> None:
-    """A view whose offsets do not start at 0."""
+    """A view with offsets that do not start at 0."""
     rows = random_rows(np.random.default_rng(3), 60, d, density)
     np.testing.assert_allclose(
         whole(Gram(rows.between(20, 50), RBF)), rbf_kernel(dense_of(rows)[20:50], gamma=0.4), atol=2e-5

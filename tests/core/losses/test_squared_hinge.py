@@ -14,7 +14,7 @@ def loss(scores: Array, positive: Array, negative: Array) -> float:
 
 
 def draw(seed: int) -> tuple[Array, Array, Array, Array]:
-    """Scores on all pieces of the loss, costs of which some are 0 and some equal, a direction."""
+    """Scores on all pieces of the loss, costs, some 0 and some equal, a direction."""
     rng = np.random.default_rng(seed)
     positive, negative = rng.random(60) * (rng.random(60) < 0.7), rng.random(60) * (rng.random(60) < 0.7)
     positive[:20] = negative[:20] = 0.5

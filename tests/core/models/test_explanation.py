@@ -1,4 +1,4 @@
-"""Why a score is what it is: contributions that add up to it, against dense arithmetic, for both families."""
+"""Explanations of a score: contributions that add up to it, against dense arithmetic, for both families."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ N_FEATURES, K = 30, 3
 
 
 def documents(density: float = 0.4) -> tuple[SparseRows, NDArray[np.int32]]:
-    """Rows of three classes, some empty, and class indices of which some are -1."""
+    """Rows of three classes, some empty, and class indices, some of them -1."""
     rng = np.random.default_rng(0)
     rows = random_rows(rng, 60, N_FEATURES, density)
     truth = np.argmax(dense_of(rows)[:, :K] + 0.1 * rng.standard_normal((60, K)), axis=1)
@@ -32,7 +32,7 @@ def model(request: pytest.FixtureRequest) -> Model:
 
 
 def strangers() -> SparseRows:
-    """Documents of which some features were never seen, with an empty one, as a view into larger arrays."""
+    """Documents with some features that were never seen, with an empty one, as a view into larger arrays."""
     rng = np.random.default_rng(1)
     dense = rng.standard_normal((12, N_FEATURES + 7)) * (rng.random((12, N_FEATURES + 7)) < 0.3)
     dense[5] = 0.0
@@ -91,8 +91,8 @@ def test_contributions_of_a_kernel_model_are_its_rows_the_nearest_first() -> Non
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
 def test_a_kernel_model_knows_where_its_rows_come_from(algorithm: str) -> None:
-    """Labeled and unlabeled documents are mixed, so that positions are not those of training's own copy; and they
-    survive storing.
+    """Labeled and unlabeled documents are mixed, so that positions differ from training's own copy; and they survive
+    storing.
     """
     rows, class_indices = documents()
     model = train(TrainingTask(rows, class_indices, list("abc"), algorithm, {})).model

@@ -1,5 +1,5 @@
-"""A model on the way out of training and back: scores against dense arithmetic, what it never saw, arrays that carry
-all of it.
+"""A model on the way out of training and back: scores against dense arithmetic, unseen features, arrays that carry all
+of it.
 """
 
 import io
@@ -25,7 +25,7 @@ def made(n_features: int = 12, columns: int = 1, seed: int = 0) -> LinearModel:
 
 
 def dense_scores(model: LinearModel, rows: SparseRows) -> NDArray[np.float64]:
-    """For models whose features end at 12."""
+    """For models with features that end at 12."""
     full = np.zeros((rows.n_features, model.coefficients.shape[1]))
     kept = model.features < rows.n_features
     full[model.features[kept]] = model.coefficients[kept]

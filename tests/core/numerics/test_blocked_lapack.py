@@ -12,7 +12,7 @@ from tests.core.problems import normal
 
 
 def answer_of(steps: Generator[None, None, Any]) -> tuple[Any, int]:
-    """What a generator returns, and how often it pauses."""
+    """The answer of a generator, and how often it pauses."""
     pauses = 0
     while True:
         try:

@@ -19,7 +19,7 @@ from tests.core.problems import random_rows
 
 
 def run(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> None:
-    """What a Scheduler does with the one request that there may be."""
+    """Answer the one request that there may be as a Scheduler does."""
     steps = move_into_bounds(cache, multipliers, terms)
     answer: Any = None
     try:

@@ -126,7 +126,7 @@ def test_the_objective_falls_at_every_newton_step() -> None:
 
 
 def two_sided(seed: int, ridge: float, start: Array) -> tuple[Iterate, Ending, Array, SquaredHinge]:
-    """The iterate after ``minimise`` under random costs on both sides, of which half are equal."""
+    """The iterate after ``minimise`` under random costs on both sides, half of them equal."""
     rows, rng = random_rows(np.random.default_rng(seed), 50, 8, 0.6), np.random.default_rng(seed + 100)
     positive, negative = rng.random(50) / 50, rng.random(50) / 50 * (rng.random(50) < 0.8)
     positive[:25] = negative[:25]

@@ -21,7 +21,7 @@ REPORT = Report(Phase(), 0, 0.0, None, 0.0)
 
 
 def run(steps: Generator[Any, Any, SmoResult]) -> SmoResult:
-    """Answer what is asked for, to the end."""
+    """Answer all requests, to the end."""
     results: list[SmoResult] = []
 
     def whole_way() -> Generator[Any, Any, None]:

@@ -1,5 +1,6 @@
-"""What a candidate of ``auto`` costs: its module, a line of the registry, a row of docs/auto.md. CONTRIBUTING has the
-recipe."""
+"""The cost of a candidate of ``auto``: its module, a line of the registry, a row of docs/auto.md. CONTRIBUTING has the
+recipe.
+"""
 
 import re
 from functools import partial
@@ -29,7 +30,7 @@ TOUCHED = ["core/selection/methods/NAME.py", "core/selection/registry.py", "docs
 
 
 def direction(problem: Problem, kept: np.ndarray) -> np.ndarray:
-    """From the mean of the negative rows to that of the positive ones."""
+    """From the mean of the negative rows to the mean of the positive ones."""
     labeled = problem.rows.between(0, problem.n_labeled)
     rows, y = to_dense(labeled, labeled.columns(0, labeled.n_nonzeros))[kept], problem.y[kept]
     return np.asarray(rows[y > 0].mean(axis=0) - rows[y < 0].mean(axis=0), np.float64)

@@ -56,7 +56,7 @@ def test_without_a_sample_the_answers_are_the_estimate() -> None:
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_many_random_labels_are_believed_whatever_the_answers(known: bool, seed: int) -> None:
-    """200 labels of 20 uneven classes, of which the largest has 36 %, against answers by which all are as frequent."""
+    """200 labels of 20 uneven classes, the largest with 36 %, against answers with even classes."""
     true = zipf(20)
     counts = np.random.default_rng(seed).multinomial(200, true)
     nothing = np.zeros(20, np.int64)

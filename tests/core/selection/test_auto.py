@@ -1,4 +1,4 @@
-"""Fractions, method and probabilities of generated documents whose truth is known."""
+"""Fractions, method and probabilities of generated documents with known truth."""
 
 from typing import Any, NamedTuple
 
@@ -61,8 +61,8 @@ def test_fractions_that_the_labels_hide_are_found(fractions: list[float]) -> Non
 
 
 def hard_ones(seed: int) -> Pool:
-    """Labels as a model would ask for them: the documents between the classes, of which there are as many of either,
-    though one class is rare.
+    """Labels as a model would ask for them: the documents between the classes, as many of either, though one class is
+    rare.
     """
     data = pool(seed, [0.88, 0.12], gap=3.0, n=600)
     between = np.abs((data.truth == 1) * 2.0 - 1 + np.random.default_rng(seed).normal(0, 0.3, 600))
@@ -88,7 +88,7 @@ def test_counts_of_chosen_labels_are_not_gone_by(algorithm: str) -> None:
 
 
 def test_random_labels_are_gone_by_though_they_are_even() -> None:
-    """As it happens where half of the documents are of either class; it narrows what is believed."""
+    """As it happens where half of the documents are of either class; it narrows the posterior."""
     data = pool(0, [0.5, 0.5], per_class=40, gap=1.2)
     deviations = []
     for drawn in ("unknown", "random"):
@@ -116,8 +116,8 @@ def test_auto_does_well_where_the_default_of_others_loses() -> None:
 
 
 def misleading(seed: int) -> Pool:
-    """Two clusters far apart along one feature, of which each has half of either class; another feature tells the
-    classes apart.
+    """Two clusters far apart along one feature, each with half of either class; another feature tells the classes
+    apart.
     """
     rng = np.random.default_rng(seed)
     truth, cluster = rng.integers(0, 2, 400), rng.integers(0, 2, 400)

@@ -33,7 +33,7 @@ def paths_of(data: SelectionData) -> list[list[FractionPath]]:
 
 @pytest.mark.parametrize("fine", [False, True])
 def test_what_paths_take_is_in_the_estimate_of_memory(fine: bool) -> None:
-    """Of many labels their scores along paths are most of what a selection holds."""
+    """With many labels their scores along paths are most of the memory of a selection."""
     n_labeled, n_classes = 40_000, 2
     coarse = grid_around(0.3)
     grid = refine_grid(coarse) if fine else coarse

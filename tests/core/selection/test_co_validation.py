@@ -19,8 +19,8 @@ NO_CLASSES = np.zeros(6, np.intp)
 
 
 def sum_and_members(n_classes: int, right: float, size: float) -> tuple[Stack, list[Member], NDArray[np.intp]]:
-    """A sum whose scores have this ``size``, of a generative member and another that are ``right`` independently, and
-    the true classes.
+    """A sum with scores of this ``size``, of a generative member and another that are ``right`` independently, and the
+    true classes.
     """
     rng, n_columns = np.random.default_rng(n_classes), 1 if n_classes == 2 else n_classes
     truth = rng.integers(0, n_classes, N)

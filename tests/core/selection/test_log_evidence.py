@@ -123,7 +123,7 @@ def test_no_held_out_label_counts_for_more_than_one() -> None:
 
 
 def test_many_labels_left_out_are_worth_no_more_than_forty() -> None:
-    """Of many, what is the same for all of them, a bias, is larger than what is left to chance."""
+    """With many labels their common error, a bias, is larger than their random error."""
     worths = [
         -log_evidence.from_held_out(np.zeros((1, 2 * n)), np.repeat([1.0, -1.0], n))[0] / np.log(2)
         for n in (5, 10, 20, 500)
@@ -179,8 +179,8 @@ def test_numbers_of_labels_that_are_no_sample_do_not_move_the_centre() -> None:
 
 
 def scored(n: int, share: float, seed: int = 0, gap: float = 3.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores of labels, as many of either class, by solutions that call these fractions of documents positive of which
-    ``share`` are so.
+    """Scores of labels, as many of either class, by solutions with these fractions of positive documents; the true
+    share is ``share``.
     """
     rng = np.random.default_rng(seed)
     truth, labels = rng.random(20_000) < share, np.repeat([False, True], n)

@@ -1,4 +1,4 @@
-"""What a model predicts of the fractions, and how far it may be off."""
+"""A model's prediction of the fractions, and its error."""
 
 import numpy as np
 import pytest

@@ -95,7 +95,7 @@ def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5, 1.0])
 def test_fractions_meet_the_probabilities_of_the_members(kept: float) -> None:
-    """One member, whose own log-odds bring it to the fractions exactly: a share of them is left."""
+    """One member with log-odds that bring it to the fractions exactly: a share of them is left."""
     scores = np.random.default_rng(0).standard_normal((2_000, 3))
     fractions = np.array([0.6, 0.3, 0.1])
     whole = calibration_at(np.full(3, SLOPE), np.zeros(3), scores, fractions)

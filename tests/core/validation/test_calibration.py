@@ -1,4 +1,4 @@
-"""Scores become probabilities that hold what they promise."""
+"""Scores become calibrated probabilities."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Traces: when they are on, and that what they need holds nobody up."""
+"""Traces: when they are on, and that their collector holds nobody up."""
 
 import threading
 

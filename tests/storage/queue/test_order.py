@@ -1,4 +1,4 @@
-"""Whose turn it is: small before large, fair among callers, nobody starves.
+"""Order of the jobs: small before large, fair among callers, nobody starves.
 
 Workers and their jobs run by a simulated clock, the queue is real.
 """
@@ -110,7 +110,7 @@ def test_a_large_job_has_its_turn_however_many_small_ones_come(redis: Redis) -> 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_job_runs_once_and_no_wait_exceeds_its_bound(redis: Redis, seed: int) -> None:
-    """The bound of the page: what waited already, and ``cost / cost'`` later jobs of each flow."""
+    """The bound of the page: the jobs that wait already, and ``cost / cost'`` later jobs of each flow."""
     chance = random.Random(seed)
     sizes = chance.choices(SIZES, (8, 3, 1), k=120)
     arrivals = [Arrival(chance.uniform(0, 150), size, chance.choice(["a", "a", "a", "b", "c"])) for size in sizes]

@@ -1,4 +1,4 @@
-"""The queue: ids alone travel, and what does not answer is known."""
+"""The queue: ids alone travel, and a Redis that does not answer is known."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What a process has seen for long: other clocks do not count, and what is forgotten counts as new."""
+"""Long sightings of a process: other clocks do not count, and a forgotten thing counts as new."""
 
 import pytest
 

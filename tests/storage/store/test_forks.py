@@ -1,4 +1,4 @@
-"""Who uses a bucket cannot fork what uses it too."""
+"""A process that uses a bucket must not fork children that use it."""
 
 import os
 from collections.abc import Callable

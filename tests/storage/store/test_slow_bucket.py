@@ -24,7 +24,7 @@ PART = len(CONTENT) // 4
 
 
 class Bucket(ThreadingHTTPServer):
-    """A bucket with one object, whose answers the test decides."""
+    """A bucket with one object; the test decides its answers."""
 
     daemon_threads = True
 

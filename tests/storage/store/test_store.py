@@ -46,8 +46,8 @@ def test_of_many_creators_one_wins(any_store: Store) -> None:
 def test_a_repeated_create_is_ours_if_the_first_reply_was_lost(
     any_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both repeat a call whose reply was lost by themselves: the system a call of a network folder, the client a
-    request to a bucket.
+    """Both repeat a call after a lost reply by themselves: the system a call of a network folder, the client a request
+    to a bucket.
     """
     link, put = os.link, obstore.put
 

@@ -196,7 +196,7 @@ def finish(store: Store, id: str, attempt: int = 1) -> None:
 
 
 def life(store: Store) -> Iterator[str]:
-    """Steps in the life of a store: an old and a new job become versions, and those of the old one are deleted.
+    """Steps in the life of a store: an old and a new job become versions, and the old one's are deleted.
 
     Yields each step.
     """

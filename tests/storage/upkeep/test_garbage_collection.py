@@ -1,4 +1,4 @@
-"""Garbage collection removes what was abandoned, and never what is in use, whatever happens meanwhile."""
+"""Garbage collection removes abandoned things, and never things in use, whatever happens meanwhile."""
 
 import time
 from collections.abc import Collection

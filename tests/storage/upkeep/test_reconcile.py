@@ -1,4 +1,4 @@
-"""Reconciliation repairs what a lost Redis or a dead worker has left, and disturbs no running attempt."""
+"""Reconciliation repairs the damage of a lost Redis or a dead worker, and disturbs no running attempt."""
 
 import json
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class Clock:
 
 
 class World:
-    """A store, a queue and a reconciler whose clock is set by the test."""
+    """A store, a queue and a reconciler with a clock that the test sets."""
 
     def __init__(self, store: Store, redis: Redis) -> None:
         self.jobs, self.redis_state, self.queue, self.clock = (

@@ -1,4 +1,4 @@
-"""Deletion of finished jobs, and retention: what is in use is never removed, whatever the policy."""
+"""Deletion of finished jobs, and retention: things in use are never removed, whatever the policy."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta

@@ -139,7 +139,7 @@ def test_nobody_gets_anything_without_the_certificate(guarded: LocalCluster, fil
 
 
 def _answer(plain: socket.socket, frame: bytes) -> bytes:
-    """What comes back until the other end closes, or for a moment."""
+    """The answer until the other end closes, or for a moment."""
     found = b""
     try:
         plain.sendall(frame)
@@ -152,7 +152,7 @@ def _answer(plain: socket.socket, frame: bytes) -> bytes:
 
 
 def _read_by_tls(plain: socket.socket, context: ssl.SSLContext) -> bytes:
-    """What comes back of the protocol below TLS, of which the other end asks for a certificate."""
+    """The answer of the protocol below TLS; the other end asks for a certificate."""
     try:
         with context.wrap_socket(plain) as wrapped:
             return wrapped.recv(1)

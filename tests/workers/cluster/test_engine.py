@@ -1,4 +1,4 @@
-"""The cluster gives the bits of memory, whoever works and however many there are; what fails is told by name."""
+"""The cluster gives the bits of memory, whoever works and however many there are; failures are told by name."""
 
 import asyncio
 import random
@@ -182,7 +182,7 @@ def test_a_training_is_cancelled_while_workers_are_busy(
 
 @pytest.mark.usefixtures("small_parts")
 def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
-    """What was asked of a worker by name, when nobody worked, is asked of whoever comes."""
+    """A request to a worker by name, when nobody worked, goes to whoever comes."""
     task, came = task_of(sparse(), "svm"), list[int]()
     with (
         dask.config.set(CONFIG),
@@ -208,7 +208,7 @@ def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_silent_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One whose heartbeats have ended, but whose connections stand, as of a process that was stopped."""
+    """A worker without heartbeats but with its connections, as of a process that was stopped."""
     monkeypatch.setattr("workers.cluster.local._SILENT_SECONDS", 1.0)
     with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2, processes=False) as own:
         silent = own.workers[0]
@@ -234,7 +234,7 @@ def test_nobody_is_blamed_for_what_the_scheduler_had_no_time_to_hear(monkeypatch
 
 @pytest.mark.usefixtures("small_parts")
 def test_shards_do_not_count_as_memory_of_their_worker(client: Client, tmp_path: Path) -> None:
-    """Or a limit would keep it from reading those of another that has gone."""
+    """Or a limit would keep it from reading the shards of another that has gone."""
     answers = engine_of(client, tmp_path).over(sparse(), 1, lambda: None)
     answers.product(Product(np.ones(31), np.ones(120), np.zeros(120)))
     maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if f"{tmp_path}/store" in line]

@@ -1,4 +1,4 @@
-"""Workers of a cluster that are killed, as processes of their own: what they had is computed again, with the bits of
+"""Workers of a cluster that are killed, as processes of their own: their results are computed again, with the bits of
 memory.
 """
 
@@ -41,7 +41,7 @@ def client() -> Iterator[Client]:
 
 
 def killing(task: Callable[..., Any], due: Path) -> Callable[..., Any]:
-    """The task, of which one kills its worker when there is this file."""
+    """The task; one of its calls kills its worker when there is this file."""
 
     def counted(*given: Any) -> Any:
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""What a job that waits for a cluster keeps meanwhile."""
+"""Things that a job keeps while it waits for a cluster."""
 
 import gc
 import time

@@ -82,7 +82,7 @@ def test_a_transformer_as_onnx(tmp_path: Path) -> None:
 
 
 def test_files_that_change_after_they_were_known_are_refused(tmp_path: Path) -> None:
-    """What was loaded before goes on as it is."""
+    """An encoder that was loaded before goes on as it is."""
     encoders = Encoders({"tiny": static_folder(tmp_path / "tiny"), "other": static_folder(tmp_path / "other")})
     ids = {name: encoders.id(name) for name in encoders.names}
     loaded = encoders.load(ids["other"])

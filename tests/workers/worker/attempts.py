@@ -1,4 +1,4 @@
-"""Fakes for the tests of attempts: a training whose end the test decides."""
+"""Fakes for the tests of attempts: a training with an end that the test decides."""
 
 import os
 import threading

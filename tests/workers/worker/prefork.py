@@ -12,7 +12,7 @@ _FORKS.set_forkserver_preload(["tests.workers.worker.warm", "workers.worker.run"
 
 
 def started(log: Path, settings: dict[str, Any]) -> ForkServerProcess:
-    """A worker, whose log goes to a file."""
+    """A worker with a log in a file."""
     process = _FORKS.Process(target=_work, args=(str(log), settings))
     process.start()
     return process

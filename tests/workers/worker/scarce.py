@@ -1,5 +1,5 @@
-"""A training in a process whose memory is limited to its estimate: by RLIMIT_DATA, which counts what is allocated, and
-no mapped files.
+"""A training in a process with memory limited to its estimate: by RLIMIT_DATA, which counts allocations, and no mapped
+files.
 """
 
 import json
@@ -22,7 +22,7 @@ N_ROWS, LENGTH, STRIDE = 12_000, 1_000, 13
 
 
 def rows_in(space: ScratchFiles) -> SparseRows:
-    """Rows of a thousand nonzeros each, whose first value tells the classes apart."""
+    """Rows of a thousand nonzeros each; the first value tells the classes apart."""
     indices, values = space.zeros(N_ROWS * LENGTH, np.uint32), space.zeros(N_ROWS * LENGTH, np.float32)
     for row in range(N_ROWS):
         own = slice(row * LENGTH, (row + 1) * LENGTH)

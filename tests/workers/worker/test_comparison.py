@@ -146,7 +146,7 @@ def test_labels_that_no_fold_leaves_out_do_not_count(loop: Loop) -> None:
 
 
 def test_documents_are_known_by_their_content(loop: Loop, store: Store) -> None:
-    """Those of another upload, in another order and with other ids."""
+    """The documents of another upload, in another order and with other ids."""
     loop.train(after(RIGHT, truth(12)))
     order = np.arange(60)[::-1]
     labels = [("no", "yes")[position % 2] if position < 30 else None for position in order.tolist()]

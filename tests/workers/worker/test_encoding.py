@@ -1,4 +1,4 @@
-"""Jobs whose texts get vectors of an encoder: made once, kept, and made of new texts by the model."""
+"""Jobs with vectors of an encoder for their texts: made once, kept, and made of new texts by the model."""
 
 import time
 from collections.abc import Sequence
@@ -147,7 +147,7 @@ def test_a_model_whose_encoder_is_away_says_so(store: Store, context: WorkerCont
 def read(
     store: Store, texts: Sequence[str], id: EncoderId, encoder: Encoder, watch: Watch | None = None
 ) -> tuple[WithVectors, str]:
-    """Texts as a dataset, of which the last is labeled, with vectors."""
+    """Texts as a dataset, the last of them labeled, with vectors."""
     labels: list[str | None] = [None] * (len(texts) - 1)
     dataset = make_dataset(store, [Batch(TextRows.of(texts), [*labels, "sport"])]).id
     labeled = np.arange(len(texts)) == len(texts) - 1

@@ -67,7 +67,7 @@ def test_mapped_rows_give_the_bits_of_rows_in_memory(tmp_path: Path, algorithm: 
 
 
 class _Told:
-    """A Reading that remembers what it is told."""
+    """A Reading that remembers its messages."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, int, int]] = []
@@ -159,7 +159,7 @@ def test_a_disk_without_room_is_told_before_anything_is_written(
 
 
 def test_a_process_that_memory_does_not_suffice_for_trains_from_files(tmp_path: Path) -> None:
-    """In a process whose memory is limited to the estimate: rows in memory do not fit there, mapped ones do."""
+    """In a process with memory limited to the estimate: rows in memory do not fit there, mapped ones do."""
     code = "import sys; from tests.workers.worker.scarce import main; main(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=HANG, check=False

@@ -23,7 +23,7 @@ from workers.worker.store_calls import StoreRetry
 
 
 class Hanging:
-    """A store whose calls hang, of the threads that are named, until they are let go."""
+    """A store with calls that hang, in the threads that are named, until they are let go."""
 
     def __init__(self, patch: pytest.MonkeyPatch, call: str, thread: str) -> None:
         self._go, self.entered, self._thread = threading.Event(), threading.Event(), thread
@@ -42,7 +42,7 @@ class Hanging:
 
 @pytest.fixture
 def renewals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of attempts whose lease was renewed."""
+    """Numbers of attempts with a renewed lease."""
     found: list[int] = []
     renew = Leases.renew
 
@@ -140,7 +140,7 @@ def test_documents_that_are_fetched_show_progress_and_can_be_cancelled(
 
 @pytest.fixture
 def lost_replies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keys that were created, of which the caller did not learn it the first time."""
+    """Keys that were created with a lost reply the first time."""
     lost: list[str] = []
     create = FolderStore.create
 

@@ -1,6 +1,4 @@
-"""Jobs on text and on named features, in this process: their models read new documents as they read those of the
-training.
-"""
+"""Jobs on text and on named features, in this process: their models read new documents as in the training."""
 
 import json
 import time
@@ -249,7 +247,7 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
 def test_terms_that_outgrow_memory_go_to_files(
     store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the setting, or against what was expected: the job succeeds, its report says so, and the model is that of
+    """By the setting, or against the estimate: the job succeeds, its report says so, and the model is the same as in
     memory to the bit.
     """
     monkeypatch.setattr("core.documents.text.batches.SPAN_BYTES", 1 << 15)

@@ -30,7 +30,7 @@ def redis(valkey: Valkey) -> Redis:
 
 
 def message(redis: Redis, *data: Any, **fields: str) -> Message:
-    """What a worker makes of a message that lies in Redis with these data."""
+    """A worker's reading of a message that lies in Redis with these data."""
     for field, value in {"created_at": "2026-01-01T00:00:00.000000Z", "data": json.dumps(data), **fields}.items():
         redis.hset("rq:job:m", field, value)
     found = Message.fetch("m", connection=redis, serializer=JSONSerializer)

@@ -80,7 +80,7 @@ class Service:
         return self._log_of(number).read_text()
 
     def later(self) -> None:
-        """Let the reconciler see what there is, and then find that more time has passed than a lease lasts."""
+        """Let the reconciler see the present state, and then find that more time has passed than a lease lasts."""
         before = self._rounds
         # the first of these may have begun before
         until(lambda: self._rounds >= before + 2)

@@ -1,4 +1,4 @@
-"""What a worker lets a child process do."""
+"""Acts that a worker lets a child process do."""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""What jobs say of values that do not suit their algorithm, by the ids and names that the owner of the dataset gave."""
+"""Warnings of jobs about values that do not suit their algorithm, by the ids and names that the owner of the dataset
+gave.
+"""
 
 import json
 

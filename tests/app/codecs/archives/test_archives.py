@@ -1,4 +1,4 @@
-"""Archives of text files: folders are labels, and what is no document is left out or refused by name."""
+"""Archives of text files: folders are labels, and other files are left out or refused by name."""
 
 import gzip
 import io

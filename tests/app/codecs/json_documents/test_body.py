@@ -121,7 +121,7 @@ class Looked:
 def test_an_endless_document_is_looked_through_a_few_times_only(
     monkeypatch: pytest.MonkeyPatch, name: str, size: int
 ) -> None:
-    """Fails when what came before is looked through again with every piece that comes."""
+    """Fails when earlier bytes are looked through again with every piece that comes."""
     looked = Looked(monkeypatch)
     head, unit = HOSTILE[name]
     pieces = 2**21 // size

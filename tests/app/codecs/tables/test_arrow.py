@@ -71,7 +71,7 @@ def read(
 
 
 def read_here(body: bytes, kind: Kind, bounds: Bounds = BOUNDS) -> list[str]:
-    """The texts, read in this process, whose limits a test may change."""
+    """The texts, read in this process, so that a test may change its limits."""
     rows = [batch.rows for batch, _ in read_rows(io.BytesIO(body), kind, Reading(bounds))]
     return [text for each in rows if isinstance(each, TextRows) for text in each]
 
@@ -275,7 +275,7 @@ def zigzag(value: int) -> bytes:
 
 
 def footer(size: int, writer: str | None = None) -> Any:
-    """What Arrow says of a file with one column of this size at its start."""
+    """Arrow's metadata of a file with one column of this size at its start."""
     column = SimpleNamespace(data_page_offset=0, dictionary_page_offset=None, total_compressed_size=size)
     return SimpleNamespace(
         created_by=writer, num_row_groups=1, num_columns=1, row_group=lambda _: SimpleNamespace(column=lambda _: column)

@@ -1,4 +1,4 @@
-"""What a file of Arrow or Parquet does to the process that reads it ends with that process."""
+"""A file of Arrow or Parquet harms only the process that reads it."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tables: what is read of them, what is refused, and that neither depends on where the text was cut."""
+"""Tables: rows that are read, rows that are refused, and that neither depends on where the text was cut."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A server that stops answers what comes on its open connections."""
+"""A server that stops answers requests on its open connections."""
 
 import socket
 import threading
@@ -22,7 +22,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Running:
-    """A server in a thread, whose listening socket stays open when it stops, as that of a supervisor does."""
+    """A server in a thread; its listening socket stays open when it stops, like a supervisor's."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.server = GatewayServer(

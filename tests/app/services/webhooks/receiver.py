@@ -13,7 +13,7 @@ class Received(NamedTuple):
 
 
 class Receiver:
-    """Keeps what it gets, and answers with ``status``."""
+    """Keeps the requests it gets, and answers with ``status``."""
 
     def __init__(self) -> None:
         self.received: list[Received] = []

@@ -256,7 +256,7 @@ def test_a_receiver_gives_way_after_its_budget(store: Store, process: Process, m
 
 
 def test_a_receiver_that_does_not_answer_is_asked_once_a_round(store: Store, process: Process) -> None:
-    """Its other messages fail with the first, and those of others are sent."""
+    """Its other messages fail with the first, and other receivers get theirs."""
     register(store)
     register(store, "https://other.example/")
     for _ in range(3):

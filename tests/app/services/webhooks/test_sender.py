@@ -1,4 +1,4 @@
-"""Signatures, and what a try makes of the answers of receivers."""
+"""Signatures, and the results of a try by the answers of receivers."""
 
 import base64
 import hashlib

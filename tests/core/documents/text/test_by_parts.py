@@ -1,5 +1,5 @@
-"""Terms of texts that are counted in parts: those of memory to the bit, however the texts are cut, and in whatever
-order the parts are merged.
+"""Terms of texts that are counted in parts: the same as in memory to the bit, however the texts are cut, and in
+whatever order the parts are merged.
 """
 
 import random

@@ -95,7 +95,7 @@ def test_terms_and_weights_are_scikit_learns(
 
 
 def collection(n: int = 3000, seed: int = 0) -> list[str]:
-    """Texts of words that are used as those of a language are: few often, most seldom."""
+    """Texts of words with frequencies as in a language: few words are frequent, most are rare."""
     generator = np.random.default_rng(seed)
     return [
         " ".join(f"w{word}" for word in np.minimum(generator.zipf(1.3, generator.integers(0, 40)), 5000).tolist())

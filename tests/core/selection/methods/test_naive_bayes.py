@@ -1,4 +1,4 @@
-"""Naive Bayes: against plain NumPy, on generated texts whose truth is known, and as a model."""
+"""Naive Bayes: against plain NumPy, on generated texts with known truth, and as a model."""
 
 from functools import partial
 from typing import Any
@@ -140,8 +140,9 @@ def clusters(
 def normal_expectation_maximisation(
     dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int, weight: float
 ) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
-    """Means of the classes less that of all rows, over the variances, log-densities of all rows, and priors: ten rows
-    with the moments of all are added to each class."""
+    """Means of the classes less the mean of all rows, over the variances, log-densities of all rows, and priors: ten
+    rows with the moments of all are added to each class.
+    """
     counted, priors, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
     for _ in range(rounds):
         masses = counted.sum(axis=0) + 10

@@ -1,4 +1,4 @@
-"""Datasets whose making or deletion is interrupted, or done by two processes at once: found by
+"""Datasets after an interrupted making or deletion, or one by two processes at once: found by
 ``benchmarks.simulation``.
 """
 

@@ -1,4 +1,4 @@
-"""Long logs: what is merged is read instead of its records, and many may append at once."""
+"""Long logs: merged entries are read instead of their records, and many may append at once."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
