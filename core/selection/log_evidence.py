@@ -44,6 +44,8 @@ _SLACK_COUNT, _SLACK_RATIO = 2, 1.2
 """difference or ratio within which class counts are balanced: a label may be wrong, or a label short"""
 PLANNED_CLASSES, _PLANNED_COUNT = 4, 3
 """classes and labels of each from which equal numbers of all classes but one are hardly chance"""
+_CAP = 20
+"""labels from which several classes hardly have equally many by chance, where no class has more"""
 
 
 class LabelCounts(NamedTuple):
@@ -68,16 +70,18 @@ def is_planned(counts: NDArray[np.integer[Any]]) -> bool:
     """Whether somebody labeled so many of each class, so that the counts, shape (n_classes,), are no evidence of the
     fractions.
 
-    They are nearly equal, or were so before one class got more or was left behind. Counts that are drawn at random are
-    balanced only where the classes are about as frequent. There nothing is lost. Of all classes but one they are so by
-    chance where there are few classes or labels.
+    They are nearly equal, or were so before one class got more or was left behind. Or several classes have the same
+    number and no class has more: so many of each were labeled, or all that were found. Counts that are drawn at random
+    are balanced only where the classes are about as frequent. There nothing is lost. Of all classes but one they are so
+    by chance where there are few classes or labels.
     """
     if is_balanced(counts):
         return True
     ascending = np.sort(counts)
     if len(counts) < PLANNED_CLASSES or ascending[0] < _PLANNED_COUNT:
         return False
-    return is_balanced(ascending[1:]) or is_balanced(ascending[:-1])
+    capped = ascending[-1] >= _CAP and ascending[-2] == ascending[-1]
+    return bool(capped) or is_balanced(ascending[1:]) or is_balanced(ascending[:-1])
 
 
 def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:

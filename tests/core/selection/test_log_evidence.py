@@ -29,9 +29,14 @@ NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
         ([4, 5, 12, 5, 4, 4], False, True),
         ([10, 20, 25, 10], False, False),
         ([2, 1, 30, 1, 2], False, False),
+        ([50, 43, 50, 8, 28, 36, 13, 38], False, True),
+        ([50, 43, 49, 8, 28, 36, 13, 38], False, False),
+        ([8, 3, 8, 5, 1], False, False),
     ],
 )
-def test_equal_counts_of_all_classes_but_one_are_a_plan(counts: list[int], balanced: bool, planned: bool) -> None:
+def test_equal_counts_of_all_classes_but_one_and_a_number_that_several_reach_are_a_plan(
+    counts: list[int], balanced: bool, planned: bool
+) -> None:
     assert log_evidence.is_balanced(np.array(counts)) == balanced
     assert log_evidence.is_planned(np.array(counts)) == planned
 
