@@ -34,7 +34,7 @@ NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
         ([8, 3, 8, 5, 1], False, False),
     ],
 )
-def test_equal_counts_of_all_classes_but_one_and_a_number_that_several_reach_are_a_plan(
+def test_equal_counts_of_all_classes_but_one_or_of_several_largest_are_a_plan(
     counts: list[int], balanced: bool, planned: bool
 ) -> None:
     assert log_evidence.is_balanced(np.array(counts)) == balanced
