@@ -20,5 +20,5 @@ class Recent(OrderedDict[K, V]):
     def __setitem__(self, key: K, value: V) -> None:
         super().__setitem__(key, value)
         self.move_to_end(key)
-        while len(self) > 1 and (sum(map(self._size, self.values())) if self._size else len(self)) > self._most:
+        while (sum(map(self._size, self.values())) if self._size else len(self)) > self._most and len(self) > 1:
             self.popitem(last=False)

@@ -114,6 +114,8 @@ def _advice(kind: type[Any], error: InvalidJson) -> str:
 
 def _fields(of: msgspec.inspect.Type | None) -> Mapping[str, msgspec.inspect.Type]:
     """The fields of a struct, or of the structs that a list holds, by their names in JSON."""
+    if isinstance(of, msgspec.inspect.UnionType):
+        return {name: field for each in of.types for name, field in _fields(each).items()}
     if isinstance(of, msgspec.inspect.ListType):
         return _fields(of.item_type)
     return {each.encode_name: each.type for each in of.fields} if isinstance(of, msgspec.inspect.StructType) else {}
