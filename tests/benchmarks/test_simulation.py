@@ -1,6 +1,9 @@
 """The protocol of jobs under seeded schedules: its invariants hold, and each of its rules is needed."""
 
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -65,6 +68,23 @@ def test_a_schedule_that_failed_once_holds(seed: int) -> None:
 def test_the_same_seed_gives_the_same_run() -> None:
     assert simulate(7).calls == simulate(7).calls
     assert simulate(7).calls != simulate(8).calls
+
+
+def test_a_run_does_not_depend_on_the_order_of_sets() -> None:
+    program = "import structlog; structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50)); from "
+    program += "benchmarks.simulation.protocol import simulate; print(*simulate(578).calls, sep=chr(10))"
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "2")
+    )
+    assert len(first) > 1000
+    assert first == second
 
 
 def test_faults_of_every_kind_come() -> None:

@@ -80,8 +80,9 @@ class Delivery:
             for id, names in messages.items()
             if (due := [name for name in names if name not in self._due or self._due[name][1] <= now])
         }
-        for id in waiting.keys() - self._running.keys():
-            self._running[id] = self._threads.submit(self._try_all, id, webhooks.get(id), waiting[id])
+        for id, names in waiting.items():
+            if id not in self._running:
+                self._running[id] = self._threads.submit(self._try_all, id, webhooks.get(id), names)
         done, _ = wait(self._running.values(), _ROUND_SECONDS)
         self._running = {id: running for id, running in self._running.items() if running not in done}
         for running in done:
