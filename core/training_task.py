@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from core.checks import check_options
 from core.documents.drawn import Draw, checked_drawn
+from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
 from core.documents.space import Space
-from core.errors import MessageNames
+from core.documents.votes import Votes
+from core.errors import Fault, InvalidDocuments, MessageNames
 from core.models.model import Model
 from core.options.base import Options
 from core.progress import Checkpoint
@@ -43,6 +45,13 @@ class TrainingTask:
     drawn: NDArray[np.integer[Any]] | None = None
     """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where
     it is unlabeled; None: nothing is known"""
+    label_sets: LabelSets | None = None
+    """known labels of documents that may have several, in place of ``class_indices`` and ``classes``; None: each has
+    one at most"""
+    votes: Votes | None = None
+    """votes of rules, models and people beside the labels; None: there are none"""
+    weights: NDArray[np.float64] | None = None
+    """shape (n_rows,): weight of each document's label, at least 0; None: all 1"""
     names: MessageNames = field(default_factory=MessageNames)
     """names of documents and features in messages"""
 
@@ -67,6 +76,7 @@ class CheckedTask:
     @classmethod
     def of(cls, task: TrainingTask) -> Self:
         """The task with its options parsed; raises as ``core.train.train``."""
+        _refuse_unread(task)
         labeled, unlabeled = np.flatnonzero(task.class_indices >= 0), np.flatnonzero(task.class_indices < 0)
         present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
         classes = [task.classes[position] for position in present]
@@ -144,3 +154,15 @@ class CheckedTask:
             centred=centred,
             bounds=self.fraction_bounds(),
         )
+
+
+def _refuse_unread(task: TrainingTask) -> None:
+    """Raise InvalidDocuments for a task with labels, votes or weights that no training reads yet."""
+    given = {
+        "labels": (task.label_sets, "documents of several labels; train on documents that have one `label` at most"),
+        "votes": (task.votes, "votes; send the documents with labels alone"),
+        "weight": (task.weights, "weights of labels; send the documents without them"),
+    }
+    for name, (value, detail) in given.items():
+        if value is not None:
+            raise InvalidDocuments(f"a training cannot learn from {detail}", [Fault("", name, detail)])

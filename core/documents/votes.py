@@ -1,0 +1,88 @@
+"""Votes of rules, models and people for the classes of documents."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import taken_places
+from core.errors import Fault, InvalidDocuments
+
+Vote = str | int | dict[str | int, float]
+"""A vote of one voter: a class, or the probability of some classes."""
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Votes for classes, as compressed sparse rows: who is absent from a document abstained.
+
+    Row ``i`` owns the slice ``indptr[i]:indptr[i + 1]`` of the other arrays, which ascend by voter and class in it.
+    """
+
+    voters: Sequence[str]
+    """names of the voters, sorted"""
+    classes: Sequence[str | int]
+    """classes that were voted for or that documents are labeled with, sorted"""
+    indptr: NDArray[np.int64]
+    """shape (n_rows + 1,), ascending from 0"""
+    voter: NDArray[np.int32]
+    """shape (n_votes,): positions in ``voters``"""
+    class_index: NDArray[np.int32]
+    """shape (n_votes,): positions in ``classes``"""
+    probability: NDArray[np.float64]
+    """shape (n_votes,): probability of the class by this voter, 0 to 1; 1 where it named the class alone"""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of documents."""
+        return len(self.indptr) - 1
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """shape (n_votes,): the document of each vote."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+
+    def taken(self, positions: NDArray[np.int64]) -> "Votes":
+        """The votes about these documents, in that order."""
+        indptr, where = taken_places(self.indptr, positions)
+        return Votes(
+            self.voters,
+            self.classes,
+            indptr,
+            self.voter[where],
+            self.class_index[where],
+            self.probability[where],
+        )
+
+    def by_document(self) -> Iterator[dict[str, Vote]]:
+        """The votes about each document by voter."""
+        bounds = self.indptr.tolist()
+        for start, stop in itertools.pairwise(bounds):
+            given: dict[str, dict[str | int, float]] = {}
+            of_row = (array[start:stop].tolist() for array in (self.voter, self.class_index, self.probability))
+            for voter, class_index, probability in zip(*of_row, strict=True):
+                given.setdefault(self.voters[voter], {})[self.classes[class_index]] = probability
+            yield {voter: _shortest(vote) for voter, vote in given.items()}
+
+
+def _shortest(vote: dict[str | int, float]) -> Vote:
+    """The class alone, where the vote is for it without a doubt."""
+    return next(iter(vote)) if list(vote.values()) == [1.0] else vote
+
+
+def checked_weights(weights: NDArray[np.float64] | None, n_rows: int) -> NDArray[np.float64]:
+    """The weights of the labels of ``n_rows`` documents, shape (n_rows,), 1 if none are given; raises InvalidDocuments
+    for another shape and for weights that are negative or no finite numbers.
+    """
+    if weights is None:
+        return np.ones(n_rows)
+    if weights.shape != (n_rows,):
+        detail = f"{weights.size} given for {n_rows} documents"
+        raise InvalidDocuments(f"weight: {detail}", [Fault("", "weight", detail)])
+    odd = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(odd):
+        detail = f"{weights[odd[0]]:g} is no weight; a weight is a finite number of at least 0"
+        raise InvalidDocuments(f"weight: {detail}", [Fault(str(odd[0]), "weight", detail)])
+    return weights

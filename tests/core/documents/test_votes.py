@@ -1,0 +1,70 @@
+"""Votes for the classes of documents, and the weights of their labels."""
+
+import numpy as np
+import pytest
+
+from core.documents.label_sets import LabelSets
+from core.documents.rows import SparseRows
+from core.documents.votes import Votes, checked_weights
+from core.errors import InvalidDocuments
+from core.train import TrainingTask, train
+
+VOTES = Votes(
+    ["model", "rule"],
+    ["ham", "spam"],
+    np.array([0, 3, 3, 4]),
+    np.array([0, 0, 1, 0], np.int32),
+    np.array([0, 1, 1, 1], np.int32),
+    np.array([0.25, 0.5, 1.0, 0.5]),
+)
+
+
+def test_votes_are_read_by_document_and_a_sure_one_is_its_class() -> None:
+    assert list(VOTES.by_document()) == [
+        {"model": {"ham": 0.25, "spam": 0.5}, "rule": "spam"},
+        {},
+        {"model": {"spam": 0.5}},
+    ]
+    assert VOTES.owners.tolist() == [0, 0, 0, 2]
+
+
+def test_documents_are_taken_in_any_order() -> None:
+    taken = VOTES.taken(np.array([2, 1, 0]))
+    assert list(taken.by_document()) == list(VOTES.by_document())[::-1]
+    assert taken.n_rows == 3
+
+
+@pytest.mark.parametrize(
+    ("weights", "detail"),
+    [
+        ([1.0, -0.5, 1.0], "-0.5 is no weight"),
+        ([1.0, np.nan, 1.0], "nan is no weight"),
+        ([1.0, np.inf, 1.0], "inf is no weight"),
+        ([1.0], "1 given for 3 documents"),
+    ],
+)
+def test_odd_weights_are_refused(weights: list[float], detail: str) -> None:
+    with pytest.raises(InvalidDocuments, match=detail) as caught:
+        checked_weights(np.array(weights), 3)
+    assert caught.value.faults[0].field == "weight"
+
+
+def test_weights_are_one_where_none_are_given() -> None:
+    assert checked_weights(None, 2).tolist() == [1.0, 1.0]
+    assert checked_weights(np.array([0.0, 2.5]), 2).tolist() == [0.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("labels", {"label_sets": LabelSets.of([[0], [1], None], [None] * 3, ["ham", "spam"])}),
+        ("votes", {"votes": VOTES}),
+        ("weight", {"weights": np.ones(3)}),
+    ],
+)
+def test_nothing_is_dropped_by_a_training(field: str, given: dict[str, object]) -> None:
+    rows = SparseRows(np.arange(4), np.zeros(3, np.uint32), np.array([1, -1, 2], np.float32), 1)
+    task = TrainingTask(rows, np.array([0, 1, -1]), ["ham", "spam"], "svm", {}, **given)  # type: ignore[arg-type]
+    with pytest.raises(InvalidDocuments, match="cannot learn from") as caught:
+        train(task)
+    assert caught.value.faults[0].field == field
