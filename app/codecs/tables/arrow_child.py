@@ -40,7 +40,7 @@ _ATTEMPTS = 3
 """attempts to reach a helper, which may end just then"""
 _DIED = (
     "the process that read it has ended: the file is damaged, or takes more than "
-    f"{MEMORY_BYTES >> 20} MiB of memory or too much time; write it again, in smaller row groups"
+    f"{MEMORY_BYTES >> 20} MiB of memory or too much time; write it again, in smaller row groups or batches"
 )
 _LENGTH = struct.Struct("<I")
 

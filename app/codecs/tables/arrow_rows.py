@@ -14,9 +14,7 @@ from pyarrow.parquet import ParquetFile, read_metadata
 from app.codecs.base import MAX_FAULTS, Bounds, Column, Reading
 from app.codecs.faults import invalid_documents, refused
 from app.codecs.tables.arrow_child import Kind
-from app.codecs.tables.arrow_stream import broken_file, check_sizes, seek_stream
 from app.codecs.tables.header import Header, header_of, listed
-from app.codecs.tables.parquet_pages import check_pages
 from core.documents.kinds import TextRows
 from core.errors import Fault
 from storage.errors import LimitExceeded
@@ -29,6 +27,7 @@ _TEXT_BYTES = 1 << 24
 """bytes of texts of a batch, if all are as long as the longest"""
 _LARGEST_WHOLE = 2**53
 _KINDS = {"text": "a column of texts", "label": "a column of texts or integers", "id": "a column of texts or integers"}
+_MAGIC = b"ARROW1\0\0"
 _CELL_BYTES = 16
 """bytes that a cell counts at least"""
 
@@ -36,12 +35,12 @@ _CELL_BYTES = 16
 def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[Batch, Header]]:
     """The documents of a file, some rows at a time, and the columns of the table.
 
-    Raises InvalidDocuments, LimitExceeded.
+    Raises InvalidDocuments, LimitExceeded, and MemoryError where the file takes more than this process may have.
     """
     header: Header | None = None
     position = 0
     try:
-        for batch in (_parquet if kind == "parquet" else _stream)(file, reading.bounds):
+        for batch in (_parquet if kind == "parquet" else _stream)(file):
             # a stream may have any offsets; unchecked, they would read the memory of this process
             batch.validate(full=True)
             header = header or _without_nested(header_of(batch.schema.names, reading), batch.schema)
@@ -52,23 +51,19 @@ def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[B
                 part = batch.slice(start, step)
                 yield _documents(part, header, position), header
                 position += part.num_rows
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise broken_file(str(error).partition("\n")[0]) from None
+        detail = str(error).partition("\n")[0]
+        raise refused(f"this is no Arrow or Parquet file that can be read, or one cut short: {detail}") from None
 
 
-def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
+def _parquet(file: IO[bytes]) -> Iterator[Any]:
     metadata = read_metadata(file)
-    if (
-        sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-        > bounds.decompressed_bytes
-    ):
-        raise LimitExceeded("bytes in the decompressed body", bounds.decompressed_bytes)
-    check_pages(file, metadata, bounds.decompressed_bytes)
     schema = metadata.schema.to_arrow_schema()
     texts = [field.name for field in schema if _is_text(field.type)]
     nested = {field.name: None for field in schema if not _is_flat(field.type)}
-    file.seek(0)
-    parquet = ParquetFile(file, read_dictionary=texts)
+    parquet = ParquetFile(file, metadata=metadata, read_dictionary=texts)
     flat = [name for name in schema.names if name not in nested] if nested else None
     for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=False, columns=flat):
         if nested:
@@ -79,9 +74,13 @@ def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
         yield batch
 
 
-def _stream(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
-    check_sizes(file, bounds.decompressed_bytes)
-    seek_stream(file)
+def _stream(file: IO[bytes]) -> Iterator[Any]:
+    """The batches of a stream, or of a file, which is a stream between two marks.
+
+    The footer of a file, which may refer to anything, is not used.
+    """
+    if file.read(len(_MAGIC)) != _MAGIC:
+        file.seek(0)
     yield from ipc.open_stream(file)
 
 
