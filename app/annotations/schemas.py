@@ -118,6 +118,8 @@ class AnnotationSummary(Schema):
 
     sequence: int
     """Number of entries in the log."""
+    changed: int
+    """Number of the last entry that changed a label: later ones, as notes and marks, teach a model nothing."""
     classes: dict[str, int] = Field(examples=[{"ham": 25, "spam": 15}])
     """Number of documents of each class, by the dataset and by people."""
     labels: list[Label] = Field(examples=[["ham", "spam"]])

@@ -54,6 +54,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
     compared = [answer for answer in answers.values() if len(answer.votes) > 1]
     return AnnotationSummary(
         sequence=count,
+        changed=log.changed(),
         classes={str(label): count for label, count in zip(documents.classes, counts, strict=True)},
         labels=list(documents.classes),
         documents=len(documents.class_indices),

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,6 +152,7 @@ def _run(run: _Run, options: argparse.Namespace) -> int:
         raise CannotStart(
             "this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client"
         ) from None
+    warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
         with Halfmoon(options.url, key=key_of(options)) as service:
             run(service, options)

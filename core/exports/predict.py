@@ -26,10 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _WORD = re.compile(r"\b\w\w+\b")
-_BLOCK = 1 << 22
-"""numbers held at once"""
-_DOCUMENTS = 1000
-"""documents that the command line reads at once"""
+_BLOCK = 1 << 22  # numbers held at once
+_DOCUMENTS = 1000  # documents that the command line reads at once
 _LEAST = 1e-12
 _DENSE = "vector"
 _FIELDS = ("text", "features", "indices", "values", "vector", "vectors")
@@ -369,27 +367,29 @@ def _unit(rows: Rows) -> Rows:
     return rows._replace(values=(values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write a line of JSON, the label and its probability, for each document of a file or line of the input."""
+def main(arguments: Sequence[str]) -> str | None:
+    """Write a line of JSON, the label and its probability, for each document of a file or the input; what is wrong."""
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    classifier, documents = load(), _documents_of(arguments[0] if arguments else None)
-    while block := list(islice(documents, _DOCUMENTS)):
-        labels, _, likely = classifier.predict_all(block)
-        probabilities = [None] * len(labels) if likely is None else likely.max(axis=1).tolist()
-        for label, probability in zip(labels, probabilities, strict=True):
-            print(json.dumps({"label": label, "probability": probability}, ensure_ascii=False))
-    return 0
+        return __doc__
+    try:
+        classifier, documents = load(), _documents_of(arguments[0] if arguments else "")
+        while block := list(islice(documents, _DOCUMENTS)):
+            labels, _, likely = classifier.predict_all(block)
+            probabilities = [None] * len(labels) if likely is None else likely.max(axis=1).tolist()
+            for label, probability in zip(labels, probabilities, strict=True):
+                print(json.dumps({"label": label, "probability": probability}, ensure_ascii=False))
+    except (OSError, ValueError) as error:
+        return str(error)
+    return None
 
 
-def _documents_of(path: str | None) -> Iterator[Any]:
-    if path is None:
-        yield from (line.rstrip("\n") for line in sys.stdin)
-        return
-    with open(path, encoding="utf-8-sig", newline="") as file:
+def _documents_of(path: str) -> Iterator[Any]:
+    with open(path, encoding="utf-8-sig", newline="") if path else sys.stdin as file:
         if path.endswith((".csv", ".tsv")):
-            yield from (row["text"] for row in csv.DictReader(file, delimiter="\t" if path.endswith(".tsv") else ","))
+            table = csv.DictReader(file, delimiter="\t" if path.endswith(".tsv") else ",")
+            if "text" not in (names := table.fieldnames or ()):
+                raise ValueError(f"{path}: no column is named text; there are {', '.join(names)}")
+            yield from (row["text"] or "" for row in table)
         elif path.endswith((".ndjson", ".jsonl")):
             yield from (json.loads(line) for line in file if line.strip())
         else:

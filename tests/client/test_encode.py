@@ -135,6 +135,17 @@ def test_files(tmp_path: Path) -> None:
     assert gzip.decompress(joined(body)) == b"body\nx\n"
 
 
+@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress], ids=["plain", "packed"])
+def test_a_table_in_windows_1252_is_sent_as_such(tmp_path: Path, pack: Any) -> None:
+    """A byte far behind the first block says so, and the person is told."""
+    path = tmp_path / ("t.csv.gz" if pack is gzip.compress else "t.csv")
+    path.write_bytes(pack(b"text\n" + b"words\n" * 100_000 + "Käse\n".encode("cp1252")))
+    with pytest.warns(UserWarning, match=f"{path.name} is not in UTF-8, so it is read as Windows-1252"):
+        assert body_of(path, Choice()).media_type == "text/csv; charset=windows-1252"
+    path.write_bytes(pack("text\nKäse\n".encode()))
+    assert body_of(path, Choice()).media_type == "text/csv"
+
+
 @pytest.mark.parametrize(("choice", "lost"), [(Choice(label=["a"]), "label"), (Choice(features=["a"]), "features")])
 def test_a_file_is_sent_as_it_is(tmp_path: Path, choice: Choice, lost: str) -> None:
     (tmp_path / "t.csv").write_bytes(b"text\nx\n")

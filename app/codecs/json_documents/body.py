@@ -186,7 +186,7 @@ class JsonDecoder(Decoder):
         return invalid_documents([Fault(str(position), "", f"malformed JSON: {detail}")])
 
     def _too_long(self, text: JsonText) -> LimitExceeded:
-        return document_too_long(text, f"at position {self._builder.position + len(self._spans)}", self._longest)
+        return document_too_long(text, f"number {self._builder.position + len(self._spans) + 1}", self._longest)
 
 
 def _wrong_shape(text: JsonText) -> InvalidDocuments:

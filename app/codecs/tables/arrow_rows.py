@@ -92,7 +92,7 @@ def _longest(texts: Any, position: int, bounds: Bounds) -> int:
     each = texts.dictionary if types.is_dictionary(texts.type) else texts
     longest = int(compute.max(compute.binary_length(each)).as_py() or 1) if _is_text(each.type) else 1
     if longest > bounds.document_bytes:
-        where = f"bytes in a document at position {position} or after it"
+        where = f"bytes in document number {position + 1} or one after it"
         raise LimitExceeded(where, bounds.document_bytes, "have HALFMOON_MAX_DOCUMENT_BYTES raised")
     return max(longest, _CELL_BYTES)
 

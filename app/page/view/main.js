@@ -5,7 +5,7 @@ import { open, project } from "./project.js";
 import { route, to } from "./route.js";
 import { Toasts } from "./toasts.js";
 import { trainerOf } from "./training.js";
-import { Problem, effect, html, render, signal, spoken, useEffect, useInterval, useLoad } from "./ui.js";
+import { Problem, effect, html, render, signal, spoken, useEffect, useLoad } from "./ui.js";
 
 /** The views, each fetched when it is shown first. */
 const VIEWS = {
@@ -60,8 +60,6 @@ function Page() {
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
-  // whichever view is shown: who looks at the doubts wants the next version, too
-  useInterval(() => project.value.dataset && !keyNeeded.value && trainerOf(project.value.dataset).look(), 1000);
   useEffect(() => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [current]);
   return html`
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
@@ -95,6 +93,9 @@ function NoData() {
 function Missing() {
   return html`<div class="empty"><h1>Nothing is here</h1><p><a href=${to("data")}>Go to the data</a></p></div>`;
 }
+
+// whichever view is shown, also behind another tab: who comes back wants the next version
+setInterval(() => project.value.dataset && !keyNeeded.value && trainerOf(project.value.dataset).look(), 1000);
 
 // a file that misses the field must not take the place of the page
 for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());

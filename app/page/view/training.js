@@ -27,7 +27,7 @@ export class Trainer {
     this.note = signal("");
     this.outbox = outboxOf(dataset);
     /** what the log of the dataset says, as of so many entries */
-    this.summary = signal({ sequence: -1, labeled: 0 });
+    this.summary = signal({ sequence: -1, changed: 0, labeled: 0 });
     this.meaning = signal(/** @type {{read: number, texts: number} | null} */ (null));
     this.learned = -1;
     this.tried = -1;
@@ -57,16 +57,17 @@ export class Trainer {
     await this.train();
   }
 
-  /** Number of answers that no version has learned from; labels of the file count like answers as long as nothing was tried. */
+  /** Number of answers that no version has learned from, up to the last that changed a label; labels of the file count like answers as long as
+   * nothing was tried. */
   get fresh() {
-    const { sequence, labeled } = this.summary.value;
-    return this.version.value || this.tried >= 0 ? sequence - Math.max(this.learned, this.tried) : labeled;
+    const { changed, labeled } = this.summary.value;
+    return this.version.value || this.tried >= 0 ? Math.max(0, changed - Math.max(this.learned, this.tried)) : labeled;
   }
 
   /** Whether another version would have learned from anything else than the last one. */
   get canTrain() {
-    const { sequence, labeled } = this.summary.value;
-    return labeled >= 2 && !this.job.value && (!this.version.value || sequence > this.learned);
+    const { changed, labeled } = this.summary.value;
+    return labeled >= 2 && !this.job.value && (!this.version.value || changed > this.learned);
   }
 
   #isTime() {

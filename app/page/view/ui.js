@@ -21,8 +21,8 @@ export function percent(share, digits = 0) {
   return share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)}%`;
 }
 
-/** A sentence that begins with a capital. @param {string} text */
-export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+/** A sentence that begins with a capital, unless its first word is the name of a file or a field. @param {string} text */
+export const sentence = (text) => (/^[^\s:]*[._\d/[]\S/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 
 /** A text with a full stop, unless it ends with a mark. @param {string} text */
 export const stopped = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);

@@ -3,6 +3,10 @@
 Nothing is held but a slice.
 """
 
+import codecs
+import gzip
+import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
@@ -26,6 +30,7 @@ _FILES = {
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "text/x-svmlight"),
 }
 _TABLES = (".parquet", ".pq", ".arrow", ".feather")
+_SEPARATED = ("text/csv", "text/tab-separated-values")
 _SLICE_ROWS = 5_000
 _BLOCK_BYTES = 256 << 10
 _END: Any = object()
@@ -130,7 +135,26 @@ def _file(path: Path, choice: Choice) -> Body:
         raise InvalidData(
             f"{path.name!r} is sent as it is, so {lost[0]} cannot be given as a list; read the file into a data frame"
         )
-    return Body(_FILES[ending[0]], lambda: _blocks(path), query, "gzip" if gzipped else None)
+    kind = _FILES[ending[0]]
+    if kind in _SEPARATED and not _is_utf8(path, gzipped):
+        warnings.warn(f"{path.name} is not in UTF-8, so it is read as Windows-1252", stacklevel=2)
+        kind += "; charset=windows-1252"
+    return Body(kind, lambda: _blocks(path), query, "gzip" if gzipped else None)
+
+
+def _is_utf8(path: Path, gzipped: bool) -> bool:
+    """Whether a text is in UTF-8; a damaged archive is left to the service, which says what is wrong with it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with gzip.open(path) if gzipped else path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    except (EOFError, OSError, zlib.error):
+        pass
+    return True
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -53,7 +53,7 @@ def started(data: str | None = None, workers: int = 1) -> LocalService:
     """A service that is ready; raises ConnectionFailed if it cannot be started."""
     if find_spec("app") is None or find_spec("workers") is None:
         raise ConnectionFailed(
-            "Halfmoon.local() needs the service in this environment: pip install 'halfmoon[embedded]'"
+            "Halfmoon.local() needs the service in this environment: pip install '.[embedded]' in its checkout"
         )
     temporary = Path(tempfile.mkdtemp(prefix="halfmoon-"))
     folder = Path(data) if data is not None else temporary / "data"

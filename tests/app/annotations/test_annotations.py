@@ -254,6 +254,27 @@ def test_a_batch_is_taken_back_whatever_was_done_since(gateway: Gateway, dataset
     assert (last["action"], last["undo_of"], last["label"]) == ("undo", "b3", None)
 
 
+def test_the_log_knows_the_last_entry_that_teaches_anything(gateway: Gateway, dataset: str) -> None:
+    """A note, a mark, a skip and an undo of these change no label; a label and its undo do."""
+    told = []
+    for number, entry in enumerate(
+        (
+            {"document": "e0", "label": "no", "by": "ann"},
+            {"document": "e0", "action": "note", "note": "hm", "by": "ann"},
+            {"document": "e1", "action": "flag", "by": "ann"},
+            {"document": "e1", "action": "undo", "by": "ann"},
+            {"document": "e2", "action": "skip", "by": "ann"},
+            {"document": "e0", "label": "no", "by": "ann"},
+            {"document": "e0", "label": "yes", "by": "ann"},
+            {"document": "e0", "action": "undo", "by": "ann"},
+            {"document": "e2", "action": "note", "note": "hm", "by": "bob"},
+        )
+    ):
+        annotate(gateway, dataset, {"id": f"entry{number}", **entry})
+        told.append(gateway.client.get(f"/v1/datasets/{dataset}/annotations/summary").json()["changed"])
+    assert told == [1, 1, 1, 1, 1, 1, 7, 8, 8]
+
+
 def test_a_batch_that_nobody_made_is_none(gateway: Gateway, dataset: str) -> None:
     path = f"/v1/datasets/{dataset}/annotations"
     assert "batch 'x'" in problem_of(gateway.client.post(path, json={"undo_of": "x"}), 404)["detail"]

@@ -103,7 +103,7 @@ def test_kinds_may_not_change_between_blocks(gateway: Gateway) -> None:
     ("settings", "documents", "what"),
     [
         ({"max_feature_names": 3}, FEATURES, "more than 3 names of features"),
-        ({"max_document_bytes": 100_000}, [{"text": "word " * 60_000}], "bytes in the document at position 0"),
+        ({"max_document_bytes": 100_000}, [{"text": "word " * 60_000}], "bytes in the document number 1"),
         ({"max_dataset_bytes": 400}, TEXTS, "more than 400 bytes"),
         ({"max_documents": 3}, TEXTS, "more than 3 documents"),
         ({"max_nonzeros": 4}, FEATURES, "more than 4 nonzeros"),

@@ -419,7 +419,7 @@ LIMITS = {
         "application/json",
         b'{"documents": [' + LONG,
         "identity",
-        "bytes in the document at position 0; send it in parts",
+        "bytes in the document number 1; send it in parts",
     ),
     "gzip bomb": (
         {"max_decompressed_bytes": 10**6},

@@ -245,6 +245,11 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
     for name, content in (("in.csv", 'id,text\n1,"goal, vote"\n'), ("in.txt", "goal, vote\r\n")):
         (tmp_path / name).write_text(content)
         assert list(predict._documents_of(str(tmp_path / name))) == ["goal, vote"]
+    (tmp_path / "wrong.csv").write_text("id,body\n1,goal\n")
+    refused = subprocess.run([*command, str(tmp_path / "wrong.csv")], capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("wrong.csv: no column is named text; there are id, body\n")
+    assert "Traceback" not in refused.stderr
     zipfile.ZipFile(first).extractall(tmp_path / "folder")
     assert (
         predict.load(tmp_path / "folder").predict(TEXTS[:20])

@@ -49,30 +49,37 @@ class Answers:
         self._given: dict[int, dict[str, Entries]] = {}
         self._now: dict[int, Answer] = {}
         self._count = 0
+        self.changed = 0
+        """number of the last entry that changed a person's label of a document: later ones teach nothing"""
 
     def now(self) -> dict[int, Answer]:
         """The people's present answers by the position of the document."""
         return dict(self._now)
 
-    def add(self, entries: Iterable[Annotation]) -> None:
-        """Add the next entries of the log."""
-        for position in {self._note(entry) for entry in entries}:
+    def add(self, entries: Iterable[Annotation | None]) -> None:
+        """Add the next entries of the log, None for one that cannot be read."""
+        for position in {place for entry in entries if (place := self._note(entry)) is not None}:
             answer = _answer([given for given in self._given[position].values() if given])
             if answer is None:
                 self._now.pop(position, None)
             else:
                 self._now[position] = answer
 
-    def _note(self, entry: Annotation) -> int:
+    def _note(self, entry: Annotation | None) -> int | None:
         """Note an entry; the position of its document."""
         self._count += 1
+        if entry is None:
+            return None
         given = self._given.setdefault(entry.position, {}).setdefault(entry.by or "", [])
+        before = _taught(given)
         if entry.undo_of is not None:
             given[:] = [each for each in given if each[1].id != entry.undo_of]
         elif entry.action != "undo":
             given.append((self._count, entry))
         elif given:
             given.pop()
+        if _taught(given) != before:
+            self.changed = self._count
         return entry.position
 
 
@@ -91,6 +98,12 @@ def _answer(given: list[Entries]) -> Answer | None:
     counts = Counter(entry.label for _, entry in labeled)
     _, entry = max(labeled, key=lambda each: (counts[each[1].label], each[0]))
     return Answer(entry.label, Draw.of(entry.drawn), False, votes, notes, flagged)
+
+
+def _taught(given: Entries) -> tuple[Label | None, str] | None:
+    """What a training learns of one person's entries about a document: a label, and how it was come by."""
+    last = _last(given, "label", "skip")
+    return None if last is None or last[1].label is None else (last[1].label, last[1].drawn)
 
 
 def _last(entries: Entries, *actions: Action) -> tuple[int, Annotation] | None:

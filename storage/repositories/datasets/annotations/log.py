@@ -157,8 +157,14 @@ class AnnotationLog:
                 return self._answers.now()
             earlier = self._entries[:number]
         answers = Answers()
-        answers.add(entry for entry in earlier if entry is not None)
+        answers.add(earlier)
         return answers.now()
+
+    def changed(self) -> int:
+        """Number of the last entry that changed a label; 0 if none did."""
+        with self._lock:
+            self._refresh()
+            return self._answers.changed
 
     def people(self) -> dict[str, int]:
         """Number of entries by person; those without a name are of the person ''."""
@@ -234,6 +240,7 @@ class AnnotationLog:
             self._store.damage.add(StoreDamaged(expected, "it is missing"), lambda: self._look_for(expected))
             self._unread.add(expected)
         self._entries += [None] * missing
+        self._answers.add([None] * missing)
 
     def _look_for(self, key: str) -> None:
         """Raises StoreDamaged if a record is missing in a log that exists, KeyMissing if the log was deleted."""

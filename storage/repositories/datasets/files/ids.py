@@ -207,7 +207,7 @@ def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
             continue
         following = next(wanted, None)
         if id in seen:
-            faults.append(Fault(id, "id", f"is used twice, again by the document at position {position}"))
+            faults.append(Fault(id, "id", f"is used twice, again by document number {position + 1}"))
             if len(faults) == MAX_FAULTS:
                 break
         seen.add(id)

@@ -152,7 +152,7 @@ def test_white_space_is_not_kept() -> None:
 
 
 def test_a_document_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
-    with pytest.raises(LimitExceeded, match="bytes in the document at position"):
+    with pytest.raises(LimitExceeded, match="bytes in the document number"):
         decode([b'{"documents": [{"indices": [', *[b"1," * 100] * 10], 1000)
 
 
@@ -162,7 +162,7 @@ def test_a_document_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
         (
             lambda longest: JsonDecoder(reading(longest)),
             b'{"documents": [{"indices": []}, {"indices": [%b]}]}',
-            "at position 1",
+            "number 2",
         ),
         (
             lambda longest: NdjsonDecoder(reading(longest)),
@@ -198,7 +198,7 @@ def test_a_prediction_has_the_limit_of_an_upload(start: Start) -> None:
         problem = problem_of(
             gateway.client.post(path, content=gzip.compress(body) if encoding == "gzip" else body, headers=headers), 413
         )
-        assert "bytes in the document at position" in problem["detail"]
+        assert "bytes in the document number" in problem["detail"]
 
 
 DEEP = b"[" * 100_000

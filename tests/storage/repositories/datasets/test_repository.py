@@ -141,9 +141,9 @@ def test_no_documents(store: Store) -> None:
 @pytest.mark.parametrize(
     ("batches", "fault"),
     [
-        ([["a", "b"], ["c", "a"]], Fault("a", "id", "is used twice, again by the document at position 3")),
-        ([None, ["1", "x"]], Fault("1", "id", "is used twice, again by the document at position 2")),
-        ([["a", "3"], [None, None]], Fault("3", "id", "is used twice, again by the document at position 3")),
+        ([["a", "b"], ["c", "a"]], Fault("a", "id", "is used twice, again by document number 4")),
+        ([None, ["1", "x"]], Fault("1", "id", "is used twice, again by document number 3")),
+        ([["a", "3"], [None, None]], Fault("3", "id", "is used twice, again by document number 4")),
     ],
 )
 def test_ids_must_differ_across_batches(store: Store, batches: list[list[str | None] | None], fault: Fault) -> None:

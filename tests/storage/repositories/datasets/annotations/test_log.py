@@ -76,6 +76,7 @@ def test_a_record_that_cannot_be_read_is_named_and_the_others_go_on(
     assert log.refreshed() == 6, "the numbers of the others stay"
     assert [number for number, _ in log.between(0, 10)] == [1, 2, 5, 6]
     assert list(log.answers()) == [1, 2, 5, 6]
+    assert log.changed() == 6, "unreadable entries are counted, too"
     assert list(any_store.damage.found) == [keys[1]]
     any_store.damage.check_again()
     assert list(any_store.damage.found) == [keys[1]]
