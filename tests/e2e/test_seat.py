@@ -17,6 +17,7 @@ from tests.e2e.person import (
     check_accessible,
     dataset_of,
     label,
+    messages,
     open_data,
     saved,
     write_messages,
@@ -162,6 +163,48 @@ def test_what_was_confirmed_together_is_taken_back_together(
         until(lambda: service.get(summary)["labeled"] > 25)
         page.keyboard.press("u")
         until(lambda: service.get(summary)["labeled"] == 25)
+        assert at.complaints == []
+
+
+def test_a_table_without_names_whose_texts_repeat(service: Service, tmp_path: Path) -> None:
+    """Its first row is a document, and has no id.
+
+    The same texts are confirmed together, a note alone brings no version, and a tried text shows the words that speak
+    for its label.
+    """
+    found = messages()[:60]
+    rows = [[text, kind] for text, kind in found] + [["free prize, claim the cash now", ""]] * 3
+    with (tmp_path / "bare.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with seat(service.url) as at:
+        page = at.page
+        with page.expect_file_chooser() as chosen:
+            at.press(page.get_by_role("button", name="Choose a file"))
+        chosen.value.set_files(tmp_path / "bare.csv")
+        assert page.get_by_label("The first row is a document").is_checked()
+        at.reach(page.get_by_label("Label, if some are known"))
+        page.keyboard.press("End")
+        at.press(page.get_by_role("button", name="Use these documents"))
+        page.wait_for_selector("article .document")
+        dataset = dataset_of(service)
+        assert service.get(f"/v1/datasets/{dataset}")["n_documents"] == len(rows)
+        page.get_by_role("link", name="Version 1").wait_for(timeout=HANG * 1000)
+        at.leave_field()
+        page.keyboard.press("n")
+        page.keyboard.type("which offer?")
+        page.keyboard.press("Enter")
+        saved(at, 1)
+        page.get_by_role("button", name="Train now").and_(page.locator(":disabled")).wait_for()
+        at.view("One class")
+        page.get_by_role("button", name="spam").first.click()
+        page.get_by_text("× 3").wait_for()
+        page.get_by_role("button", name="3 documents as spam").wait_for()
+        page.keyboard.press("Enter")
+        until(lambda: service.get(f"/v1/datasets/{dataset}/annotations/summary")["labeled"] == len(rows))
+        at.view("Try")
+        at.type(page.get_by_role("textbox", name="Text"), "claim a free prize")
+        page.locator("#answer mark", has_text="free").wait_for()
+        check_accessible(at)
         assert at.complaints == []
 
 

@@ -4,6 +4,10 @@ import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
 export const KEYED = 9;
 const SHOWN = 20;
+/** Buttons of classes in groups, while nothing is typed. */
+const GROUPED = 200;
+/** Characters that classes have in common before these are left out. */
+const COMMON = 12;
 /** Keys of the views, which no class may have. Above nine classes letters find a class, and only undo has its key. */
 export const RESERVED = ["u", "f", "n", "h", "c"];
 
@@ -13,6 +17,7 @@ export const RESERVED = ["u", "f", "n", "h", "c"];
  * @param {{classes: Class[], guess?: any, onLabel: (label: string | number) => void, integers?: boolean, onNew?: (names: string[]) => void}} props */
 export function Answers({ classes, guess, integers, onLabel, onNew }) {
   const many = classes.length > KEYED;
+  const shown = differing(classes.map(({ name }) => String(name)));
   useKeys((event) => {
     const found = classes.find(({ key }) => key === event.key);
     if (!found) return;
@@ -20,14 +25,41 @@ export function Answers({ classes, guess, integers, onLabel, onNew }) {
     onLabel(found.name);
   });
   return html`<div class="answers">
-    ${many ? html`<${Finder} classes=${classes} guess=${guess} onLabel=${onLabel} />` : classes.map((each) => html`<${Answer} key=${each.name} of=${each} guessed=${each.name === guess} onLabel=${onLabel} />`)}
+    ${many ? html`<${Finder} classes=${classes} guess=${guess} onLabel=${onLabel} />` : classes.map((each, k) => html`<${Answer} key=${each.name} of=${each} shown=${shown[k]} guessed=${each.name === guess} onLabel=${onLabel} />`)}
     ${onNew && html`<${NewClass} classes=${classes} integers=${integers} onNew=${onNew} />`}
   </div>`;
 }
 
-/** @param {{of: Class, guessed: boolean, onLabel: (label: string | number) => void}} props */
-function Answer({ of: { name, key, description, color }, guessed, onLabel }) {
-  return html`<button class=${guessed ? "answer guessed" : "answer"} title=${description || undefined} style=${color ? { borderInlineStart: `4px solid ${color}` } : undefined} onClick=${() => onLabel(name)}>${key && html`<${Key}>${key}<//>`}<span class="clip" dir="auto">${name}</span></button>`;
+/** Classes by the part of their names before the first slash, dot or colon, where several share it; the others are of the group "".
+ * @param {Class[]} classes @returns {Map<string, Class[]>} */
+export function grouped(classes) {
+  const prefix = (/** @type {Class} */ { name }) => /^([^/.:]+)[/.:]+./.exec(String(name))?.[1] ?? "";
+  /** @type {Map<string, Class[]>} */
+  const groups = new Map();
+  for (const each of classes) groups.set(prefix(each), [...(groups.get(prefix(each)) ?? []), each]);
+  const lone = [...groups].filter(([name, members]) => !name || members.length < 2).flatMap(([, members]) => members);
+  return new Map([...[...groups].filter(([name, members]) => name && members.length > 1), ...(lone.length ? [/** @type {[string, Class[]]} */ (["", lone])] : [])]);
+}
+
+/** Names without a long beginning that they share with others, so that what tells them apart is seen. @param {string[]} names */
+export function differing(names) {
+  const sorted = [...names].sort();
+  const common = (/** @type {string} */ one, /** @type {string} */ other) => {
+    let k = 0;
+    while (k < one.length && one[k] === other[k]) k += 1;
+    return one.slice(0, k).search(/[^\p{L}\p{N}][\p{L}\p{N}]*$/u) + 1;
+  };
+  return names.map((name) => {
+    const place = sorted.indexOf(name);
+    const shared = Math.max(...[sorted[place - 1], sorted[place + 1]].map((other) => (other === undefined ? 0 : common(name, other))));
+    return shared > COMMON ? `… ${name.slice(shared)}` : name;
+  });
+}
+
+/** @param {{of: Class, shown?: string, guessed: boolean, onLabel: (label: string | number) => void}} props */
+function Answer({ of: { name, key, description, color }, shown, guessed, onLabel }) {
+  const title = [shown !== undefined && shown !== String(name) ? name : "", description].filter(Boolean).join(": ");
+  return html`<button class=${guessed ? "answer guessed" : "answer"} title=${title || undefined} aria-label=${shown !== undefined && shown !== String(name) ? `${key ? `${key} ` : ""}${name}` : undefined} style=${color ? { borderInlineStart: `4px solid ${color}` } : undefined} onClick=${() => onLabel(name)}>${key && html`<${Key}>${key}<//>`}<span class="clip" dir="auto">${shown ?? name}</span></button>`;
 }
 
 /** @param {{classes: Class[], guess: any, onLabel: (label: string | number) => void}} props */
@@ -39,6 +71,8 @@ function Finder({ classes, guess, onLabel }) {
   const others = classes.filter((each) => !begins.includes(each) && String(each.name).toLowerCase().includes(wanted));
   const guessed = classes.find(({ name }) => name === guess);
   const found = wanted ? [...begins, ...others] : guessed ? [guessed, ...classes.filter((each) => each !== guessed)] : classes;
+  const groups = wanted || guessed ? [/** @type {[string, Class[]]} */ (["", found.slice(0, SHOWN)])] : [...grouped(found.slice(0, GROUPED))];
+  const most = wanted || guessed ? SHOWN : GROUPED;
   useKeys((event) => {
     if (/^[\p{L}\p{N}]$/u.test(event.key) && event.key !== "u" && !classes.some(({ key }) => key === event.key)) field.current?.focus();
   });
@@ -54,8 +88,8 @@ function Finder({ classes, guess, onLabel }) {
   };
   return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder=${`type to find one of ${classes.length}, Enter confirms`}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${enter} /></label>
-    <div class="found">${found.slice(0, SHOWN).map((each, k) => html`<${Answer} key=${each.name} of=${each} guessed=${k === 0 && (wanted !== "" || guessed !== undefined)} onLabel=${(/** @type {string | number} */ name) => (onLabel(name), setText(""))} />`)}
-    ${found.length > SHOWN && html`<span class="quiet">${found.length - SHOWN} more: type to find them</span>`}</div>`;
+    <div class="found">${groups.map(([prefix, members]) => html`<div class="group" role=${prefix ? "group" : undefined} aria-label=${prefix || undefined} key=${prefix}>${prefix && html`<span class="quiet">${prefix}</span>`}<div class="row">${members.map((each) => html`<${Answer} key=${each.name} of=${each} shown=${prefix ? String(each.name).slice(prefix.length).replace(/^[/.:]+/, "") : undefined} guessed=${each === found[0] && (wanted !== "" || guessed !== undefined)} onLabel=${(/** @type {string | number} */ name) => (onLabel(name), setText(""))} />`)}</div></div>`)}
+    ${found.length > most && html`<span class="quiet">${found.length - most} more: type to find them</span>`}</div>`;
 }
 
 /** A field for new classes, several separated by commas. @param {{classes: Class[], integers?: boolean, onNew: (names: string[]) => void}} props */

@@ -61,7 +61,8 @@ function Sheet({ dataset, model, label }) {
     const again = shuffled(kept).slice(0, back).map(({ id }) => id);
     comeAgain(dataset, again, label);
     const outbox = outboxOf(dataset), batch = identifier();
-    for (const { id } of kept) outbox.add({ document: id, label, batch, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
+    const ids = kept.flatMap(({ id, twins }) => [id, ...twins]);
+    for (const id of ids) outbox.add({ document: id, label, batch, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
     const undo = () => {
       outbox.takeBack(batch);
       forgetChecks(dataset, again);
@@ -69,8 +70,8 @@ function Sheet({ dataset, model, label }) {
       page.again();
     };
     last.current = undo;
-    toast(`${counted(kept.length, "document")} confirmed as ${label}`, undo);
-    for (const id of out) takenOut(dataset, label).add(id);
+    toast(`${counted(ids.length, "document")} confirmed as ${label}`, undo);
+    for (const each of listed.filter(({ id }) => out.has(id))) for (const id of [each.id, ...each.twins]) takenOut(dataset, label).add(id);
     setSending(true);
     page.again();
     document.querySelector("main")?.focus();
@@ -86,8 +87,8 @@ function Sheet({ dataset, model, label }) {
   if (page.error) return html`<${Problem} error=${page.error} />`;
   if (!page.value) return html`<p class="quiet">Scoring the documents …</p>`;
   if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model gives <bdi>${label}</bdi> to none of the open documents.</p><//>`;
-  return html`${opened && html`<${Opened} document=${opened} onClose=${() => setOpened(null)} />`}<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${percent(each.probability, 1)}</span></label><button class="small open" tabindex="-1" aria-label=${`Read ${each.id}`} onClick=${() => setOpened(each)}>read</button></li>`)}</ul>
-    <p class="row dock"><button class="primary" onClick=${confirm} disabled=${sending}><${Key}>Enter<//> ${counted(listed.length - out.size, "document")} as <bdi>${label}</bdi></button><span class="quiet">${verdict(dataset) || "Some come again later, one by one, to see how well this went."}</span></p>`;
+  return html`${opened && html`<${Opened} document=${opened} onClose=${() => setOpened(null)} />`}<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${each.twins.length > 0 && html`<span class="tag" title="the same text so many times: one answer for all">× ${1 + each.twins.length}</span> `}${percent(each.probability, 1)}</span></label><button class="small open" tabindex="-1" aria-label=${`Read ${each.id}`} onClick=${() => setOpened(each)}>read</button></li>`)}</ul>
+    <p class="row dock"><button class="primary" onClick=${confirm} disabled=${sending}><${Key}>Enter<//> ${counted(size(listed.filter((/** @type {any} */ each) => !out.has(each.id))), "document")} as <bdi>${label}</bdi></button><span class="quiet">${verdict(dataset) || "Some come again later, one by one, to see how well this went."}</span></p>`;
 }
 
 /** What was taken out of each class: it would come again with the next ones, and be confirmed by mistake. @type {Map<string, Set<string>>} */
@@ -101,12 +102,22 @@ function takenOut(dataset, label) {
   return found;
 }
 
-/** The likeliest open documents of a class but those that were taken out. @param {string} dataset @param {string} model @param {any} label */
+/** Number of documents, the same texts counted each. @param {{twins: string[]}[]} listed */
+const size = (listed) => listed.reduce((sum, { twins }) => sum + 1 + twins.length, 0);
+
+/** The likeliest open documents of a class but those that were taken out, the same texts joined: `twins` are the ids of the others. @param {string} dataset @param {string} model @param {any} label */
 async function likeliest(dataset, model, label) {
   const out = takenOut(dataset, label);
   const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size), ...CLAIM };
   const { documents } = await get(`v1/datasets/${part(dataset)}/documents`, query);
-  return documents.filter((/** @type {any} */ each) => !out.has(each.id)).slice(0, MOST);
+  const joined = new Map();
+  for (const each of documents.filter((/** @type {any} */ each) => !out.has(each.id)).slice(0, MOST)) {
+    const content = each.text?.trim().replace(/\s+/g, " ").toLowerCase() ?? each.id;
+    const first = joined.get(content);
+    if (first) first.twins.push(each.id);
+    else joined.set(content, { ...each, twins: [] });
+  }
+  return [...joined.values()];
 }
 
 /** The same in random order (Fisher and Yates). @template T @param {T[]} listed */

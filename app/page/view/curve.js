@@ -25,7 +25,7 @@ export function Curve({ versions, forecast }) {
       ${spread(all).map((each) => html`<text x=${across(each.learned)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${each.learned}</text>`)}
       <text x=${(LEFT + WIDTH - RIGHT) / 2} y=${HEIGHT - 4} text-anchor="middle">labels</text>
       <polyline class="curve-line" points=${points.map((each) => `${across(each.learned)},${up(each.error)}`).join(" ")} />
-      ${next && html`<polyline class="curve-line curve-next" points=${[{ ...last, error: forecast.now }, next].map((each) => `${across(each.learned)},${up(each.error)}`).join(" ")} />`}
+      ${next && html`<polyline class="curve-line curve-next" points=${[last, next].map((each) => `${across(each.learned)},${up(each.error)}`).join(" ")} />`}
       ${all.map((each) => html`<g class=${each === next ? "curve-next" : ""}><line class="curve-bar" x1=${across(each.learned)} x2=${across(each.learned)} y1=${up(each.low)} y2=${up(each.high)} /><circle cx=${across(each.learned)} cy=${up(each.error)} r="4"><title>${each === next ? "likely" : `version ${each.version}`}: ${percent(each.error, 1)}, from ${percent(each.low, 1)} to ${percent(each.high, 1)}</title></circle></g>`)}
     </svg><figcaption class="quiet">Error by the labels that a version learned from.${next ? " Hollow: what more labels are likely to bring." : ""}</figcaption></figure>`;
 }

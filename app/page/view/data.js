@@ -4,7 +4,7 @@ import { call, get, part, send } from "./api.js";
 import { change, doubtful, project } from "./project.js";
 import { go, to } from "./route.js";
 import { toast } from "./toasts.js";
-import { documentsOfLines, guess, isNumeric, isPacked, lookInto } from "./table.js";
+import { documentsOfLines, guess, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
 const SHOWN = 50, MOST = 500;
@@ -49,7 +49,9 @@ function Drop({ onFile, first }) {
 
 /** @param {{file: File, onCancel: () => void}} props */
 function Upload({ file, onCancel }) {
-  const look = useLoad(() => lookInto(file), [file]);
+  const looked = useLoad(() => lookInto(file), [file]);
+  const [turned, setTurned] = useState(/** @type {import("./table.js").Look | null} */ (null));
+  const look = { ...looked, value: turned ?? looked.value };
   const [columns, setColumns] = useState(/** @type {Record<string, string> | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const [sent, setSent] = useState(/** @type {number | null} */ (null));
@@ -63,6 +65,11 @@ function Upload({ file, onCancel }) {
   if (look.error) return html`<${Problem} error=${look.error} /><p><button class="primary" onClick=${onCancel}>Choose another file</button></p>`;
   if (!look.value) return html`<p class="quiet">Looking into ${file.name} …</p>`;
   const chosen = columns ?? guess(look.value);
+  const turn = () => {
+    const now = /** @type {import("./table.js").Look} */ (look.value);
+    setTurned(now.headless ? withNames(now) : withoutNames(now));
+    setColumns(null);
+  };
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setSent(0);
@@ -80,6 +87,7 @@ function Upload({ file, onCancel }) {
     <form class="card" onSubmit=${send}>
       <h2>${file.name}</h2>
       ${look.value.note && html`<${Notice}>${look.value.note}<//>`}
+      ${look.value.headless !== undefined && html`<label class="row"><input type="checkbox" name="headless" checked=${look.value.headless} disabled=${look.value.headless && look.value.rows.length < 2} onChange=${turn} />The first row is a document, not the names of the columns</label>`}
       ${look.value.kind === "table" && html`<${Columns} look=${look.value} chosen=${chosen} onChange=${setColumns} />`}
       ${look.value.rows.length > 0 && html`<${Preview} look=${look.value} chosen=${chosen} />`}
       ${look.value.kind === "documents" && html`<p>The service reads this file (${look.value.type}) by itself.</p>`}
@@ -99,7 +107,7 @@ function Columns({ look, chosen, onChange }) {
     ${Object.entries(parts).map(
       ([name, title]) => html`<label key=${name}>${title}
         <select name=${name} value=${chosen[name]} onChange=${(/** @type {any} */ event) => onChange({ ...chosen, [name]: event.target.value })}>
-          ${name !== "text" && html`<option value="">none</option>`}
+          ${name !== "text" && html`<option value="">${name === "id" ? "no column: documents are numbered" : "no column"}</option>`}
           ${look.columns.map((/** @type {string} */ column) => html`<option key=${column} value=${column}>${column}</option>`)}
         </select></label>`,
     )}
@@ -155,11 +163,11 @@ function Rename({ name, onName, onClose }) {
 /** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen @param {(share: number) => void} onSent
  * @param {AbortSignal} signal */
 async function upload(file, look, chosen, onSent, signal) {
-  const body = look.kind === "lines" ? await documentsOfLines(file, look.charset) : file;
+  const body = look.kind === "lines" ? await documentsOfLines(file, look.charset) : look.headless ? await named(file, look) : file;
   const query = new URLSearchParams({ name: datasetName(file.name) });
   if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) query.set(name, column);
   /** @type {Record<string, string>} */
-  const packed = isPacked(file) && look.kind !== "lines" ? { "Content-Encoding": "gzip" } : {};
+  const packed = isPacked(file) && body === file ? { "Content-Encoding": "gzip" } : {};
   return send(`v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed }, onSent, signal);
 }
 

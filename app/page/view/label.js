@@ -18,11 +18,11 @@ import { trainerOf } from "./training.js";
 import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 const WHY = {
-  random: ["random", "drawn at random: these labels say how common each class is"],
-  chosen: ["suggested", "the model learns most from documents like this"],
-  found: ["found", "found by your search"],
-  audit: ["audit", "part of a random sample that measures the model"],
-  again: ["once more", "you answered this together with others; it comes again to see how well that went"],
+  random: ["random", "drawn by lot: such answers say how common each class is"],
+  chosen: ["suggested", "the model cannot tell yet, and learns most from it"],
+  found: ["found", "by your search"],
+  audit: ["audit", "one of the random sample that measures the model"],
+  again: ["once more", "you answered it together with others: did that go well?"],
 };
 
 /** @param {{dataset: any, query: URLSearchParams}} props */
@@ -139,8 +139,9 @@ export function Label({ dataset, query }) {
 /** @param {{document: any, guess: any, find: string}} props */
 function Card({ document, guess, find }) {
   const [name, why] = WHY[/** @type {keyof typeof WHY} */ (document.why)];
+  const rival = guess && document.why === "chosen" && document.guess?.label === guess.label ? document.guess.rival : undefined;
   return html`<${Paper}>
-    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>${document.flagged && html`<span class="tag bad">marked</span>`}
+    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span><span class="why">${rival === undefined ? why : html`the model wavers between <b><bdi>${guess.label}</bdi></b> and <b><bdi>${rival}</bdi></b>`}</span>${document.flagged && html`<span class="tag bad">marked</span>`}
       ${guess && html`<span class="row-end">the model: <b><bdi>${guess.label}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
     <${Document} document=${document} spans=${guess?.spans ?? []} find=${find} /><${Notes} notes=${document.notes} />
   <//>`;

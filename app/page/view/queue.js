@@ -14,7 +14,7 @@ const RANDOM = 0.5;
 const PASSING = [0, 401, 403, 429];
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], fields?: Record<string, any>, drawn: string | null,
- *   flagged?: boolean, notes?: Record<string, string>, why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
+ *   flagged?: boolean, notes?: Record<string, string>, why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null, rival?: any} | null}} Next */
 
 /** The documents that a person is about to see. */
 export class Queue {
@@ -150,7 +150,7 @@ export class Queue {
       ...each.document,
       drawn: each.drawn,
       why: each.drawn,
-      guess: { label: each.label, probability: each.probability },
+      guess: { label: each.label, probability: each.probability, rival: each.rival },
     }));
     return { fresh, last: suggestions.length < MORE };
   }

@@ -9,6 +9,17 @@ import { to } from "./route.js";
 import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from "./ui.js";
 
 const RECENT = 10;
+/** What a training does, for who labels; the phase in the words of its methods stands in Jobs. @type {[RegExp, string][]} */
+const DOING = [
+  [/vector/, "reading the texts for their meaning"],
+  [/terms|preparing|^starting/, "looking for the words that matter"],
+  [/calibration/, "learning how sure it may be"],
+  [/class fractions/, "estimating how common each class is"],
+  [/lambda|choice|comparison|fold/, "comparing ways to learn"],
+];
+
+/** @param {string} phase */
+const inWords = (phase) => (phase ? (DOING.find(([words]) => words.test(phase))?.[1] ?? "learning from your answers") : "waiting for its turn");
 
 /** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any, answered: any[], onBack: (document: any) => void}} props */
 export function Side({ dataset, counts, trainer, summary, answered, onBack }) {
@@ -50,7 +61,7 @@ function Knowledge({ dataset, trainer }) {
     ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p><${Sentence} quality=${qualityOf(version, audit)} />`}
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
-    ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet">${job.progress.phase || job.state}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
+    ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
     ${meaning && html`<p class="quiet">meaning: ${percent(meaning.read / meaning.texts)} of ${meaning.texts.toLocaleString("en")} read</p>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }

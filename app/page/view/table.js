@@ -4,7 +4,8 @@ import { call } from "./api.js";
 
 const LOOK = 256 * 1024;
 
-/** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string}} Look */
+/** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string, headless?: boolean, mark?: string}} Look
+ * `headless`: whether the first row is read as a document; missing where that cannot be said */
 
 const LONGEST_NAME = 60;
 const SHEETS = ["xlsx", "xls", "ods", "numbers"];
@@ -24,9 +25,12 @@ export async function lookInto(file) {
   const note = charset === "utf-8" ? "" : "The file is not UTF-8, so it is read as Windows-1252.";
   if (type === "text/csv" || type === "text/tab-separated-values") {
     if (text.includes("\u0000")) throw new Error(`${file.name} is not a table, or one in UTF-16: save it as CSV in UTF-8.`);
-    const rows = parse(text, type === "text/csv" ? delimiter(text) : "\t").slice(0, 7);
+    const mark = type === "text/csv" ? delimiter(text) : "\t";
+    const rows = parse(text, mark).slice(0, 7);
+    const look = { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0] ?? [], rows: rows.slice(1, 6), note, headless: false, mark };
+    if (rows.length && (rows.length < 2 || looksHeadless(rows))) return withoutNames(look);
     if (rows.length < 2) throw new Error(`${file.name} has no rows below the names of its columns.`);
-    return { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0], rows: rows.slice(1, 6), note: [note, headless(rows)].filter(Boolean).join(" ") };
+    return look;
   }
   if (type === "text/plain") {
     if (text.includes("\u0000")) throw new Error(`${file.name} is in UTF-16, or no text: save it in UTF-8.`);
@@ -59,10 +63,18 @@ async function unpacked(file) {
   return bytes.slice(0, LOOK);
 }
 
-/** A warning where the first row looks like a document: a person would lose it, and not see why. @param {string[][]} rows */
-function headless(rows) {
-  const prose = rows[0].some((name) => name.length > LONGEST_NAME || name.trim().split(/\s+/).length > 3);
-  return prose ? "The first row is read as the names of the columns, but looks like a document: add a row of names, such as “text”, above it." : "";
+/** Whether the first row looks like a document: read as names, it would be lost. @param {string[][]} rows */
+const looksHeadless = (rows) => rows[0].some((name) => name.length > LONGEST_NAME || name.trim().split(/\s+/).length > 3);
+
+/** The look at a table whose first row is a document: its columns have numbers for names. @param {Look} look @returns {Look} */
+export const withoutNames = (look) => ({ ...look, headless: true, columns: look.columns.map((_, k) => `column ${k + 1}`), rows: [look.columns, ...look.rows].slice(0, 5) });
+
+/** The look at a table whose first row has the names of the columns. @param {Look} look @returns {Look} */
+export const withNames = (look) => ({ ...look, headless: false, columns: look.rows[0], rows: look.rows.slice(1) });
+
+/** A table with names of columns above its first row. @param {File} file @param {Look} look */
+export async function named(file, look) {
+  return new Blob([`${look.columns.join(look.mark)}\n`, isPacked(file) ? await new Response(unpack(file)).blob() : file]);
 }
 
 /** A file of lines as documents. @param {File} file @param {string} [charset] */
