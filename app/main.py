@@ -25,13 +25,11 @@ from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import (
     REQUEST_ID,
+    Answers,
     BodyTimeout,
     ChunkedSend,
     ConnectionLimit,
-    RequestId,
-    RequestMetrics,
     RequestTracing,
-    SecurityHeaders,
 )
 from app.http.sockets.process_socket import Processes
 from app.inference import routes as inference
@@ -110,6 +108,7 @@ def create_app(settings: GatewaySettings, processes: Processes | None = None) ->
         redoc_url=None,
         redirect_slashes=False,
         separate_input_output_schemas=False,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.router.routes.extend(route for router in _ROUTERS for route in router.routes)
     _add_docs(app)
@@ -139,12 +138,10 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             ],
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
-    app.add_middleware(SecurityHeaders)
     app.add_middleware(ChunkedSend)
-    app.add_middleware(RequestMetrics)
     if tracing.is_on:
         app.add_middleware(RequestTracing)
-    app.add_middleware(RequestId, log_requests=settings.log_requests)
+    app.add_middleware(Answers, log_requests=settings.log_requests)
 
 
 def _add_docs(app: FastAPI) -> None:

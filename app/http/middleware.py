@@ -1,5 +1,5 @@
-"""ASGI middleware of the gateway: request ids, metrics, traces, time-outs of bodies, chunked sending, connection limit,
-security headers.
+"""ASGI middleware of the gateway: ids, headers and counts of answers, traces, time-outs of bodies, chunked sending, the
+limit on connections.
 
 It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers."""
 
@@ -8,6 +8,7 @@ import re
 import secrets
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Iterable
 from contextlib import ExitStack
 
 import structlog
@@ -43,22 +44,34 @@ class HttpMiddleware(ABC):
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Handle an event of the server."""
-        handle = self.handle if scope["type"] == "http" else self._app
-        await handle(scope, receive, send)
+        return (self.handle if scope["type"] == "http" else self._app)(scope, receive, send)
 
     @abstractmethod
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
 
 
-class RequestId(HttpMiddleware):
-    """Gives every request an id, which its answer and all of its log lines carry. A valid id that the client sends is
-    kept.
+class Answers(HttpMiddleware):
+    """Gives every answer the id of its request and the security headers, counts it, and logs it with ``log_requests``.
 
-    With ``log_requests`` every answer is logged. Failures are logged in any case, by ``app.http.error_handlers``.
+    - A valid id that the client sends is kept. All log lines of the request carry it. Failures are logged in any case,
+      by ``app.http.error_handlers``.
+    - Requests are counted by method, route template and status, with the time until their answer starts.
+    - Every answer gets nosniff, and no-store if it says nothing of caches; HTML also gets policies of frames,
+      referrers, openers and permissions. A page adds its own Content-Security-Policy, since that depends on its scripts
+      and styles.
     """
+
+    _EVERY_ANSWER = ((b"x-content-type-options", b"nosniff"),)
+    _HTML = (
+        *_EVERY_ANSWER,
+        (b"x-frame-options", b"DENY"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+    )
 
     def __init__(self, app: ASGIApp, log_requests: bool) -> None:
         super().__init__(app)
@@ -72,43 +85,37 @@ class RequestId(HttpMiddleware):
         structlog.contextvars.bind_contextvars(request=id.decode())
         started = time.perf_counter()
 
-        async def send_with_id(message: Message) -> None:
+        async def send_and_count(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (_ID_HEADER, id)]
-                if self._log_requests:
-                    _log.info(
-                        "answered",
-                        method=scope["method"],
-                        path=shortened(scope["path"]),
-                        status=int(message["status"]),
-                        seconds=round(time.perf_counter() - started, 6),
-                        key=scope.get(KEY_ID),
-                    )
+                message["headers"] = [*message["headers"], *self._added(message["headers"]), (_ID_HEADER, id)]
+                self._count(scope, message["status"], time.perf_counter() - started)
             await send(message)
 
-        await self._app(scope, receive, send_with_id)
+        await self._app(scope, receive, send_and_count)
+
+    def _added(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+        """The security headers of an answer with these headers."""
+        own = dict(headers)
+        added = self._HTML if own.get(b"content-type", b"").startswith(b"text/html") else self._EVERY_ANSWER
+        return added if b"cache-control" in own else (*added, (b"cache-control", b"no-store"))
+
+    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "(none)")
+        scope["app"].state.services.metrics.count_request(scope["method"], route, status, seconds)
+        if self._log_requests:
+            _log.info(
+                "answered",
+                method=scope["method"],
+                path=shortened(scope["path"]),
+                status=int(status),
+                seconds=round(seconds, 6),
+                key=scope.get(KEY_ID),
+            )
 
 
 def shortened(path: str) -> str:
     """A path for a log line, cut where it is longer than any path of the service."""
     return path if len(path) <= _MAX_LOGGED_PATH else f"{path[:_MAX_LOGGED_PATH]}…"
-
-
-class RequestMetrics(HttpMiddleware):
-    """Counts every request by method, route template and status, and measures the time until its answer starts."""
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle the request."""
-        started = time.perf_counter()
-
-        async def send_and_count(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "(none)")
-                seconds = time.perf_counter() - started
-                scope["app"].state.services.metrics.count_request(scope["method"], route, message["status"], seconds)
-            await send(message)
-
-        await self._app(scope, receive, send_and_count)
 
 
 class BodyTimeout(HttpMiddleware):
@@ -189,39 +196,6 @@ class ConnectionLimit(HttpMiddleware):
             await self._app(scope, receive, send)
             return
         await in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
-
-
-class SecurityHeaders(HttpMiddleware):
-    """Adds the security headers: nosniff to every answer, no-store to those that say nothing of caches; to HTML also
-    frame, referrer, opener and permissions policies.
-
-    A page adds its own Content-Security-Policy, since that depends on its scripts and styles.
-    """
-
-    _EVERY_ANSWER = ((b"x-content-type-options", b"nosniff"),)
-    _HTML = (
-        *_EVERY_ANSWER,
-        (b"x-frame-options", b"DENY"),
-        (b"referrer-policy", b"no-referrer"),
-        (b"cross-origin-opener-policy", b"same-origin"),
-        (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
-    )
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle the request."""
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                html = any(
-                    name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"]
-                )
-                added = self._HTML if html else self._EVERY_ANSWER
-                if not any(name == b"cache-control" for name, _ in message["headers"]):
-                    added = (*added, (b"cache-control", b"no-store"))
-                message["headers"] = [*message["headers"], *added]
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
 
 
 class RequestTracing(HttpMiddleware):

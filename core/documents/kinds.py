@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows
+from core.documents.rows import SparseRows, find_faults, is_faultless, layout_fault, sorted_rows
 from core.errors import MAX_FAULTS, Fault
 
 PartKind = Literal["vectors", "features", "text"]
@@ -213,6 +213,8 @@ def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
         case PartRows():
             return _checked_parts(rows, limit)
         case SparseRows():
+            if is_faultless(rows):
+                return rows, []
             ordered = sorted_rows(rows)
             return ordered, find_faults(ordered, limit)
         case NamedRows():

@@ -61,7 +61,9 @@ class LinearModel(Model):
         width = max(1, _CHUNK // len(self.intercepts))
         start = 0
         while start < rows.n_rows:
-            stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
+            stop = rows.n_rows
+            if rows.n_nonzeros > width:
+                stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
             part = rows.between(start, stop)
             indices = part.trimmed.indices
             # gathering converts positions to this type, so they are converted once for both

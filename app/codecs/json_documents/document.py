@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -123,10 +123,7 @@ class DocumentDecoder:
 
     def __init__(self, reading: Reading) -> None:
         extra = reading.extra
-        kind = _document(tuple(reading.columns.items()), extra in (None, "refuse"))
-        self._names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
-        self._one = msgspec.json.Decoder(kind)
-        self._array = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+        self._names, self._one, self._array = _decoders(tuple(reading.columns.items()), extra in (None, "refuse"))
         self._others = (msgspec.json.Decoder(Other), msgspec.json.Decoder(list[Other])) if extra == "keep" else None
 
     def one(self, text: JsonText) -> Document:
@@ -165,7 +162,21 @@ class DocumentDecoder:
                 document.fields = unknown | (document.fields or {})
 
 
+class _Decoders(NamedTuple):
+    names: Mapping[str, str]
+    """fields of a document by their names in the request"""
+    one: msgspec.json.Decoder[Document]
+    array: msgspec.json.Decoder[list[Document]]
+
+
 @lru_cache(maxsize=64)
+def _decoders(columns: tuple[tuple[Column, str], ...], strict: bool) -> _Decoders:
+    """See _document; to make them takes longer than to decode a document."""
+    kind = _document(columns, strict)
+    names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+    return _Decoders(names, msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind]))  # type: ignore[valid-type]
+
+
 def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Document]:
     """The struct of documents: text, label and id are the fields that the request names, by default these.
 

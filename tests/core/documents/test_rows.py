@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows, without_zeros
+from core.documents.rows import SparseRows, find_faults, is_faultless, layout_fault, sorted_rows, without_zeros
 from core.errors import Fault
 from tests.stores import rows
 from tests.there import there
@@ -63,6 +63,17 @@ def test_repetitions_are_found_in_sorted_rows(drawn: tuple[list[list[tuple[int, 
     assert all(fault.field == "indices" for fault in faults)
 
 
+@given(matrices, st.integers(0, 10), st.sampled_from([1.0, np.inf, np.nan]))
+def test_rows_are_faultless_where_no_fault_is_found(
+    drawn: tuple[list[list[tuple[int, float]]], int], n_features: int, value: float
+) -> None:
+    lists, skip = drawn
+    whole = build(lists, n_features)
+    whole.values[-1:] = value
+    for matrix in (part := whole.between(min(skip, whole.n_rows), whole.n_rows), sorted_rows(part)):
+        assert is_faultless(matrix) == (find_faults(matrix) == [])
+
+
 def test_rows_in_order_are_not_copied() -> None:
     matrix = rows({1: 1, 2: 1}, {}, {0: 1})
     assert sorted_rows(matrix) is matrix
@@ -106,6 +117,7 @@ def test_arrays_that_do_not_fit(indptr: list[int], n_indices: int, n_values: int
     found = there(layout_fault(matrix))
     assert found.field == field
     assert find_faults(matrix) == [found]
+    assert not is_faultless(matrix)
 
 
 def test_checking_takes_no_python_by_the_document() -> None:
