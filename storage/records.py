@@ -5,6 +5,7 @@ state of a job follows from its records (see ``docs/architecture.md``), so neith
 falsify it.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -62,6 +63,19 @@ class DatasetPart(Record):
     """number of documents that lack the part"""
 
 
+Given = Label | tuple[Label, ...]
+"""What a person says of a document: its label, or all of several."""
+
+
+def labels_in(given: Given | Sequence[Label] | None) -> Sequence[Label]:
+    """The labels of what was given: the one, all of several, or none."""
+    return () if given is None else (given,) if isinstance(given, str | int) else given
+
+
+LabelKind = Literal["single", "several"]
+"""Whether documents have one label at most, or any number of them."""
+
+
 class Dataset(Record):
     """Manifest of a sealed set of documents:
 
@@ -81,8 +95,15 @@ class Dataset(Record):
     """number of nonzero values; null likewise"""
     parts: list[DatasetPart] = []
     """parts of the documents, sorted by name; empty if there is but one"""
+    label_kind: LabelKind = "single"
+    """kind of the labels of the documents"""
     classes: list[tuple[Label, int]]
-    """classes with the number of documents labeled with each, sorted (integers by value, strings by code point)"""
+    """classes with the number of documents labeled with each, sorted (integers by value, strings by code point); those
+    that are voted for or excluded alone have 0"""
+    voters: dict[str, int] = {}
+    """number of documents by voter, sorted"""
+    voted: list[Label] = []
+    """classes that are voted for, sorted: the votes are numbered by them"""
     drawn: dict[str, int] = {}
     """number of labels by how they were come by, as the words of core.documents.drawn.Draw; those of which nothing is
     known are left out"""
@@ -96,10 +117,13 @@ class Dataset(Record):
     documents: str
     """id of the dataset under which rows and ids are stored"""
     files: dict[str, File]
-    """files by content: ``labels`` (.npy), if something is known of how they were come by ``drawn`` (.npy) and, unless
-    ids are positions, ``ids`` (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy); for named features also
-    ``names`` (NDJSON); for text ``indptr`` and ``text`` (.npy, UTF-8); for documents of several parts those of each,
-    with its name and a dot before them; for extra fields ``fields`` and ``fields.indptr`` (.npy, lines of JSON)"""
+    """files by content: ``labels`` (.npy), in place of it for several labels ``label_sets.indptr``, ``.indices``,
+    ``.values`` and ``.complete`` (.npy), if there are votes ``votes.indptr``, ``.voter``, ``.class_index`` and
+    ``.probability`` (.npy), if one is not 1 ``weights`` (.npy), if something is known of how labels were come by
+    ``drawn`` (.npy) and, unless ids are positions, ``ids`` (NDJSON); for vectors ``indptr``, ``indices``, ``values``
+    (.npy); for named features also ``names`` (NDJSON); for text ``indptr`` and ``text`` (.npy, UTF-8); for documents of
+    several parts those of each, with its name and a dot before them; for extra fields ``fields`` and ``fields.indptr``
+    (.npy, lines of JSON)"""
 
 
 class ClassProfile(Record):
@@ -151,6 +175,8 @@ class Annotation(Record):
     action: Action
     label: Label | None = None
     """label, of the action ``label`` alone"""
+    labels: tuple[Label, ...] | None = None
+    """labels in its place, of a dataset of several"""
     drawn: str = "unknown"
     """how the label was come by, as a word of core.documents.drawn.Draw"""
     by: str | None = None
@@ -164,6 +190,11 @@ class Annotation(Record):
     undo_of: str | None = None
     """id of the entry that an undo takes back; null: the last of the same person"""
     at: AwareDatetime
+
+    @property
+    def given(self) -> Given | None:
+        """The label, or all of several; None of other actions."""
+        return self.label if self.labels is None else self.labels
 
 
 class Annotations(Record):

@@ -14,8 +14,6 @@ from storage.records import Action, Annotation, Label
 MAX_ANNOTATIONS = 10_000
 """Most annotations of one request."""
 Mode = Literal["blind", "assisted"]
-_Labels = Annotated[list[ShortText | Integer], Meta(min_length=1, extra_json_schema={"maxItems": 1})]
-"""More than one is refused with what to do instead."""
 
 
 class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,8 +28,8 @@ class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
     the same person did with the document last. flag: marks the document for others to look at; the next one of the same
     person takes the mark away. note: writes a note; the last one of a person counts."""
     label: ShortText | Integer | None = None
-    labels: _Labels | None = None
-    """The same as a list of one: a document has one label."""
+    labels: list[ShortText | Integer] | None = None
+    """All labels that apply, in a dataset of several; empty: none does. Elsewhere a list of one means label."""
     drawn: DrawWord | None = None
     """How the document was drawn. Left out: as the service knows it of documents that it suggested, found by a search
     or drew for an audit."""
@@ -74,6 +72,8 @@ class AnnotationOut(Schema):
     """Id of the document."""
     action: Action
     label: Label | None
+    labels: list[Label] | None
+    """Labels in its place, in a dataset of several."""
     drawn: DrawWord
     """How the label was come by."""
     by: str | None
@@ -121,13 +121,13 @@ class AnnotationSummary(Schema):
     changed: int
     """Number of the last entry that changed a label: later ones, as notes and marks, teach a model nothing."""
     classes: dict[str, int] = Field(examples=[{"ham": 25, "spam": 15}])
-    """Number of documents of each class, by the dataset and by people."""
+    """Number of documents of each class, by the dataset and by people; classes of votes alone have 0."""
     labels: list[Label] = Field(examples=[["ham", "spam"]])
     """Labels of these classes, in the same order: strings, or integers if annotations must give integers."""
     documents: int
     """Number of documents of the dataset."""
     labeled: int
-    """Number of documents that have a label."""
+    """Number of documents whose label is known, or all labels of several."""
     skipped: int
     """Number of documents that people left out, and that have no label."""
     drawn: dict[str, int] = Field(examples=[{"chosen": 30, "random": 10}])

@@ -12,14 +12,14 @@ from app.errors import InvalidRequest
 from app.services import Services
 from core.documents.drawn import Draw
 from core.evaluation.agreement import cohen, krippendorff
-from storage.records import Label
+from storage.records import Given, LabelKind
 from storage.repositories.datasets import NewAnnotation
+from storage.repositories.datasets.documents import class_counts
 
 _MOST_PAIRS = 50
 _SEVERAL = (
-    "a document has one label: give the one that fits best; where documents belong to several classes, "
-    "label a dataset for each class, yes or no; "
-    "PUT /v1/datasets/{id}/labels makes more of them, which share the documents"
+    "a document has one label here; where documents belong to several classes, make a dataset of several labels of it "
+    'by PUT /v1/datasets/{id}/labels with "label_kind": "several"'
 )
 
 
@@ -34,7 +34,8 @@ def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
     if body.annotations is None:
         sequence, accepted = services.datasets.take_back(dataset, str(body.undo_of), now)
         return Appended(sequence=sequence, accepted=accepted)
-    given = [_checked(place, each, now) for place, each in enumerate(body.annotations)]
+    kind = services.datasets.get(dataset).label_kind
+    given = [_checked(place, each, now, kind) for place, each in enumerate(body.annotations)]
     sequence, accepted = services.datasets.annotate(dataset, given)
     return Appended(sequence=sequence, accepted=accepted)
 
@@ -44,8 +45,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
     log = services.datasets.log(dataset)
     answers, count = log.answers(), log.refreshed()
     documents = services.datasets.open_annotated(dataset, answers)
-    labeled = documents.class_indices >= 0
-    counts = np.bincount(documents.class_indices[labeled], minlength=len(documents.classes)).tolist()
+    labeled = documents.labeled
     draws = (
         np.zeros(len(Draw), np.int64)
         if documents.drawn is None
@@ -55,7 +55,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
     return AnnotationSummary(
         sequence=count,
         changed=log.changed(),
-        classes={str(label): count for label, count in zip(documents.classes, counts, strict=True)},
+        classes={str(label): count for label, count in class_counts(documents)},
         labels=list(documents.classes),
         documents=len(documents.class_indices),
         labeled=int(np.count_nonzero(labeled)),
@@ -84,9 +84,9 @@ def resolved(services: Services, dataset: str, wanted: Literal["latest"] | int |
     return wanted
 
 
-def _pairs(votes: Sequence[Mapping[str, Label]]) -> list[PairAgreement]:
+def _pairs(votes: Sequence[Mapping[str, Given]]) -> list[PairAgreement]:
     """How far each two people agree, by the labels by person of documents that several labeled."""
-    shared: dict[tuple[str, str], list[tuple[Label, Label]]] = {}
+    shared: dict[tuple[str, str], list[tuple[Given, Given]]] = {}
     for each in votes:
         for one, other in combinations(sorted(each), 2):
             shared.setdefault((one, other), []).append((each[one], each[other]))
@@ -102,14 +102,18 @@ def _pairs(votes: Sequence[Mapping[str, Label]]) -> list[PairAgreement]:
     ]
 
 
-def _checked(place: int, given: AnnotationBody, now: datetime) -> NewAnnotation:
+def _checked(place: int, given: AnnotationBody, now: datetime, kind: LabelKind) -> NewAnnotation:
     if given.at is not None and given.at.tzinfo is None:
         raise InvalidRequest(f"annotations[{place}].at", "needs its time zone, as in 2026-01-31T12:00:00Z")
     if given.label is not None and given.labels is not None:
         raise InvalidRequest(f"annotations[{place}].labels", "give either label or labels")
-    if given.labels is not None and len(given.labels) > 1:
-        raise InvalidRequest(f"annotations[{place}].labels", _SEVERAL)
-    label = given.label if given.labels is None else given.labels[0]
+    label: Given | None = given.label
+    if kind == "several":
+        label = (given.label,) if given.label is not None else None if given.labels is None else tuple(given.labels)
+    elif given.labels is not None:
+        if len(given.labels) != 1:
+            raise InvalidRequest(f"annotations[{place}].labels", _SEVERAL)
+        label = given.labels[0]
     draw = None if given.drawn is None else Draw.of(given.drawn)
     known = given.id, given.document, given.action, label, draw, given.by, given.mode, given.at or now
     return NewAnnotation(*known, given.note, given.batch)

@@ -2,8 +2,8 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,22 @@ class LabelSets:
             np.array(complete, bool),
         )
 
+    @classmethod
+    def of_single(cls, class_indices: NDArray[np.integer[Any]], classes: Sequence[str | int]) -> Self:
+        """The labels of documents that have one at most, by its position, -1 for an unlabeled document."""
+        complete = class_indices >= 0
+        indptr = np.concatenate([[0], np.cumsum(complete)]).astype(np.int64)
+        indices = class_indices[complete].astype(np.int32)
+        return cls(classes, indptr, indices, np.full(len(indices), APPLIES, np.int8), complete)
+
+    def single(self) -> NDArray[np.int32]:
+        """shape (n_rows,): the position of the label of each document, -1 where none or several apply."""
+        applies = self.values == APPLIES
+        owners = self.owners[applies]
+        found = np.full(self.n_rows, -1, np.int32)
+        found[owners] = self.indices[applies]
+        return np.where(np.bincount(owners, minlength=self.n_rows) == 1, found, np.int32(-1))
+
     @property
     def n_rows(self) -> int:
         """Number of documents."""
@@ -94,3 +110,25 @@ class LabelSets:
         """The labels of these documents, in that order."""
         indptr, where = taken_places(self.indptr, positions)
         return LabelSets(self.classes, indptr, self.indices[where], self.values[where], self.complete[positions])
+
+    def among(self, classes: Sequence[str | int]) -> "LabelSets":
+        """The same labels with their places in other sorted classes, which have all of them that occur."""
+        return replace(self, classes=classes, indices=places_among(self.classes, classes)[self.indices])
+
+    def replaced(self, positions: NDArray[np.int64], others: "LabelSets") -> "LabelSets":
+        """These labels with others, of the same classes, for the documents at these positions."""
+        order = np.arange(self.n_rows)
+        order[positions] = self.n_rows + np.arange(len(positions))
+        return LabelSets(
+            self.classes,
+            np.concatenate([self.indptr, self.indptr[-1] + others.indptr[1:]]),
+            np.concatenate([self.indices, others.indices]),
+            np.concatenate([self.values, others.values]),
+            np.concatenate([self.complete, others.complete]),
+        ).taken(order)
+
+
+def places_among(classes: Sequence[str | int], others: Sequence[str | int]) -> NDArray[np.int32]:
+    """shape (n_classes,): the place of each class in others, -1 for one that is not there."""
+    places = {label: place for place, label in enumerate(others)}
+    return np.array([places.get(label, -1) for label in classes], np.int32)

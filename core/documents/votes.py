@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.label_sets import places_among
 from core.documents.rows import taken_places
 from core.errors import Fault, InvalidDocuments
 
@@ -55,6 +56,10 @@ class Votes:
             self.class_index[where],
             self.probability[where],
         )
+
+    def among(self, classes: Sequence[str | int]) -> "Votes":
+        """The same votes with the places of their classes in other sorted classes, which have all of them."""
+        return replace(self, classes=classes, class_index=places_among(self.classes, classes)[self.class_index])
 
     def by_document(self) -> Iterator[dict[str, Vote]]:
         """The votes about each document by voter."""

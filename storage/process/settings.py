@@ -24,6 +24,8 @@ class DatasetLimits(NamedTuple):
     names: int = 1_000_000
     nonzeros: int = 1_000_000_000
     classes: int = 1_000
+    labels: int = 10_000
+    voters: int = 1_000
     bytes: int = 16 * 2**30
 
 
@@ -73,6 +75,10 @@ class Settings(BaseSettings):
     """Nonzero values of one dataset."""
     max_classes: Annotated[int, Field(ge=2)] = DatasetLimits().classes
     """Different labels of one dataset."""
+    max_document_labels: Count = DatasetLimits().labels
+    """Labels of one document of a dataset of several labels."""
+    max_voters: Count = DatasetLimits().voters
+    """Voters of one dataset."""
     max_job_memory_bytes: Count | None = None
     """Bytes of memory that a job may need by its estimate; a larger job reads its documents from files, or fails before
     it starts. Unset: all that the worker may use."""
@@ -111,6 +117,8 @@ class Settings(BaseSettings):
             names=self.max_feature_names,
             nonzeros=self.max_nonzeros,
             classes=self.max_classes,
+            labels=self.max_document_labels,
+            voters=self.max_voters,
             bytes=self.max_dataset_bytes,
         )
 

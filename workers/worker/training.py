@@ -113,7 +113,7 @@ class Work:
             raise InvalidOption("encoder", f"{id.name!r} {error}") from None
         stored = Datasets(self._store).get(request.dataset).documents
         watch = Watch(self._heartbeat.observe, began=self._began)
-        labeled, span, seconds = documents.class_indices >= 0, Span(0.0, _ENCODED), request.options.get("seconds")
+        labeled, span, seconds = documents.labeled, Span(0.0, _ENCODED), request.options.get("seconds")
         until = inf if seconds is None else self._began + _READING * seconds
         found = with_vectors(self._store, stored, documents.rows, labeled, id, encoder, watch, span, until=until)
         read = {**request.encoder.model_dump(), "read": found.n_read, "texts": found.n_texts}
@@ -128,7 +128,7 @@ class Work:
         with ExitStack() as stack:
             watch = Watch(self._heartbeat.observe, span, self._began)
             most, threads = context.max_job_bytes, context.threads
-            n_labeled = int(np.count_nonzero(class_indices >= 0))
+            n_labeled = int(np.count_nonzero(documents.labeled))
             choice = EngineChoice(
                 request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster
             )
@@ -163,6 +163,9 @@ class Work:
                     start=start,
                     parts=inputs.parts,
                     drawn=documents.drawn,
+                    label_sets=documents.label_sets,
+                    votes=documents.votes,
+                    weights=documents.weights,
                     names=_names(documents.ids, inputs.vocabulary),
                 ),
                 TrainingContext(

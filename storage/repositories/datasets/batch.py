@@ -1,6 +1,6 @@
 """A batch of documents, some thousands at a time: codecs read it and a dataset takes it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import Rows
+from core.documents.votes import Vote
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from storage.records import Label
 
@@ -34,6 +35,15 @@ class ExtraFields(NamedTuple):
     out"""
 
 
+class LabelLists(NamedTuple):
+    """Labels of consecutive documents that may have several."""
+
+    applied: Sequence[Sequence[Label] | None]
+    """all labels of each document; None where they are not known"""
+    excluded: Sequence[Sequence[Label] | None]
+    """labels that each document is known not to have"""
+
+
 class Batch(NamedTuple):
     """Consecutive documents of one kind, not validated:
 
@@ -50,3 +60,9 @@ class Batch(NamedTuple):
     is known of any row"""
     fields: ExtraFields | None = None
     """fields of the rows that are kept beside them and not learned from; None where no row has any"""
+    label_lists: LabelLists | None = None
+    """labels in place of ``labels``, of rows that may have several; None where each has one at most"""
+    votes: Sequence[Mapping[str, Vote] | None] | None = None
+    """votes about each row by voter; None where nobody voted"""
+    weights: NDArray[np.float64] | None = None
+    """weight of the label of each row, shape (n_rows,); None where all are 1"""

@@ -8,21 +8,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from core.documents.kinds import checked, shape_fault
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from storage.errors import LimitExceeded, StoreUnavailable
 from storage.names import new_id
 from storage.process.settings import DatasetLimits
-from storage.records import Dataset, File, Label
+from storage.records import Dataset, File
 from storage.repositories.datasets.batch import Batch, refuse
-from storage.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter
 from storage.repositories.datasets.files.extra_fields import ExtraFieldsWriter
-from storage.repositories.datasets.files.ids import IdWriter, all_valid, id_fault
-from storage.repositories.datasets.files.npy import NpyWriter, chunks, open_array
+from storage.repositories.datasets.files.ids import Ids, IdWriter, all_valid, id_fault
 from storage.repositories.datasets.files.part_writer import PartWriter
-from storage.repositories.datasets.labels import Classes
+from storage.repositories.datasets.label_files import Labels, LabelWriters
 from storage.repositories.datasets.manifest import class_warnings, content_digest
 from storage.store import Store, json_records, staging_folder
 from storage.store.local_files import translate_os_errors
@@ -40,16 +36,14 @@ class DatasetBuilder:
         self._limits = limits
         self._name = name
         self._id = new_id("ds")
-        self._classes = Classes(limits.classes)
 
     @translate_os_errors("write", "a dataset")
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = stack.enter_context(staging_folder(self._store))
             self._rows = stack.enter_context(PartWriter(self._folder, self._limits))
-            self._labels = stack.enter_context(NpyWriter(self._folder / "codes.npy", "<i4"))
+            self._labels = LabelWriters(self._folder, self._limits, stack)
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
-            self._drawn = stack.enter_context(closing(DrawnWriter(self._folder)))
             self._fields = stack.enter_context(closing(ExtraFieldsWriter(self._folder)))
             self._held = stack.pop_all()
         return self
@@ -76,13 +70,12 @@ class DatasetBuilder:
         if self.n_documents + rows.n_rows > self._limits.documents:
             raise LimitExceeded("documents", self._limits.documents)
         self._rows.append(rows)
-        self._labels.append(self._classes.encode(batch.labels))
+        self._labels.append(batch)
         self._ids.append(batch.ids, rows.n_rows)
-        self._drawn.append(batch.drawn, rows.n_rows)
         self._fields.append(batch.fields, rows.n_rows)
         self.n_documents += rows.n_rows
-        written = (self._rows.n_bytes, self._ids.n_bytes, self._drawn.n_bytes, self._fields.n_bytes)
-        if 4 * self.n_documents + sum(written) > self._limits.bytes:
+        written = (self._rows.n_bytes, self._labels.n_bytes, self._ids.n_bytes, self._fields.n_bytes)
+        if sum(written) > self._limits.bytes:
             raise LimitExceeded("bytes", self._limits.bytes)
 
     @property
@@ -99,20 +92,15 @@ class DatasetBuilder:
         """
         if not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
-        optional = {"ids": self._ids.seal(), "drawn": self._drawn.finish()}
-        paths = (
-            self._rows.finish()
-            | self._fields.finish()
-            | {name: path for name, path in optional.items() if path is not None}
-        )
-        labels, classes = self._final_labels()
-        paths["labels"] = labels.finish()
+        ids = self._ids.seal()
+        labels, paths = self._labels.finish(Ids(ids, self.n_documents))
+        paths |= self._rows.finish() | self._fields.finish() | ({} if ids is None else {"ids": ids})
         try:
             # one file is hashed while the system writes another
             with ThreadPoolExecutor(2) as threads:
                 uploaded = threads.map(lambda item: self._store.upload(self._key(*item), item[1]), paths.items())
                 files = dict(zip(paths, uploaded, strict=True))
-            dataset = self._manifest(classes, files, warnings)
+            dataset = self._manifest(labels, files, warnings)
             json_records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
             self._check_files(dataset)
         except BaseException:
@@ -125,23 +113,29 @@ class DatasetBuilder:
             raise
         return dataset
 
-    def _manifest(self, classes: list[tuple[Label, int]], files: dict[str, File], warnings: Sequence[str]) -> Dataset:
+    def _manifest(self, labels: Labels, files: dict[str, File], warnings: Sequence[str]) -> Dataset:
         (n_features, n_nonzeros), parts = self._rows.size(), self._rows.parts()
         return Dataset(
             id=self._id,
             name=self._name,
             n_documents=self.n_documents,
-            n_labeled=sum(count for _, count in classes),
             kind=self._rows.kind,
             n_features=n_features,
             n_nonzeros=n_nonzeros,
             parts=parts,
-            classes=classes,
-            drawn=self._drawn.counts,
+            **labels._asdict(),
             fields=self._fields.names,
-            sha256=content_digest(n_features, parts, classes, files, self._fields.names),
+            sha256=content_digest(
+                n_features,
+                parts,
+                labels.classes,
+                files,
+                fields=self._fields.names,
+                voters=[*labels.voters],
+                voted=labels.voted,
+            ),
             created_at=datetime.now(UTC),
-            warnings=[*warnings, *self._rows.warnings(), *class_warnings(classes)],
+            warnings=[*warnings, *self._rows.warnings(), *class_warnings(labels.classes)],
             documents=self._id,
             files=files,
         )
@@ -170,6 +164,10 @@ class DatasetBuilder:
             ("id", batch.ids),
             ("drawn", batch.drawn),
             ("fields", batch.fields and batch.fields.values),
+            ("labels", batch.label_lists and batch.label_lists.applied),
+            ("not", batch.label_lists and batch.label_lists.excluded),
+            ("votes", batch.votes),
+            ("weight", batch.weights),
         ):
             if given is not None and len(given) != batch.rows.n_rows:
                 detail = f"{len(given)} given for {batch.rows.n_rows} documents"
@@ -177,9 +175,7 @@ class DatasetBuilder:
 
     def _faults(self, batch: Batch, of_rows: list[Fault]) -> list[tuple[int, str, str]]:
         found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
-        found += [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
-        known = () if batch.drawn is None else np.flatnonzero(batch.drawn).tolist()
-        found += [(place, "drawn", WITHOUT_LABEL) for place in known if batch.labels[place] is None]
+        found += self._labels.faults(batch)
         for place, id in enumerate(() if batch.ids is None or all_valid(batch.ids) else batch.ids):
             fault = None if id is None else id_fault(id, place)
             if fault is not None:
@@ -190,14 +186,3 @@ class DatasetBuilder:
         """Name of a document in a fault: its id if that is valid, else its position in the dataset."""
         id = batch.ids[place] if batch.ids is not None else None
         return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
-
-    def _final_labels(self) -> tuple[NpyWriter, list[tuple[Label, int]]]:
-        """The labels with their final class indices, and how often each class occurs."""
-        classes, final = self._classes.sorted()
-        counts = np.zeros(len(classes) + 1, np.int64)
-        labels = NpyWriter(self._folder / "labels.npy", "<i4")
-        for class_indices in chunks(open_array(self._labels.finish())):
-            renumbered = final[class_indices]
-            counts += np.bincount(renumbered + 1, minlength=len(counts))
-            labels.append(renumbered)
-        return labels, list(zip(classes, counts[1:].tolist(), strict=True))

@@ -1,8 +1,7 @@
 """Documents of a sealed dataset, opened for reading."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -12,15 +11,19 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
 from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind, TextRows
+from core.documents.label_sets import EXCLUDED, LabelSets, places_among
 from core.documents.rows import SparseRows
+from core.documents.votes import Votes
 from storage.errors import LimitExceeded
-from storage.records import Dataset, Label
+from storage.records import Dataset, Given, Label, LabelKind, labels_in
 from storage.repositories.datasets.annotations.answers import Answer
 from storage.repositories.datasets.encodings import KeptVectors
 from storage.repositories.datasets.files.extra_fields import INDPTR, LINES, StoredFields
 from storage.repositories.datasets.files.ids import Ids
+from storage.repositories.datasets.files.label_sets import label_sets_in
 from storage.repositories.datasets.files.npy import open_array, open_bytes
 from storage.repositories.datasets.files.part_writer import content_of
+from storage.repositories.datasets.files.votes import votes_in
 from storage.repositories.datasets.labels import UNLABELED
 from storage.store import Store
 
@@ -30,7 +33,8 @@ class Documents(NamedTuple):
 
     rows: Rows
     class_indices: NDArray[np.int32]
-    """shape (n_documents,): position in ``classes``, or -1 for an unlabeled document"""
+    """shape (n_documents,): position in ``classes``, or -1 for an unlabeled document and where ``label_sets`` hold the
+    labels"""
     classes: list[Label]
     ids: Ids
     drawn: NDArray[np.int8] | None = None
@@ -38,6 +42,22 @@ class Documents(NamedTuple):
     any"""
     vectors: Callable[[str], KeptVectors] | None = None
     """the vectors that are kept of the texts, by the digest of their encoder; None for documents of no dataset"""
+    label_sets: LabelSets | None = None
+    """labels of documents that may have several; None where each has one at most"""
+    votes: Votes | None = None
+    """votes for classes; None where nobody voted"""
+    weights: NDArray[np.float64] | None = None
+    """shape (n_documents,): weight of each label; None where all are 1"""
+
+    @property
+    def labeled(self) -> NDArray[np.bool_]:
+        """shape (n_documents,): whether the label, or all labels, of a document are known."""
+        return self.class_indices >= 0 if self.label_sets is None else self.label_sets.complete
+
+    @property
+    def label_kind(self) -> LabelKind:
+        """Whether each document has one label at most."""
+        return "single" if self.label_sets is None else "several"
 
 
 class StoredNames(Sequence[str]):
@@ -70,8 +90,18 @@ def open_documents(store: Store, dataset: Dataset) -> Documents:
     """
     classes = [label for label, _ in dataset.classes]
     drawn = _array(store, dataset, "drawn") if "drawn" in dataset.files else None
-    labels, vectors = _array(store, dataset, "labels"), partial(KeptVectors, store, dataset.documents)
-    return Documents(_rows(store, dataset), labels, classes, open_ids(store, dataset), drawn, vectors)
+    vectors = partial(KeptVectors, store, dataset.documents)
+    label_sets = votes = None
+    if dataset.label_kind == "several":
+        labels = np.broadcast_to(np.int32(UNLABELED), dataset.n_documents)
+        label_sets = label_sets_in(_arrays(store, dataset, "label_sets."), classes)
+    else:
+        labels = _array(store, dataset, "labels")
+    if dataset.voters:
+        votes = votes_in(_arrays(store, dataset, "votes."), list(dataset.voters), dataset.voted).among(classes)
+    weights = _array(store, dataset, "weights") if "weights" in dataset.files else None
+    ids = open_ids(store, dataset)
+    return Documents(_rows(store, dataset), labels, classes, ids, drawn, vectors, label_sets, votes, weights)
 
 
 def open_ids(store: Store, dataset: Dataset) -> Ids:
@@ -116,42 +146,97 @@ def _path(store: Store, dataset: Dataset, name: str) -> Path:
     return store.local(dataset.files[name])
 
 
+def _arrays(store: Store, dataset: Dataset, beginning: str) -> dict[str, NDArray[Any]]:
+    """The arrays of the files whose names begin so, by content."""
+    return {name: _array(store, dataset, name) for name in dataset.files if name.startswith(beginning)}
+
+
 def _array(store: Store, dataset: Dataset, name: str) -> NDArray[Any]:
     return open_array(_path(store, dataset, name))
 
 
-Classes = list[tuple[Label, int]]
-"""classes with the number of documents labeled with each, sorted"""
+def class_counts(documents: Documents) -> list[tuple[Label, int]]:
+    """The classes with the number of documents labeled with each, sorted."""
+    if documents.label_sets is None:
+        counts = np.bincount(documents.class_indices + 1, minlength=len(documents.classes) + 1)[1:]
+    else:
+        counts = documents.label_sets.counts
+    return list(zip(documents.classes, counts.tolist(), strict=True))
 
 
-def changed_labels(
-    documents: Documents, labels: Mapping[int, Label | None], most: int | None = None
-) -> tuple[Classes, NDArray[np.int32]]:
-    """The classes that are left, and the class indices of all documents, after labels by position have changed; None
+def of_kind(documents: Documents, kind: LabelKind) -> Documents:
+    """The documents with their labels as labels of this kind; of several, the first where many have more than one."""
+    if kind == documents.label_kind:
+        return documents
+    if documents.label_sets is not None:
+        return documents._replace(class_indices=documents.label_sets.single(), label_sets=None)
+    nothing = np.broadcast_to(np.int32(UNLABELED), len(documents.class_indices))
+    return documents._replace(
+        class_indices=nothing, label_sets=LabelSets.of_single(documents.class_indices, documents.classes)
+    )
+
+
+def changed(
+    documents: Documents,
+    labels: Mapping[int, Given | None],
+    excluded: Mapping[int, Sequence[Label]] | None = None,
+    most: int | None = None,
+) -> Documents:
+    """The documents after labels by position have changed, and of several labels those that are ``excluded``; None
     removes a label.
 
-    Integers sort before strings, should there be both. Raises LimitExceeded for more than ``most`` classes.
+    Classes that nothing names any more are left out. Integers sort before strings, should there be both. Raises
+    LimitExceeded for more than ``most`` classes.
     """
-    numbers: dict[Any, int] = {
-        None: UNLABELED,
-        **{label: class_index for class_index, label in enumerate(documents.classes)},
-    }
-    fresh = count(len(documents.classes))
-    class_indices = np.array(documents.class_indices)
-    for position, label in labels.items():
-        if label not in numbers:
-            numbers[label] = next(fresh)
-        class_indices[position] = numbers[label]
-    counts = np.bincount(class_indices + 1, minlength=len(numbers))[1:]
-    present: list[Any] = [
-        label for label, class_index in numbers.items() if class_index != UNLABELED and counts[class_index]
-    ]
-    if most is not None and len(present) > most:
+    fresh = {each for given in (*labels.values(), *(excluded or {}).values()) for each in labels_in(given)}
+    every = _sorted({*documents.classes, *fresh})
+    if documents.label_sets is None:
+        numbers: dict[Any, int] = {None: UNLABELED, **{label: number for number, label in enumerate(every)}}
+        class_indices = np.append(places_among(documents.classes, every), UNLABELED)[documents.class_indices]
+        for position, label in labels.items():
+            class_indices[position] = numbers[label]
+        named, sets = np.unique(class_indices[class_indices >= 0]), None
+    else:
+        class_indices = documents.class_indices
+        sets = _changed_sets(documents.label_sets.among(every), labels, excluded or {})
+        named = np.unique(sets.indices)
+    voted = () if documents.votes is None else np.unique(documents.votes.class_index).tolist()
+    left = _sorted({*(every[place] for place in named.tolist()), *(documents.classes[place] for place in voted)})
+    if most is not None and len(left) > most:
         raise LimitExceeded("classes", most)
-    final = np.full(len(numbers), UNLABELED, np.int32)
-    ordered = sorted(present, key=lambda label: (isinstance(label, str), label))
-    final[[numbers[label] for label in ordered]] = np.arange(len(ordered))
-    return [(label, int(counts[numbers[label]])) for label in ordered], final[class_indices]
+    if sets is None:
+        class_indices = np.append(places_among(every, left), UNLABELED).astype(np.int32)[class_indices]
+    return documents._replace(
+        class_indices=class_indices,
+        classes=left,
+        label_sets=sets and sets.among(left),
+        votes=documents.votes and documents.votes.among(left),
+    )
+
+
+def _changed_sets(
+    sets: LabelSets, labels: Mapping[int, Given | None], excluded: Mapping[int, Sequence[Label]]
+) -> LabelSets:
+    """The labels of several, of classes that have all the new ones.
+
+    Labels that a document is said to have are no longer excluded.
+    """
+    positions = np.array(sorted({*labels, *excluded}), np.int64)
+    before = sets.taken(positions)
+    known = zip(positions.tolist(), before.sets(), before.sets(EXCLUDED), before.complete.tolist(), strict=True)
+    numbers = {label: number for number, label in enumerate(sets.classes)}
+    applied: list[list[int] | None] = []
+    others: list[list[int]] = []
+    for position, own, out, complete in known:
+        given = labels.get(position, tuple(own) if complete else None)
+        applied.append(None if given is None else [numbers[label] for label in labels_in(given)])
+        left = excluded.get(position, [label for label in out if label not in labels_in(given)])
+        others.append([numbers[label] for label in left])
+    return sets.replaced(positions, LabelSets.of(applied, others, sets.classes))
+
+
+def _sorted(labels: Collection[Label]) -> list[Label]:
+    return sorted(labels, key=lambda label: (isinstance(label, str), label))
 
 
 def annotated(documents: Documents, answers: Mapping[int, Answer]) -> Documents:
@@ -162,9 +247,8 @@ def annotated(documents: Documents, answers: Mapping[int, Answer]) -> Documents:
     labels = {position: answer.label for position, answer in answers.items() if answer.label is not None}
     if not labels:
         return documents
-    classes, class_indices = changed_labels(documents, labels)
-    drawn = np.zeros(len(class_indices), np.int8) if documents.drawn is None else np.array(documents.drawn)
+    drawn = np.zeros(len(documents.class_indices), np.int8) if documents.drawn is None else np.array(documents.drawn)
     for position in labels:
         drawn[position] = answers[position].draw
     known = drawn if (drawn != Draw.UNKNOWN).any() else None
-    return documents._replace(class_indices=class_indices, classes=[label for label, _ in classes], drawn=known)
+    return changed(documents, labels)._replace(drawn=known)

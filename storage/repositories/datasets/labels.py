@@ -1,6 +1,7 @@
 """Encoding of labels as class indices: numbered as they come, renumbered in sorted order when all are known."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT, Label
+from storage.repositories.datasets.batch import LabelLists
 
 UNLABELED = -1
 _INTEGERS = range(-(2**63), 2**63)
@@ -40,6 +42,11 @@ class Classes:
                 if len(found) == limit:
                     break
         return found
+
+    @property
+    def label_type(self) -> type | None:
+        """Type of the labels so far, None before the first."""
+        return self._kind
 
     def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
         """Class indices of valid labels, -1 for None; raises LimitExceeded for too many classes."""
@@ -90,3 +97,27 @@ def label_detail(label: Any, kind: type | None) -> str | None:
     except UnicodeEncodeError:
         return "is not valid Unicode"
     return None
+
+
+def list_faults(lists: LabelLists, labels: Sequence[Label | None], most: int) -> Iterator[tuple[int, str, str]]:
+    """Documents whose labels do not go together: their places, the fields and the reasons.
+
+    ``labels`` are the labels that they have alone, ``most`` is how many a document may have.
+    """
+    for place, (applied, excluded) in enumerate(zip(*lists, strict=True)):
+        if applied is None and excluded is None:
+            continue
+        if labels[place] is not None:
+            yield place, "labels", "stands beside label; give labels alone, with all that apply"
+        for field, given in (("labels", applied or ()), ("not", excluded or ())):
+            if len(given) > most:
+                yield place, field, f"has {len(given)} labels, more than the {most} that a document may have"
+            elif len(set(given)) < len(given):
+                yield place, field, f"names {_repeated(given)!r} twice; name each label once"
+        both = {*applied} & {*excluded} if applied and excluded else None
+        if both:
+            yield place, "not", f"names {both.pop()!r}, which labels has, too; a label applies or does not"
+
+
+def _repeated(labels: Sequence[Label]) -> Label:
+    return Counter(labels).most_common(1)[0][0]

@@ -16,6 +16,8 @@ def content_digest(
     classes: Sequence[tuple[Label, int]],
     files: Mapping[str, File],
     fields: Sequence[str] = (),
+    voters: Sequence[str] = (),
+    voted: Sequence[Label] = (),
 ) -> str:
     """SHA-256 of the content of a dataset.
 
@@ -29,8 +31,8 @@ def content_digest(
     }
     if parts:
         content["parts"] = {part.name: part.n_features for part in parts}
-    if fields:
-        content["fields"] = list(fields)
+    optional = {"fields": fields, "voters": voters, "voted": voted}
+    content |= {name: list(values) for name, values in optional.items() if values}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -55,6 +57,7 @@ def text_warnings(n_empty: int, n_unspaced: int = 0) -> list[str]:
 
 def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:
     """Warnings about the labels."""
+    classes = [each for each in classes if each[1]]
     if not classes:
         return ["no document is labeled"]
     single = (

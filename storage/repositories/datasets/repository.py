@@ -19,7 +19,7 @@ from core.documents.drawn import Draw
 from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import check_name, first_page, is_id
 from storage.process.settings import DatasetLimits
-from storage.records import Dataset, DatasetProfile, Label
+from storage.records import Dataset, DatasetProfile, Given, Label, LabelKind
 from storage.repositories.datasets.annotations.answers import Answer
 from storage.repositories.datasets.annotations.entries import NewAnnotation, checked_entries
 from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
@@ -117,7 +117,7 @@ class Datasets:
         positions = self.positions(id, {each.document for each in given})
         label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
         draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self.audits.drawn(id), Draw.RANDOM)
-        appended = log.append(checked_entries(given, positions, label_type, draws))
+        appended = log.append(checked_entries(given, positions, label_type, draws, dataset))
         # what was appended to a dataset that is deleted meanwhile must not be promised
         self.get(id)
         return appended
@@ -130,7 +130,15 @@ class Datasets:
         entries = log.batch(batch)
         if not entries:
             raise NotFound("batch", batch)
-        cleared = {"action": "undo", "label": None, "note": None, "drawn": Draw.UNKNOWN.word, "batch": None, "at": at}
+        cleared = {
+            "action": "undo",
+            "label": None,
+            "labels": None,
+            "note": None,
+            "drawn": Draw.UNKNOWN.word,
+            "batch": None,
+            "at": at,
+        }
         return log.append(
             [entry.model_copy(update={**cleared, "id": f"undo-{entry.id}", "undo_of": entry.id}) for entry in entries]
         )
@@ -171,23 +179,26 @@ class Datasets:
     def relabel(
         self,
         id: str,
-        labels: Mapping[str, Label | None],
+        labels: Mapping[str, Given | None],
         drawn: Mapping[str, str] | None = None,
         name: str | None = None,
+        excluded: Mapping[str, Sequence[Label]] | None = None,
+        label_kind: LabelKind | None = None,
     ) -> Dataset:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None:
-        no label).
+        not known), in the labels that some are known not to have, or in the kind of all labels.
 
         ``drawn`` says how labels were come by, as the words of core.documents.drawn.Draw by document id. A new label of
         which it says nothing is of the draw in which its document was suggested, if it was; another label keeps its
         draw. Without ``name`` the dataset has the name of the other. Raises NotFound, InvalidName, InvalidDocuments
-        naming documents that are unknown or labels that are not valid, LimitExceeded, QuotaExceeded.
+        naming documents that are unknown, labels that are not valid and those that would be lost, LimitExceeded,
+        QuotaExceeded.
         """
         base, limits = self.get(id), self._limits_left()
         if name is not None:
             base = base.model_copy(update={"name": check_name("dataset", name)})
         with staging_folder(self._store) as folder:
-            changes = Changes(labels, drawn or {}, self._suggestions.of(base.documents))
+            changes = Changes(labels, drawn or {}, self._suggestions.of(base.documents), excluded or {}, label_kind)
             dataset, paths = relabeled(base, self.open(id), changes, limits, folder)
             self._share(base, dataset, paths)
         return dataset

@@ -1,23 +1,23 @@
 """The answers that follow from the entries of an annotation log: the label that people agree on, marks and notes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from core.documents.drawn import Draw
-from storage.records import Action, Annotation, Label
+from storage.records import Action, Annotation, Given, Label, labels_in
 
 
 class Answer(NamedTuple):
     """The present answer about a document."""
 
-    label: Label | None
-    """label, None of a document to which nobody gave one"""
+    label: Given | None
+    """label, or all of several; None of a document to which nobody gave one"""
     draw: Draw
     skipped: bool
     """whether people left it out, and nobody gave it a label"""
-    votes: Mapping[str, Label]
-    """label by person; who gives no name is the person ''"""
+    votes: Mapping[str, Given]
+    """label, or all of several, by person; who gives no name is the person ''"""
     notes: Mapping[str, str]
     """note by person"""
     flagged: bool
@@ -42,7 +42,7 @@ class Answers:
     """The answers of a log, entry after entry.
 
     Of each person the last answer counts that was not taken back. Of several people the label counts that most of them
-    gave, of equals the newest.
+    gave, of equals the newest. Of several labels each counts that more than half of them gave.
     """
 
     def __init__(self) -> None:
@@ -88,22 +88,35 @@ def _answer(given: list[Entries]) -> Answer | None:
     if not given:
         return None
     last = [found for entries in given if (found := _last(entries, "label", "skip"))]
-    labeled = [(number, entry) for number, entry in last if entry.label is not None]
-    votes = {entry.by or "": entry.label for _, entry in labeled if entry.label is not None}
+    labeled = [(number, entry) for number, entry in last if entry.given is not None]
+    votes = {entry.by or "": entry.given for _, entry in labeled if entry.given is not None}
     noted = [found[1] for entries in given if (found := _last(entries, "note"))]
     notes = {entry.by or "": entry.note for entry in noted if entry.note}
     flagged = any(sum(entry.action == "flag" for _, entry in entries) % 2 for entries in given)
     if not labeled:
         return Answer(None, Draw.UNKNOWN, bool(last), votes, notes, flagged)
-    counts = Counter(entry.label for _, entry in labeled)
-    _, entry = max(labeled, key=lambda each: (counts[each[1].label], each[0]))
-    return Answer(entry.label, Draw.of(entry.drawn), False, votes, notes, flagged)
+    counts = Counter(entry.given for _, entry in labeled)
+    _, entry = max(labeled, key=lambda each: (counts[each[1].given], each[0]))
+    label = entry.given if isinstance(entry.given, str | int) else _majority([*votes.values()], entry.given)
+    return Answer(label, Draw.of(entry.drawn), False, votes, notes, flagged)
 
 
-def _taught(given: Entries) -> tuple[Label | None, str] | None:
+def _majority(given: Sequence[Given], newest: Given | None) -> tuple[Label, ...]:
+    """The labels that more than half of the people gave; what half of them gave is decided by ``newest``."""
+    counts = Counter(label for each in given for label in labels_in(each))
+    decisive = labels_in(newest)
+    found = [
+        label
+        for label, count in counts.items()
+        if 2 * count > len(given) or (2 * count == len(given) and label in decisive)
+    ]
+    return tuple(sorted(found, key=lambda label: (isinstance(label, str), label)))
+
+
+def _taught(given: Entries) -> tuple[Given | None, str] | None:
     """What a training learns of one person's entries about a document: a label, and how it was come by."""
     last = _last(given, "label", "skip")
-    return None if last is None or last[1].label is None else (last[1].label, last[1].drawn)
+    return None if last is None or last[1].given is None else (last[1].given, last[1].drawn)
 
 
 def _last(entries: Entries, *actions: Action) -> tuple[int, Annotation] | None:

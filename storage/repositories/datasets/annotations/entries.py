@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from core.documents.drawn import Draw
 from core.errors import Fault
-from storage.records import Action, Annotation, Label
+from storage.records import Action, Annotation, Dataset, Given, labels_in
 from storage.repositories.datasets.batch import refuse
 from storage.repositories.datasets.labels import label_detail
 
@@ -17,7 +17,8 @@ class NewAnnotation(NamedTuple):
     id: str
     document: str
     action: Action
-    label: Label | None
+    label: Given | None
+    """label, or all of several, as the dataset has them"""
     drawn: Draw | None
     """how the document was drawn, None if the service is to know it"""
     by: str | None
@@ -28,7 +29,11 @@ class NewAnnotation(NamedTuple):
 
 
 def checked_entries(
-    given: Sequence[NewAnnotation], positions: Mapping[str, int], label_type: type | None, draws: Mapping[int, Draw]
+    given: Sequence[NewAnnotation],
+    positions: Mapping[str, int],
+    label_type: type | None,
+    draws: Mapping[int, Draw],
+    dataset: Dataset,
 ) -> list[Annotation]:
     """The entries of a log; raises InvalidDocuments.
 
@@ -37,16 +42,18 @@ def checked_entries(
     """
     kind, faults = label_type, list[Fault]()
     for each in given:
-        detail = _fault(each, positions, kind)
+        detail = _fault(each, positions, kind, dataset)
         if detail is not None:
             faults.append(Fault(each.document, *detail))
-        elif each.label is not None:
-            kind = kind or type(each.label)
+        else:
+            kind = kind or next((type(label) for label in labels_in(each.label)), None)
     refuse(faults)
     return [_entry(each, positions[each.document], draws) for each in given]
 
 
-def _fault(given: NewAnnotation, positions: Mapping[str, int], label_type: type | None) -> tuple[str, str] | None:
+def _fault(
+    given: NewAnnotation, positions: Mapping[str, int], label_type: type | None, dataset: Dataset
+) -> tuple[str, str] | None:
     """The field that is not valid and why, None if all are."""
     if given.document not in positions:
         return "document", "there is no such document in the dataset"
@@ -56,8 +63,14 @@ def _fault(given: NewAnnotation, positions: Mapping[str, int], label_type: type 
         return None if given.label is None else ("label", f"is only for the action label, not for {given.action}")
     if given.label is None:
         return "label", "is missing; the action skip says that a document gets none, undo takes an answer back"
-    detail = label_detail(given.label, label_type)
-    return None if detail is None else ("label", detail)
+    if given.by in dataset.voters:
+        return "by", f"{given.by!r} is a voter of the dataset; a person needs another name"
+    labels = labels_in(given.label)
+    if len(set(labels)) < len(labels):
+        return "labels", "have a label twice; name each once"
+    label_type = label_type or next((type(label) for label in labels), None)
+    detail = next((wrong for label in labels if (wrong := label_detail(label, label_type))), None)
+    return None if detail is None else ("label" if dataset.label_kind == "single" else "labels", detail)
 
 
 def _entry(given: NewAnnotation, position: int, draws: Mapping[int, Draw]) -> Annotation:
@@ -67,7 +80,8 @@ def _entry(given: NewAnnotation, position: int, draws: Mapping[int, Draw]) -> An
         document=given.document,
         position=position,
         action=given.action,
-        label=given.label,
+        label=None if isinstance(given.label, tuple) else given.label,
+        labels=tuple(sorted(given.label)) if isinstance(given.label, tuple) else None,
         drawn=draw.word if given.action == "label" else Draw.UNKNOWN.word,
         by=given.by,
         mode=given.mode,

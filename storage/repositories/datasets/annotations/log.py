@@ -23,7 +23,7 @@ from threading import Lock
 
 from storage.errors import LimitExceeded, StoreDamaged, StoreUnavailable
 from storage.recent import Recent
-from storage.records import Annotation, Annotations
+from storage.records import Annotation, Annotations, labels_in
 from storage.repositories.datasets.annotations.answers import Answer, Answers
 from storage.store import KeyMissing, Store, json_records
 from storage.store.bulk import in_parallel
@@ -266,7 +266,7 @@ class AnnotationLog:
         self._answers.add(entries)
         self._people.update(entry.by or "" for entry in entries)
         if self._label_type is None:
-            self._label_type = next((type(entry.label) for entry in entries if entry.label is not None), None)
+            self._label_type = next((type(label) for entry in entries for label in labels_in(entry.given)), None)
 
     def _next_key(self, offset: int = 0) -> str:
         return f"{self._folder}/{name_of(len(self._entries) + 1 + offset)}"

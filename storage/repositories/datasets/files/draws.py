@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
-from storage.repositories.datasets.files.npy import NpyWriter
+from storage.repositories.datasets.files.npy import OptionalColumn
 
 _TYPE = "|i1"
 WITHOUT_LABEL = "says how a label was come by, but the document has no label"
@@ -19,32 +19,24 @@ class DrawnWriter:
     """Writer of the draws of a dataset, in order. Memory does not grow with them."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = NpyWriter(folder / "drawn.npy", _TYPE)
+        self._file = OptionalColumn(folder / "drawn.npy", _TYPE, Draw.UNKNOWN)
         self._counts = np.zeros(len(Draw), np.int64)
+        self.finish, self.close = self._file.finish, self._file.close
 
     def append(self, drawn: NDArray[np.int8] | None, length: int) -> None:
         """Append the draws of the next ``length`` documents, None where nothing is known of them."""
-        appended = np.full(length, Draw.UNKNOWN, np.int8) if drawn is None else drawn
-        self._file.append(appended)
-        self._counts += np.bincount(appended, minlength=len(Draw))
+        self._file.append(drawn, length)
+        self._counts += 0 if drawn is None else np.bincount(drawn, minlength=len(Draw))
 
     @property
     def n_bytes(self) -> int:
         """Bytes to store so far: none where nothing is known."""
-        return self._file.n_bytes if self.counts else 0
+        return self._file.n_bytes
 
     @property
     def counts(self) -> dict[str, int]:
         """Number of labels by how they were come by, where that is known."""
         return {draw.word: int(self._counts[draw]) for draw in Draw if draw is not Draw.UNKNOWN and self._counts[draw]}
-
-    def finish(self) -> Path | None:
-        """The finished file, None if nothing is known."""
-        return self._file.finish() if self.counts else None
-
-    def close(self) -> None:
-        """Close the file, even when the rest cannot be written any more."""
-        self._file.close()
 
 
 def draw_detail(word: object) -> str | None:

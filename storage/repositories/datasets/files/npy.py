@@ -59,6 +59,33 @@ class NpyWriter:
         self.close()
 
 
+class OptionalColumn:
+    """Writer of a number for each document, whose file exists only where one is not the usual one."""
+
+    def __init__(self, path: Path, dtype: str, usual: float) -> None:
+        self._file = NpyWriter(path, dtype)
+        self._usual = usual
+        self._known = False
+
+    def append(self, given: NDArray[Any] | None, length: int) -> None:
+        """Append the numbers of the next ``length`` documents, None where all are the usual one."""
+        self._known = self._known or (given is not None and bool((given != self._usual).any()))
+        self._file.append(np.full(length, self._usual) if given is None else given)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes to store so far."""
+        return self._file.n_bytes if self._known else 0
+
+    def finish(self) -> Path | None:
+        """The finished file, None if all numbers are the usual one."""
+        return self._file.finish() if self._known else None
+
+    def close(self) -> None:
+        """Close the file, even when the rest cannot be written any more."""
+        self._file.close()
+
+
 def open_array(path: Path) -> NDArray[Any]:
     """The array of an .npy file, memory-mapped and read-only. An empty one, which cannot be mapped, is read."""
     mode: Literal["r"] | None = None if path.stat().st_size == _HEADER_BYTES else "r"

@@ -1,0 +1,174 @@
+"""The files of a dataset that say what is known of its documents: labels, votes, weights."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import MAX_FAULTS, Fault
+from core.spelling import did_you_mean
+from storage.process.settings import DatasetLimits
+from storage.records import Label, LabelKind
+from storage.repositories.datasets.batch import Batch, refuse
+from storage.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter
+from storage.repositories.datasets.files.ids import Ids
+from storage.repositories.datasets.files.label_sets import LabelSetsWriter, label_sets_in
+from storage.repositories.datasets.files.npy import NpyWriter, OptionalColumn, chunks, open_array
+from storage.repositories.datasets.files.votes import VotesWriter, vote_faults
+from storage.repositories.datasets.labels import Classes, list_faults
+
+_MIXED = "in one dataset all documents have label, or all labels; for one label write labels with one element"
+_UNKNOWN = "; correct it, or label a document with it"
+
+
+class Labels(NamedTuple):
+    """What is known of the documents of a dataset, as its manifest has it."""
+
+    label_kind: LabelKind
+    n_labeled: int
+    classes: list[tuple[Label, int]]
+    voters: dict[str, int]
+    voted: list[Label]
+    drawn: dict[str, int]
+
+
+class LabelWriters:
+    """Writers of these files, document after document. Memory does not grow with the documents."""
+
+    def __init__(self, folder: Path, limits: DatasetLimits, stack: ExitStack) -> None:
+        """The stack closes the files."""
+        self._folder = folder
+        self._limits = limits
+        self._classes = Classes(limits.classes)
+        self._kind: LabelKind | None = None
+        self._labels = stack.enter_context(NpyWriter(folder / "codes.npy", "<i4"))
+        self._drawn = stack.enter_context(closing(DrawnWriter(folder)))
+        self._sets = stack.enter_context(closing(LabelSetsWriter(folder)))
+        self._votes = stack.enter_context(closing(VotesWriter(folder, limits.voters)))
+        self._weights = stack.enter_context(closing(OptionalColumn(folder / "weights.npy", "<f8", 1.0)))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes to store so far."""
+        files = (self._labels, self._drawn, self._sets, self._votes, self._weights)
+        return sum(file.n_bytes for file in files)
+
+    def append(self, batch: Batch) -> None:
+        """Append what a batch says, which is valid; raises LimitExceeded."""
+        length = batch.rows.n_rows
+        self._kind = self._kind or _kind_of(batch)
+        self._labels.append(self._classes.encode(batch.labels))
+        self._sets.append(batch.label_lists, self._classes, length)
+        self._votes.append(batch.votes, self._classes, length)
+        self._drawn.append(batch.drawn, length)
+        self._weights.append(batch.weights, length)
+
+    def faults(self, batch: Batch) -> list[tuple[int, str, str]]:
+        """Faults of a batch: the places of the documents, the fields and the reasons."""
+        faults = [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
+        faults += islice(self._mixed(batch), MAX_FAULTS)
+        label_type = self._classes.label_type or _type_in(batch.labels)
+        if batch.label_lists is not None:
+            for field, given in zip(("labels", "not"), batch.label_lists, strict=True):
+                owners = [(place, label) for place, labels in enumerate(given) for label in labels or ()]
+                wrong = self._classes.faults([label for _, label in owners], MAX_FAULTS)
+                faults += [(owners[number][0], field, detail) for number, detail in wrong]
+                label_type = label_type or _type_in([label for _, label in owners])
+            faults += islice(list_faults(batch.label_lists, batch.labels, self._limits.labels), MAX_FAULTS)
+        if batch.votes is not None:
+            faults += islice(vote_faults(batch.votes, label_type), MAX_FAULTS)
+        if batch.weights is not None:
+            odd = np.flatnonzero(~(np.isfinite(batch.weights) & (batch.weights >= 0)))[:MAX_FAULTS].tolist()
+            faults += [
+                (place, "weight", f"must be a number of at least 0, not {batch.weights[place]:g}") for place in odd
+            ]
+        known = () if batch.drawn is None else np.flatnonzero(batch.drawn).tolist()
+        faults += [(place, "drawn", WITHOUT_LABEL) for place in known if not _is_labeled(batch, place)]
+        return faults
+
+    def _mixed(self, batch: Batch) -> Iterator[tuple[int, str, str]]:
+        """Labels of the other kind than those so far."""
+        kind = self._kind or _kind_of(batch)
+        nothing = [None] * len(batch.labels)
+        lists = list(zip(*(batch.label_lists or (nothing, nothing)), strict=True))
+        for place, (label, each) in enumerate(zip(batch.labels, lists, strict=True)):
+            if kind == "several" and label is not None and each == (None, None):
+                yield place, "label", _MIXED
+            if kind == "single" and each != (None, None) and label is None:
+                yield place, "labels", _MIXED
+
+    def finish(self, ids: Ids) -> tuple[Labels, dict[str, Path]]:
+        """What the files say, and the finished files by content.
+
+        Raises InvalidDocuments for votes for a class that nothing else knows of.
+        """
+        classes, final = self._classes.sorted()
+        voted = sorted(final[[*self._votes.classes]].tolist()) if self._votes.classes else []
+        among = np.full(len(classes) + 1, -1, np.int32)
+        among[voted] = np.arange(len(voted))
+        counts = np.zeros(len(classes) + 1, np.int64)
+        paths = self._sets.finish(final)
+        if self._kind == "several":
+            sets = label_sets_in({name: open_array(path) for name, path in paths.items()}, classes)
+            counts[1:], n_labeled = sets.counts, int(np.count_nonzero(sets.complete))
+        else:
+            labels = NpyWriter(self._folder / "labels.npy", "<i4")
+            for class_indices in chunks(open_array(self._labels.finish())):
+                renumbered = final[class_indices]
+                counts += np.bincount(renumbered + 1, minlength=len(counts))
+                labels.append(renumbered)
+            paths["labels"], n_labeled = labels.finish(), int(counts[1:].sum())
+        paths |= self._votes.finish(among[final])
+        optional = {"drawn": self._drawn.finish(), "weights": self._weights.finish()}
+        paths |= {name: path for name, path in optional.items() if path is not None}
+        self._refuse_unknown(classes, counts[1:], final, ids)
+        named = list(zip(classes, counts[1:].tolist(), strict=True))
+        known = Labels(
+            self._kind or "single",
+            n_labeled,
+            named,
+            self._votes.voters,
+            [classes[class_index] for class_index in voted],
+            self._drawn.counts,
+        )
+        return known, paths
+
+    def _refuse_unknown(
+        self, classes: Sequence[Label], counts: NDArray[np.int64], final: NDArray[np.int32], ids: Ids
+    ) -> None:
+        """Raise InvalidDocuments for classes that one voter alone names, beside labels that have others."""
+        if not counts.any():
+            return
+        lonely = {int(final[class_index]): each for class_index, each in self._votes.lonely().items()}
+        unknown = {index: each for index, each in lonely.items() if not counts[index]}
+        names = ids.by_position(position for _, position in unknown.values())
+        labeled = [str(classes[index]) for index in np.flatnonzero(counts).tolist()]
+        refuse(
+            Fault(
+                names[position],
+                "votes",
+                f"{voter!r} votes for {classes[index]!r}, which neither a label nor another voter names"
+                f"{did_you_mean(str(classes[index]), labeled)}{_UNKNOWN}",
+            )
+            for index, (voter, position) in sorted(unknown.items())
+        )
+
+
+def _kind_of(batch: Batch) -> LabelKind | None:
+    """The kind of the labels of a batch, None of one without any."""
+    if batch.label_lists is not None:
+        return "several"
+    return None if _type_in(batch.labels) is None else "single"
+
+
+def _type_in(labels: Sequence[Label | None]) -> type | None:
+    return next((type(label) for label in labels if label is not None), None)
+
+
+def _is_labeled(batch: Batch, place: int) -> bool:
+    lists = batch.label_lists
+    return batch.labels[place] is not None or (lists is not None and lists.applied[place] is not None)
