@@ -30,12 +30,14 @@ from workers.worker.context import WorkerContext
 from workers.worker.encoding import with_vectors
 from workers.worker.engines import EngineChoice
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import size_of, training_inputs
+from workers.worker.inputs import TrainingInputs, size_of, training_inputs
 from workers.worker.results import store_results, usable
 from workers.worker.store_calls import StoreRetry
 
 if TYPE_CHECKING:
+    from core.models.model import Model
     from core.train import Training
+    from core.training_task import TrainingTask
 
 T = TypeVar("T")
 _ENCODED = 0.5
@@ -121,9 +123,9 @@ class Work:
 
     def _train(self, documents: Documents) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it
-        from core.train import TrainingContext, TrainingTask, train
+        from core.train import TrainingContext, train
 
-        context, request, class_indices = self._context, self._request, documents.class_indices
+        context, request = self._context, self._request
         span = WHOLE if request.encoder is None else Span(_ENCODED, 1.0)
         with ExitStack() as stack:
             watch = Watch(self._heartbeat.observe, span, self._began)
@@ -153,21 +155,7 @@ class Work:
                 models = Models(self._store)
                 start = inputs.renumbered(models.load(models.version(request.start.name, request.start.version)))
             training = train(
-                TrainingTask(
-                    inputs.rows,
-                    class_indices,
-                    documents.classes,
-                    request.algorithm,
-                    request.options,
-                    seed=request.seed,
-                    start=start,
-                    parts=inputs.parts,
-                    drawn=documents.drawn,
-                    label_sets=documents.label_sets,
-                    votes=documents.votes,
-                    weights=documents.weights,
-                    names=_names(documents.ids, inputs.vocabulary),
-                ),
+                _task(inputs, documents, request, start),
                 TrainingContext(
                     self._heartbeat.observe,
                     span.between(*inputs.rest),
@@ -181,6 +169,26 @@ class Work:
         report = {**(training.report or {}), "engine": chosen.name}
         report |= {} if inputs.terms_engine is None else {"terms_engine": inputs.terms_engine}
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
+
+
+def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, start: "Model | None") -> "TrainingTask":
+    from core.training_task import TrainingTask
+
+    return TrainingTask(
+        inputs.rows,
+        documents.class_indices,
+        documents.classes,
+        request.algorithm,
+        request.options,
+        seed=request.seed,
+        start=start,
+        parts=inputs.parts,
+        drawn=documents.drawn,
+        label_sets=documents.label_sets,
+        votes=documents.votes,
+        weights=documents.weights,
+        names=_names(documents.ids, inputs.vocabulary),
+    )
 
 
 def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
