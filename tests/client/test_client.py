@@ -3,6 +3,7 @@
 import asyncio
 import http.server
 import io
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import halfmoon
 import msgspec
 import numpy as np
 import pandas as pd
@@ -158,8 +160,37 @@ def test_notebooks_show_what_the_service_has(hm: Halfmoon, gateway: Gateway) -> 
     assert "<td>live</td><td>1</td>" in model.aliases._repr_html_()
     assert "Model news, version 1" in model._repr_html_()
     assert repr(model.aliases) == "<Aliases {'live': 1}>"
+    assert repr(hm.models) == "<Models: news>"
+    assert repr(hm.jobs) == "<Jobs: news succeeded>"
+    assert repr(hm.datasets) == f"<Datasets: {version.dataset}>"
+    documents = [{"indices": [1]}, {"indices": [0]}, {"indices": [1]}]
+    predicted = model.predict(documents)
+    assert repr(predicted) == "<Prediction of 3 documents by news version 1: 2 yes, 1 no>"
+    assert repr(model.explain(documents)) == "<Explanation of news version 1: classes no, yes; 3 documents>"
     evaluation = model.evaluate([{"indices": [1], "label": "yes"}, {"indices": [0], "label": "no"}])
     assert repr(evaluation) == "<Evaluation of news version 1: error 0.000, 2 labeled documents>"
+
+
+def test_lists_of_a_service_that_is_away_are_shown_all_the_same() -> None:
+    with Halfmoon("http://127.0.0.1:9", retries=0) as away:
+        assert repr(away.datasets).startswith("<Datasets: unknown, ")
+
+
+def test_help_begins_with_what_there_is(hm: Halfmoon, gateway: Gateway) -> None:
+    """Two screens say it all, and each name in them is one of the client's."""
+    version = publish(gateway.store)
+    objects = {
+        "hm": hm,
+        "data": hm.datasets.get(version.dataset),
+        "job": hm.jobs.get(version.job),
+        "model": hm.models["news"],
+    }
+    words = halfmoon.__doc__ or ""
+    named = re.findall(r"\b(hm|data|job|model)\.(\w+)", words)
+    assert len(named) > 15
+    assert [f"{which}.{name}" for which, name in named if not hasattr(objects[which], name)] == []
+    assert all(hasattr(halfmoon, name) for name in re.findall(r"\b[A-Z]\w+[a-z][A-Z]\w+", words))
+    assert len(words.splitlines()) < 60
 
 
 def test_models(hm: Halfmoon, gateway: Gateway) -> None:

@@ -1,4 +1,41 @@
-"""Client of Halfmoon, a service that classifies documents from few labels."""
+"""Client of Halfmoon, a service that classifies documents from few labels.
+
+    from halfmoon import Halfmoon
+
+    hm = Halfmoon("http://127.0.0.1:8000")      # HALFMOON_URL, HALFMOON_API_KEY; Halfmoon.local() starts a service
+
+Documents in: a data frame, a list of texts or dicts, a matrix, or the path of a file.
+
+    data = hm.datasets.create(frame, text="body", label="topic", name="tickets")
+    data = hm.datasets["tickets"]               # the newest of this name; hm.datasets lists them
+    data.to_pandas(model="tickets")             # id, text, label, by whom, predicted, probability
+
+A model that learns from the labels and from all other texts:
+
+    job = hm.train(data, model="tickets").wait(progress=True)
+    job.labels().to_pandas()                    # the label of each document that had none
+    job.report                                  # what was tried, estimated and chosen
+
+    model = hm.models["tickets"]                # also "tickets@live", or ("tickets", 3)
+    model.predict(["The printer is on fire."]).to_pandas()
+    model.explain(["The printer is on fire."])
+    model.evaluate(known)                       # accuracy, confusion; .page is HTML with plots
+    model.export("tickets.zip")                 # predicts without the service
+    model.aliases["live"] = 3
+
+Labels of people:
+
+    for each in model.suggest(data, n=20):      # what to label next
+        data.annotate(each, label="fire", by="ann")
+    hm.train(data, model="tickets", annotations="latest")
+    model.doubts(data)                          # labels that look wrong
+    data.draw_audit(n=100)                      # a random sample, which measures every version
+
+What went wrong is a HalfmoonError: InvalidData before anything is sent, InvalidRequest, NotFound, Conflict,
+LimitExceeded, TooManyRequests or Unavailable as the service answered, JobFailed, ConnectionFailed.
+``AsyncHalfmoon`` has the same methods, to be awaited; ``halfmoon.sklearn`` has a classifier of scikit-learn,
+``halfmoon.mlflow`` a flavour of MLflow, ``halfmoon.prodigy`` a recipe of Prodigy.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, TypeVar
 
-from halfmoon.display import pairs, table
+from halfmoon.display import listed, pairs, table
+from halfmoon.errors import HalfmoonError
 from halfmoon.records import Version
 
 T = TypeVar("T")
@@ -15,6 +16,14 @@ sleep = time.sleep
 def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     """Call a blocking function."""
     return function(*arguments)
+
+
+def _named(what: str, names: Callable[[], list[str]]) -> str:
+    """What a terminal shows of a list of the service, also where the service does not answer."""
+    try:
+        return f"<{what}: {listed(names())}>"
+    except HalfmoonError as error:
+        return f"<{what}: unknown, {error}>"
 
 
 class AliasesMixin(MutableMapping[str, int]):
@@ -68,6 +77,9 @@ class ModelMixin:
 class ModelsMixin:
     """The models, as a notebook shows them."""
 
+    def __repr__(self) -> str:
+        return _named("Models", lambda: [each.name for each in self.all()])  # type: ignore[attr-defined]
+
     def _repr_html_(self) -> str:
         models = self.all()  # type: ignore[attr-defined]
         rows = ((each.name, each.served, each.newest, ", ".join(each.aliases)) for each in models)
@@ -83,6 +95,9 @@ class DatasetsMixin:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.all())  # type: ignore[attr-defined]
 
+    def __repr__(self) -> str:
+        return _named("Datasets", lambda: [each.name or each.id for each in self])
+
     def _repr_html_(self) -> str:
         records = (each.record for each in self.all())  # type: ignore[attr-defined]
         rows = ((each.id, each.name, each.kind, each.n_documents, each.n_labeled) for each in records)
@@ -91,6 +106,9 @@ class DatasetsMixin:
 
 class JobsMixin:
     """The jobs, as a notebook shows them."""
+
+    def __repr__(self) -> str:
+        return _named("Jobs", lambda: [f"{each.record.model_name} {each.state}" for each in self.all()])  # type: ignore[attr-defined]
 
     def _repr_html_(self) -> str:
         records = (each.record for each in self.all())  # type: ignore[attr-defined]

@@ -2,12 +2,14 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
 from typing import Any
 
 _ROWS = 20
+_NAMED = 5
 _WIDTH = 24
 
 
@@ -18,6 +20,18 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
         f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in row)}</tr>" for row in islice(rows, _ROWS)
     )
     return f"<p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def tally(values: Iterable[Any]) -> str:
+    """How often each value is there, the most frequent first: ``27 ham, 3 spam``."""
+    return listed(f"{count} {value}" for value, count in Counter(values).most_common())
+
+
+def listed(names: Iterable[Any]) -> str:
+    """The first of some names, and how many more there are."""
+    shown = [*map(str, names)]
+    more = len(shown) - _NAMED
+    return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "") if shown else "none"
 
 
 def pairs(title: str, values: dict[str, Any]) -> str:

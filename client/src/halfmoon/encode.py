@@ -117,7 +117,7 @@ def _file(path: Path, choice: Choice) -> Body:
     if not ending or ending[0] not in _FILES:
         known = f"{', '.join((*_FILES, *_TABLES))}, each also with .gz"
         instead = (
-            "a workbook is saved as CSV"
+            "a workbook is read by pandas.read_excel, or saved as CSV"
             if ending in ([".xlsx"], [".xls"], [".ods"])
             else "other files are read into a data frame or a list"
         )

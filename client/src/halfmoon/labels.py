@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from halfmoon.display import table
+from halfmoon.display import table, tally
 from halfmoon.records import Label
 
 
@@ -38,7 +38,7 @@ class Labels:
         return iter(self._lines)
 
     def __repr__(self) -> str:
-        return f"<Labels of {len(self)} documents>"
+        return f"<Labels of {len(self)} documents: {tally(line.label for line in self._lines)}>"
 
     def columns(self) -> dict[str, list[Any]]:
         """Lists of ids, labels, scores and probabilities, and of the extra fields, if they were asked for."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from halfmoon.display import pairs, table
+from halfmoon.display import listed, pairs, table, tally
 
 Label = str | int
 
@@ -142,6 +142,9 @@ class Prediction(Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        return f"<Prediction of {len(self)} documents by {self.model} version {self.version}: {tally(self.labels)}>"
+
     @property
     def confidences(self) -> list[float] | None:
         """Probability of each label; None if the model is not calibrated."""
@@ -177,6 +180,10 @@ class Suggestion(Struct, frozen=True):
     drawn: str
     margin: float
     document: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        sure = "" if self.probability is None else f" {self.probability:.0%}"
+        return f"<Suggestion {self.id}: {self.label}{sure}, or {self.rival}>"
 
     @property
     def text(self) -> str | None:
@@ -221,6 +228,11 @@ class Explanation(Struct, frozen=True):
     """
 
     content: dict[str, Any]
+
+    def __repr__(self) -> str:
+        about = {name: self.content.get(name) or () for name in ("classes", "documents")}
+        of = f"{self.content.get('model')} version {self.content.get('version')}"
+        return f"<Explanation of {of}: classes {listed(about['classes'])}; {len(about['documents'])} documents>"
 
 
 class Evaluation(Struct, frozen=True):
