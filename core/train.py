@@ -202,14 +202,15 @@ def _solve(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     chosen = {} if tuning is None else tuning.chosen
     solver = _OneVsRest(checked, run, fractions, points, chosen, checked.part_numbers(documents.features))
     warm = any(point is not None for point in points)
+    labeled = np.arange(len(checked.class_indices))
     if not checked.options.needs_probabilities:
-        return _Solutions(solver.solve(documents.rows, checked.class_indices, span), lambda: None, report, warm)
+        return _Solutions(solver.solve(documents.rows, labeled, span), lambda: None, report, warm)
     spans = span.equal(N_FOLDS + 1)
-    results = solver.solve(documents.rows, checked.class_indices, spans[0])
+    results = solver.solve(documents.rows, labeled, spans[0])
 
-    def solve_without(fold: int, rows: SparseRows, class_indices: NDArray[np.integer[Any]]) -> list[Result]:
+    def solve_without(fold: int, rows: SparseRows, kept: NDArray[np.int64]) -> list[Result]:
         cold: Points = [None] * len(points)  # the points to start from know the labels
-        return replace(solver, points=cold, fold=fold).solve(rows, class_indices, spans[fold + 1])
+        return replace(solver, points=cold, fold=fold).solve(rows, kept, spans[fold + 1])
 
     def validate() -> Validated:
         held_out = cross_val_scores(
@@ -288,13 +289,17 @@ class _OneVsRest:
     fold: int | None = None
     """fold that is left out for calibration"""
 
-    def solve(self, rows: SparseRows, class_indices: NDArray[np.integer[Any]], span: Span) -> list[Result]:
-        """Solutions over rows, the labeled ones first; if stopped, the best iterates."""
+    def solve(self, rows: SparseRows, labeled: NDArray[np.int64], span: Span) -> list[Result]:
+        """Solutions over rows, first the labeled ones at these positions among all labeled ones; if stopped, the best
+        iterates.
+        """
         solver, options, seed = load(self.checked.algorithm), self.checked.options, self.checked.task.seed
+        class_indices = self.checked.class_indices[labeled]
+        costs = np.concatenate([self.checked.weights[labeled], np.ones(rows.n_rows - len(labeled))])
 
         def begin(positive: int, point: Vector | None) -> Steps:
             y = np.where(class_indices == positive, 1.0, -1.0)
-            problem = replace(Problem.of(rows, y, seed=seed), part_of=self.part_of)
+            problem = replace(Problem.of(rows, y, costs, seed), part_of=self.part_of)
             own = (
                 {}
                 if self.fractions is None

@@ -12,7 +12,7 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
 from core.documents.space import Space
-from core.documents.votes import Votes
+from core.documents.votes import Votes, checked_weights
 from core.errors import Fault, InvalidDocuments, MessageNames
 from core.models.model import Model
 from core.options.base import Options
@@ -70,6 +70,8 @@ class CheckedTask:
     drawn: NDArray[np.int8]
     """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn
     says holds for all"""
+    weights: NDArray[np.float64]
+    """shape (n_labeled,): weight of each label, of mean 1; a label of weight 0 is none"""
     order: NDArray[np.int64]
     """shape (n_rows,): positions of the documents, the labeled ones first"""
 
@@ -77,7 +79,9 @@ class CheckedTask:
     def of(cls, task: TrainingTask) -> Self:
         """The task with its options parsed; raises as ``core.train.train``."""
         _refuse_unread(task)
-        labeled, unlabeled = np.flatnonzero(task.class_indices >= 0), np.flatnonzero(task.class_indices < 0)
+        weights = checked_weights(task.weights, task.rows.n_rows)
+        known = (task.class_indices >= 0) & (weights > 0)
+        labeled, unlabeled = np.flatnonzero(known), np.flatnonzero(~known)
         present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
         classes = [task.classes[position] for position in present]
         options = check_options(task.algorithm, task.options, classes, task.rows.n_rows)
@@ -92,6 +96,7 @@ class CheckedTask:
             classes,
             class_indices,
             drawn,
+            weights[labeled] / weights[labeled].mean(),
             np.concatenate([labeled, unlabeled]),
         )
 
@@ -111,7 +116,7 @@ class CheckedTask:
         if requested.fractions is not None:
             return np.array(list(requested.fractions.values()))
         if requested.source == "labeled" or not len(self.unlabeled):
-            return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
+            return np.asarray(np.bincount(self.class_indices, self.weights, len(self.classes)) / self.weights.sum())
         return None
 
     def fraction_bounds(self) -> NDArray[np.float64] | None:
@@ -153,6 +158,7 @@ class CheckedTask:
             space,
             centred=centred,
             bounds=self.fraction_bounds(),
+            weights=self.weights,
         )
 
 
@@ -161,7 +167,6 @@ def _refuse_unread(task: TrainingTask) -> None:
     given = {
         "labels": (task.label_sets, "documents of several labels; train on documents that have one `label` at most"),
         "votes": (task.votes, "votes; send the documents with labels alone"),
-        "weight": (task.weights, "weights of labels; send the documents without them"),
     }
     for name, (value, detail) in given.items():
         if value is not None:

@@ -241,4 +241,5 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
 
 def judged(data: SelectionData, scores: Matrix) -> Judgement:
     """The judgement of held-out scores, shape (n_labeled, n_problems), by labels left out."""
-    return judge(scores[data.left_out], data.class_indices[data.left_out])
+    known = data.left_out
+    return judge(scores[known], data.class_indices[known], data.weights[known])

@@ -70,11 +70,11 @@ class NormalDensities:
     All is relative to the average row.
     """
 
-    def __init__(self, moments: "Moments", of_labeled: Vector, known: NDArray[np.bool_]) -> None:
-        """``of_labeled``, shape (n_features,): squares of the labeled rows that are ``known``, shape (n_labeled,),
-        about the average row.
+    def __init__(self, moments: "Moments", of_labeled: Vector, n_labeled: float) -> None:
+        """``of_labeled``, shape (n_features,): squares of the labeled rows about the average row, and their number,
+        both by weights.
         """
-        self._moments, self._of_labeled, self._n_labeled = moments, of_labeled, int(np.count_nonzero(known))
+        self._moments, self._of_labeled, self._n_labeled = moments, of_labeled, n_labeled
         self._precisions: Vector = np.zeros(len(of_labeled))
 
     def fit(self, sums: Matrix, weight: float) -> None:
@@ -136,12 +136,12 @@ class Moments:
         )
         """shape (n_features,): whether the variance is nothing but rounding"""
 
-    def densities(self, known: NDArray[np.bool_]) -> ClassDensities:
-        """Densities that are fitted to the unlabeled rows and the labeled ones that are ``known``, shape
-        (n_labeled,)."""
+    def densities(self, counted: Vector) -> ClassDensities:
+        """Densities that are fitted to the unlabeled rows and the labeled ones, each of which is ``counted`` so many
+        times, shape (n_labeled,)."""
         if not self._dense:
             return TermDensities(self.mean, self.checkpoint)
-        return NormalDensities(self, self._squares(self._labeled, known.astype(np.float64)), known)
+        return NormalDensities(self, self._squares(self._labeled, counted), float(counted.sum()))
 
     def _squares(self, rows: SparseRows, weights: Vector) -> Vector:
         """Sums of squares about the average row, shape (n_features,), over rows with ``weights``, shape (n_rows,)."""

@@ -38,9 +38,11 @@ class Judgement(NamedTuple):
         return self.log_likelihood > self.chance or not self.chance
 
 
-def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
+def judge(
+    scores: Matrix, class_indices: NDArray[np.integer[Any]], weights: NDArray[np.float64] | None = None
+) -> Judgement:
     """Judge the scores of labels left out, shape (n, n_columns), by their ``class_indices``, shape (n,). Labels of one
-    class say nothing.
+    class say nothing. ``weights`` of the labels, shape (n,), are 1 by default.
 
     Scores of methods have different scales and, after unequal numbers of labels, thresholds that are off by different
     amounts. Neither says how well a method ranks documents, so each column is centred between its class and the others,
@@ -50,8 +52,9 @@ def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
     if len(np.unique(class_indices)) < 2:
         return Judgement(0.0, 0.0, 0)
     n_classes = n_classes_of(scores.shape[1])
-    counts = np.bincount(class_indices, minlength=n_classes)
-    weights = counts[counts > 0].min() / counts[class_indices]
+    weights = np.ones(len(scores)) if weights is None else weights
+    counts = np.bincount(class_indices, weights, n_classes)
+    weights = weights * (counts[counts > 0].min() / counts[class_indices])
     chance = -float(weights.sum()) * log_of(float(n_classes))
     if not np.isfinite(scores).all():
         return Judgement(-np.inf, chance, 0)

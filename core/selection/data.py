@@ -62,13 +62,18 @@ class SelectionData:
         *,
         centred: bool = True,
         bounds: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work,
-        which ends when it raises. ``centred`` as in scale_features.
+        which ends when it raises. ``centred`` as in scale_features. ``weights``, shape
+        (n_labeled,), are those of the labels, by default 1.
         """
         scaled = scale_features(rows, checkpoint, space, centred=centred)
         positives = positives_of(len(classes))
-        whole = Problem.of(scaled.rows, np.ones(len(class_indices)), seed=seed)
+        costs = np.ones(rows.n_rows)
+        if weights is not None:
+            costs[: len(weights)] = weights
+        whole = Problem.of(scaled.rows, np.ones(len(class_indices)), costs, seed)
         # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
         folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
@@ -94,6 +99,11 @@ class SelectionData:
     def positives(self) -> list[int]:
         """The class of each problem."""
         return positives_of(self.n_classes)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """shape (n_labeled,): weight of each label."""
+        return self.problems[0].costs[: len(self.class_indices)]
 
     @property
     def counts_by_origin(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -50,8 +50,8 @@ class NaiveBayesEM:
         self._labeled = np.flatnonzero(known)
         self._responsibilities[data.class_indices[self._labeled], self._labeled] = 1.0
         self._weight, self._counted = weight, np.full(n_rows, weight)
-        self._counted[: self.n_labeled] = known
-        self._densities = moments.densities(known)
+        self._counted[: self.n_labeled] = known * data.weights
+        self._densities = moments.densities(known * data.weights)
         self._tolerance = _FOLD_TOLERANCE if fold < data.n_folds else _TOLERANCE
         self.objective = np.nan
         self.status = Status.ITERATION_LIMIT

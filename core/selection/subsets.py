@@ -59,7 +59,7 @@ def labeled_alone(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
 def _with_rows(data: SelectionData, rows: SparseRows, kept: NDArray[np.bool_]) -> SelectionData:
     """The data with these rows instead, the labeled ones first as before, with some of the features."""
     scaled = data.scaled._replace(rows=rows, scales=data.scaled.scales[kept], centre=data.scaled.centre[kept])
-    whole = Problem.of(rows, data.problems[0].y, seed=data.problems[0].seed)
+    whole = Problem.of(rows, data.problems[0].y, data.problems[0].costs[: rows.n_rows], data.problems[0].seed)
     return replace(
         data,
         scaled=scaled,

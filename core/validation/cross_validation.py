@@ -13,9 +13,9 @@ from core.problem.result import Result, ensure_complete
 from core.progress import Checkpoint
 from core.validation.folds import N_FOLDS, folds_of
 
-Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
-"""Solver without a fold: takes its number, all rows with the labeled ones first, and the class indices of these; a
-result a two-class problem."""
+Solve = Callable[[int, SparseRows, NDArray[np.int64]], Sequence[Result]]
+"""Solver without a fold: takes its number, all rows with the labeled ones that are left first, and the positions of
+these among all labeled ones; a result a two-class problem."""
 
 
 def cross_val_scores(
@@ -41,7 +41,7 @@ def cross_val_scores(
             continue
         kept = np.flatnonzero(folds != fold)
         order = np.concatenate([kept, hidden, np.arange(len(class_indices), rows.n_rows)])
-        results = solve(fold, gathered(rows, order, checkpoint, space), class_indices[kept])
+        results = solve(fold, gathered(rows, order, checkpoint, space), kept)
         ensure_complete(results)
         scores[hidden] = np.column_stack([result.unlabeled_scores[: len(hidden)] for result in results])
     return scores

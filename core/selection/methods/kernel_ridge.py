@@ -116,7 +116,7 @@ class KernelRidge:
             -1, len(values), len(data.problems)
         )
         scores = _left_out(labeled, data.folds)[left_out]
-        return judge(scores / _deviations(scores), data.class_indices[left_out]).log_likelihood
+        return judge(scores / _deviations(scores), data.class_indices[left_out], data.weights[left_out]).log_likelihood
 
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
         """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 within the fold:

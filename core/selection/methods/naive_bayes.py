@@ -107,7 +107,7 @@ class _HeldOutRuns(NamedTuple):
             columns[hidden] = np.column_stack([_column(labeled, total, each) for each in data.positives])[hidden]
             checkpoint()
         known = data.left_out
-        judgement = judge(margins[known] / np.maximum(sizes, _LEAST), data.class_indices[known])
+        judgement = judge(margins[known] / np.maximum(sizes, _LEAST), data.class_indices[known], data.weights[known])
         return cls(weight, margins, columns, paths, judgement)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.solver import solve
@@ -81,8 +82,8 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
     rows, class_indices = data.rows.taken(np.concatenate([labeled, unlabeled])), data.class_indices[labeled]
     options = SvmOptions(lambda_=0.1, tolerance=1e-12)
 
-    def one(fold: int, rows: SparseRows, class_indices: Any) -> list[Result]:
-        return [solve("svm", Problem.of(rows, np.where(class_indices == 1, 1.0, -1.0)), options)]
+    def one(fold: int, rows: SparseRows, kept: NDArray[np.int64]) -> list[Result]:
+        return [solve("svm", Problem.of(rows, np.where(class_indices[kept] == 1, 1.0, -1.0)), options)]
 
     found = cross_val_scores(rows, class_indices, 1, 7, one)
     folds = folds_of(class_indices, 7)
@@ -116,7 +117,7 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
     def stop() -> None:
         raise Stopped
 
-    def never(fold: int, rows: SparseRows, class_indices: Any) -> list[Result]:
+    def never(fold: int, rows: SparseRows, kept: NDArray[np.int64]) -> list[Result]:
         raise AssertionError
 
     with pytest.raises(Stopped):
