@@ -127,7 +127,7 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
 @pytest.mark.parametrize(
     ("name", "module"),
     [
-        ("svm", "core.train.fit_calibration"),
+        ("svm", "core.one_algorithm.fit_calibration"),
         ("auto", "core.selection.auto.calibration_at"),
     ],
 )
