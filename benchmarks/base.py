@@ -209,6 +209,17 @@ def put_section(name: str, text: str) -> None:
     path.write_text(wrapped("\n\n## ".join([head.strip(), *sections.values()]) + "\n"))
 
 
+def add_row(name: str, title: str, made: str, heads: Sequence[str], row: Sequence[str]) -> None:
+    """Add a row to the table of a section of a page, which says how it was made."""
+    page = (DOCS / name).read_text()
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.partition(f"{title}\n")[2].partition("\n## ")[0].splitlines()
+        if line.startswith("| ")
+    ][2:]
+    put_section(name, f"{title}\n\n{made}\n\n" + table(heads, [*rows, list(row)]))
+
+
 def wrapped(page: str) -> str:
     """The page with prose of at most 120 columns: whole sentences on a line as far as they fit.
 

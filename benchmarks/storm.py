@@ -1,31 +1,42 @@
 """Injects faults into a whole service while clients use it, and counts losses:
 
-``python -m benchmarks.storm`` writes ``docs/storm.md``.
+``python -m benchmarks.storm [--store s3]`` writes a part of ``docs/storm.md``, and adds a line to its table of storms.
 """
 
 import argparse
 import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from benchmarks.base import Log, machine, number, table, write
+from benchmarks.base import Log, add_row, commit, machine, number, put_section, table, write
+from benchmarks.store_storm.parties import bucket_in
 from tests.storm.invariants import INVARIANTS, Evidence, RunAgain, counts, run_again, superseded, violations
 from tests.storm.ledger import Kind
-from tests.storm.storm import Storm
+from tests.storm.storm import KINDS, Storm
 
 _PAGE = Path(__file__).parent.parent / "docs" / "storm.md"
 """The page, whose sections are those of ``benchmarks.store_storm``."""
-_LOST = ("accepted_jobs_have_ended",)
+_BUCKET = "## The same on a bucket"
+_STORMS = "## Storms"
+_LOST = (
+    "accepted_jobs_have_ended",
+    "received_answers_are_in_the_log_once",
+    "promised_datasets_are_whole",
+    "clients_got_final_answers",
+)
+_SLOW = ("killed_jobs_run_again_soon", "nothing_hangs")
+_UNTOLD = ("receivers_were_told",)
 _DOUBLED = ("no_job_was_doubled", "successes_have_one_version")
-_TORN = ("promised_datasets_are_whole", "nothing_else_is_visible", "versions_have_no_gaps")
+_TORN = ("nothing_else_is_visible", "versions_have_no_gaps")
 _LEFT = ("nothing_is_left_behind", "it_ends_when_told")
 
 
-def page(storm: Storm, evidence: Evidence, log: Log) -> str:
-    """The page."""
+def section(storm: Storm, kind: str, title: str, evidence: Evidence, log: Log) -> str:
+    """The part of the page about a storm on this kind of store."""
     wrong = violations(evidence)
     answers = Counter(answer.status for answer in evidence.ledger.answers)
     longest = max(answer.ended - answer.began for answer in evidence.ledger.answers)
@@ -35,27 +46,14 @@ def page(storm: Storm, evidence: Evidence, log: Log) -> str:
     )
     again = run_again(evidence)
     slowest = max((each.seconds for each in again if each.seconds is not None), default=0.0)
-
-    def count(names: tuple[str, ...]) -> int:
-        return sum(len(wrong.get(name, ())) for name in names)
-
+    told = ", ".join(f"{name} {len(ids):,} ({len(set(ids)):,})" for name, ids in evidence.ledger.told.items())
     return (
-        "# A storm\n\n"
-        "Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with "
-        f"{storm.workers} workers. A lease lasts "
-        f"{storm.lease_seconds:g} s, a worker drains for {storm.drain_seconds:g} s. Faults are injected one "
-        "after the other, at seeded moments. "
-        "Afterwards the service is checked against everything that the clients were answered.\n\n"
-        "A full disk is a limit of the system on the size of files of gateway and workers. Redis is cut off by a TCP "
-        "proxy.\n\n"
-        f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults "
-        f"{len(storm.faults)}` in {log.seconds:.0f} s "
-        f"on: {machine()}. {log.load}\n\n"
+        f"{title}\n\n{_told(storm, kind, log)}\n\n"
         + table(
             [
                 "jobs accepted",
                 "ended as",
-                "lost",
+                "lost or stuck",
                 "doubled",
                 "torn",
                 "leftovers",
@@ -65,7 +63,7 @@ def page(storm: Storm, evidence: Evidence, log: Log) -> str:
                 [
                     len(evidence.ledger.jobs),
                     ended,
-                    *(count(names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)),
+                    *(_count(wrong, names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)),
                     f"{slowest:.1f} s",
                 ]
             ],
@@ -76,7 +74,7 @@ def page(storm: Storm, evidence: Evidence, log: Log) -> str:
         + table(["a killed job ran again after", "times", "median s", "worst s"], _again(again))
         + f"\nThe bound is {evidence.soon_seconds:g} s, from the end of the last fault before the job ran again. "
         f"Attempts handed back or superseded: {superseded(evidence)}. Answers by status: {answered}; the "
-        f"slowest took {longest:.1f} s.\n\n"
+        f"slowest took {longest:.1f} s. Messages that came, and how many of them differ: {told}.\n\n"
         + f"Violations of the {len(INVARIANTS)} invariants: {sum(map(len, wrong.values()))}.\n"
         + "".join(
             f"\n- {name.replace('_', ' ')}: {sentence}"
@@ -85,6 +83,34 @@ def page(storm: Storm, evidence: Evidence, log: Log) -> str:
         )
         + ("\n" if wrong else "")
     )
+
+
+def _told(storm: Storm, kind: str, log: Log) -> str:
+    return (
+        "Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with "
+        f"{storm.workers} workers. A lease lasts {storm.lease_seconds:g} s, a worker drains for "
+        f"{storm.drain_seconds:g} s. Faults are injected one after the other, at seeded moments. "
+        "Afterwards the service is checked against everything that the clients were answered.\n\n"
+        "A full disk is a limit of the system on the size of files of gateway and workers, and of the server of a "
+        "bucket. Redis is cut off by a TCP proxy. A clock is set while its process runs.\n\n"
+        f"Of three receivers of webhooks one is slow by {storm.slow_seconds:g} s at each fifth message, one is dead "
+        f"for {storm.dead_seconds:g} s of each twenty.\n\n"
+        f"Made by `python -m benchmarks.storm --store {kind} --seed {storm.seed} --jobs {storm.jobs} --faults "
+        f"{len(storm.faults)}` in {log.seconds:.0f} s on: {machine()}. {log.load}"
+    )
+
+
+def _count(wrong: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
+    return sum(len(wrong.get(name, ())) for name in names)
+
+
+def _row(storm: Storm, kind: str, evidence: Evidence, log: Log) -> list[str]:
+    wrong = violations(evidence)
+    counts = [_count(wrong, names) for names in (_LOST, _DOUBLED, _UNTOLD, _SLOW)]
+    told, load = sum(map(len, evidence.ledger.told.values())), f"{min(log.loads):.1f} to {max(log.loads):.1f}"
+    figures = [len(evidence.ledger.jobs), len(evidence.ledger.faults), f"{log.seconds / 60:.0f}", *counts]
+    others = sum(map(len, wrong.values())) - sum(counts)
+    return [commit(), kind, str(storm.seed), *map(str, (*figures, others)), f"{told:,}", load]
 
 
 def _faults(evidence: Evidence) -> list[list[object]]:
@@ -110,22 +136,47 @@ def _again(found: list[RunAgain]) -> list[list[object]]:
 def main() -> int:
     """The exit code says whether every invariant held."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", choices=["folder", "s3"], default="folder")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=200)
-    parser.add_argument("--faults", type=int, default=4 * len(Kind))
+    parser.add_argument("--faults", type=int, default=4 * len(KINDS))
     parser.add_argument(
         "--folder", type=Path, help="where to keep store and logs, to look at them afterwards; its path must be short"
     )
     given = parser.parse_args()
-    storm = Storm(given.seed, given.jobs, tuple(islice(cycle(Kind), given.faults)), gap_seconds=(1.0, 4.0))
+    faults = tuple(islice(cycle(KINDS), given.faults))
+    storm = Storm(
+        given.seed,
+        given.jobs,
+        faults,
+        gap_seconds=(1.0, 8.0),
+        rage_seconds=3600.0,
+        slow_seconds=8.0,
+        dead_seconds=3.0,
+        told_seconds=900.0,
+    )
     log = Log()
     with ExitStack() as stack:
         # short, as a socket's path must be
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
         folder.mkdir(exist_ok=True)
-        evidence = storm.run(folder, log)
-        _, sections, others = (_PAGE.read_text() if _PAGE.exists() else "").partition("\n## ")
-        write("storm.md", page(storm, evidence, log) + sections + others)
+        bucket = None
+        if given.store == "s3":
+            _, bucket = stack.enter_context(bucket_in(folder, stack.enter_context((folder / "server").open("ab"))))
+        evidence = storm.run(folder, log, bucket)
+        if bucket is None:
+            _, sections, others = _PAGE.read_text().partition("\n## ")
+            write("storm.md", section(storm, given.store, "# A storm", evidence, log) + sections + others)
+        else:
+            put_section("storm.md", section(storm, given.store, _BUCKET, evidence, log))
+        heads = ["commit", "store", "seed", "jobs", "faults", "minutes", "lost or stuck", "doubled"]
+        heads += ["receivers not told", "slower than 10 s", "else", "messages to receivers", "load of the machine"]
+        made = (
+            "An idle machine answers, and runs a killed job again, within 10 s; where others load it, some take "
+            "longer.\n"
+            f"Made by `python -m benchmarks.storm`, which adds a line; the last on: {machine()}."
+        )
+        add_row("storm.md", _STORMS, made, heads, _row(storm, given.store, evidence, log))
         return 1 if violations(evidence) else 0
 
 

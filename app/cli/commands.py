@@ -238,11 +238,11 @@ def _worker(options: argparse.Namespace) -> int:
 
 def _cluster(options: argparse.Namespace) -> int:
     from storage.process.settings import Settings
-    from workers.cluster.address import NO_TLS, TlsFiles, security_of
+    from workers.cluster.address import TlsFiles, security_class
 
+    security_class()
     settings = Settings()
     files = TlsFiles(settings.cluster_ca, settings.cluster_cert, settings.cluster_key)
-    security_of(f"{'tcp' if files == NO_TLS else 'tls'}://{options.host}:{options.port}", files)
     from workers.cluster.local import run_cluster
 
     return run_cluster(options.host, options.port, options.workers, files)

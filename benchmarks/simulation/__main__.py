@@ -13,23 +13,12 @@ from contextlib import suppress
 
 import structlog
 
-from benchmarks.base import DOCS, commit, machine, put_section, table
+from benchmarks.base import add_row, commit, machine
 from benchmarks.simulation.protocol import simulate, violations
 
 _EVERY = 1000
 _TITLE = "## Schedules of the simulation"
 _HEADS = ["commit", "first", "schedules", "calls", "violations", "schedules a second of a processor"]
-
-
-def section(page: str, row: Sequence[str]) -> str:
-    """The section of the page with a row more."""
-    rows = [
-        line.strip("| ").split(" | ")
-        for line in page.partition(f"{_TITLE}\n")[2].partition("\n## ")[0].splitlines()
-        if line.startswith("| ")
-    ][2:]
-    made = f"Made by `python -m benchmarks.simulation --first FIRST`, which adds a line; the last on: {machine()}."
-    return f"{_TITLE}\n\n{made}\n\n" + table(_HEADS, [*rows, list(row)])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,7 +46,8 @@ def main(arguments: Sequence[str]) -> int:
     if count >= _EVERY:
         rate = count / (time.process_time() - began)
         row = [commit(), str(given.first), f"{count:,}", f"{calls:,}", str(failed), f"{rate:.1f}"]
-        put_section("storm.md", section((DOCS / "storm.md").read_text(), row))
+        made = f"Made by `python -m benchmarks.simulation --first FIRST`, which adds a line; the last on: {machine()}."
+        add_row("storm.md", _TITLE, made, _HEADS, row)
     return int(failed > 0)
 
 

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks.load import status_of
-from benchmarks.store_storm.parties import FAKETIME, START_SECONDS, Parties, off
+from benchmarks.store_storm.parties import START_SECONDS, Parties
 from storage.store import KeyMissing
 from tests.e2e.service import role_of
 from tests.processes import Program
+from tests.storm.clocks import LIBRARY
 from tests.storm.store_proxy import Ill, Illness
 from tests.waiting import until
 
@@ -38,7 +39,7 @@ class Fault(StrEnum):
     CHILD = "worker's child killed"
     SUPERVISOR = "supervisor killed (halfmoon up)"
     VALKEY = "Valkey killed"
-    CLOCK = "clock of a process an hour off from now on"
+    CLOCK = "clock of a running process an hour off from now on"
 
 
 BUCKET_ALONE = (Fault.HALF, Fault.WRONG, Fault.SERVER)
@@ -50,7 +51,7 @@ def faults_of(kind: str) -> list[Fault]:
     are its server's.
     """
     without = FOLDER_ALONE if kind == "s3" else BUCKET_ALONE
-    return [fault for fault in Fault if fault not in without and (fault is not Fault.CLOCK or FAKETIME.exists())]
+    return [fault for fault in Fault if fault not in without and (fault is not Fault.CLOCK or LIBRARY.exists())]
 
 
 class Hit(NamedTuple):
@@ -85,7 +86,7 @@ class Injector:
             case Fault.SUPERVISOR:
                 worker = self._kill_supervisor()
             case Fault.CLOCK:
-                worker = self._set_clock()
+                self._set_clock()
             case Fault.WORKER:
                 worker = self._again(self._chance.choice(self._parties.workers))
             case _:
@@ -120,21 +121,21 @@ class Injector:
         with self._parties.proxy.ill(illness):
             yield
 
-    def _again(self, party: Program, **more: str) -> int:
+    def _again(self, party: Program) -> int:
         """Kill a party, and start it again; returns the process id that it had."""
         pid, family = party.pid, party.children() if party is self._parties.supervisor else []
         party.kill()
         if psutil.wait_procs(family, _DEATH_SECONDS)[1]:
             raise RuntimeError("a process has outlived its supervisor")
         time.sleep(self._chance.uniform(0.2, 2.0))
-        party.start(**more)
+        party.start()
         while party is self._parties.server and not status_of(party.url, "/"):
             time.sleep(0.05)
         return pid
 
-    def _set_clock(self) -> int:
+    def _set_clock(self) -> None:
         party = self._chance.choice([*self._parties.gateways, *self._parties.workers])
-        return self._again(party, **off(self._chance.choice([-_HOUR, _HOUR])))
+        self._parties.clocks.set(party.pid, self._chance.choice([-_HOUR, _HOUR]))
 
     def _kill_child(self) -> int:
         deadline = time.monotonic() + 3.0

@@ -1,12 +1,11 @@
 """The processes of the storm: gateways, workers, an S3 server and Valkey; each can be killed and started again."""
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import httpx
 
@@ -15,14 +14,13 @@ from benchmarks.running import credentials
 from storage.store import Store, open_store
 from tests.processes import Program, free_port
 from tests.stores import Valkey, s3_options
+from tests.storm.clocks import HOOKED, Clocks
 from tests.storm.store_proxy import StoreProxy
+from tests.storm.storm import Location
 from tests.waiting import until
 
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
-"""Library of Debian's package libfaketime, by which the clock of a process is off."""
 _BUCKET = "storm"
 START_SECONDS = 240.0
-_HOOKS = Path(__file__).parent / "hooks"
 _HALFMOON = (sys.executable, "-m", "app.cli")
 
 
@@ -40,6 +38,7 @@ class Parties(NamedTuple):
     """what stands before it"""
     illness: Path
     """file that makes a folder ill"""
+    clocks: Clocks
     store: Store
     """the store itself, past whatever makes it ill"""
     root: Path
@@ -52,31 +51,27 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("ab"))
         valkey, illness = stack.enter_context(Valkey(folder, lasting=True)), folder / "illness"
+        clocks = Clocks(folder / "clocks")
         environment = {
             **settings,
+            **clocks.environment,
             "HALFMOON_REDIS_URL": valkey.url,
             "HALFMOON_CACHE_DIR": str(folder / "cache"),
             "PYTHONDONTWRITEBYTECODE": "",
         }
         server = proxy = None
         if kind == "s3":
-            port, root = free_port(), folder / "buckets"
-            command = [sys.executable, "-m", "benchmarks.store_storm.bucket_server", "--port", str(port), str(root)]
-            endpoint = f"http://127.0.0.1:{port}"
-            server = stack.enter_context(Program(command, output=log, url=endpoint))
-            until(lambda: status_of(endpoint, "/") > 0, START_SECONDS)
-            httpx.put(f"{endpoint}/{_BUCKET}", trust_env=False).raise_for_status()
-            proxy = stack.enter_context(StoreProxy(endpoint))
-            environment |= credentials(proxy.endpoint) | {"HALFMOON_STORE_URL": f"s3://{_BUCKET}/storm"}
-            options = s3_options(endpoint)
-            store, root = open_store(f"s3://{_BUCKET}/storm", folder / "own", options=options), root / _BUCKET / "storm"
+            server, bucket = stack.enter_context(bucket_in(folder, log))
+            store, root = bucket.store, bucket.root
+            proxy = stack.enter_context(StoreProxy(server.url))
+            environment |= credentials(proxy.endpoint) | {"HALFMOON_STORE_URL": bucket.url}
         else:
             root = folder / "store"
             store = open_store(root.as_uri())
             environment |= {
                 "HALFMOON_STORE_URL": root.as_uri(),
                 "STORM_ILLNESS": str(illness),
-                "PYTHONPATH": os.pathsep.join([str(_HOOKS), os.getcwd()]),
+                **HOOKED,
             }
         ports = [free_port() for _ in range(n_gateways)]
         gateways = [
@@ -91,14 +86,18 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
         for gateway in gateways:
             until(partial(is_ready, gateway.url), START_SECONDS)
         until(lambda: n_taking(gateways[0].url) > n_workers, START_SECONDS)
-        yield Parties(gateways, workers, supervisor, valkey, server, proxy, illness, store, root)
+        yield Parties(gateways, workers, supervisor, valkey, server, proxy, illness, clocks, store, root)
 
 
-def off(seconds: int) -> dict[str, str]:
-    """Environment of a process with a clock that is off by so many seconds; intervals are measured right."""
-    return {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME": f"{seconds:+d}",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_DONT_RESET": "1",
-    }
+@contextmanager
+def bucket_in(folder: Path, log: IO[bytes]) -> Iterator[tuple[Program, Location]]:
+    """A bucket below a folder, and its server."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.store_storm.bucket_server", "--port", str(port)]
+    endpoint, url = f"http://127.0.0.1:{port}", f"s3://{_BUCKET}/storm"
+    with Program([*command, str(folder / "buckets")], output=log, url=endpoint) as server:
+        until(lambda: status_of(endpoint, "/") > 0, START_SECONDS)
+        httpx.put(f"{endpoint}/{_BUCKET}", trust_env=False).raise_for_status()
+        store = open_store(url, folder / "own", options=s3_options(endpoint))
+        root = folder / "buckets" / _BUCKET / "storm"
+        yield server, Location(url, root, store, credentials(endpoint), server.process)

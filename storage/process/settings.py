@@ -87,8 +87,7 @@ class Settings(BaseSettings):
     its cache; cluster; auto, the first of them that the estimate of memory allows. Kernel methods take memory. A job's
     report names its engine."""
     cluster: str | None = None
-    """Scheduler of a cluster that shares large trainings (docs/engines.md): tls://host:port, or tcp://host:port on this
-    machine. Unset: none."""
+    """Scheduler of a cluster that shares large trainings (docs/engines.md): tls://host:port. Unset: none."""
     cluster_ca: Path | None = None
     """File of the authority, in PEM format, that has signed the certificates of the cluster."""
     cluster_cert: Path | None = None

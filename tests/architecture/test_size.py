@@ -16,7 +16,6 @@ LONGER = {
     "app/codecs/arrays/npz.py",
     "app/services/__init__.py: open_services",
     "benchmarks/simulation/protocol.py",
-    "benchmarks/storm.py: page",
     "storage/records.py",
     "tests/app/datasets/test_refused_documents.py",
     "tests/app/http/test_access.py",

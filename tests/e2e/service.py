@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import httpx
@@ -28,7 +29,7 @@ class Service:
     """A context manager; leaving it stops the service and makes sure that nothing of it is left.
 
     ``through`` is the Redis URL of something between the service and its own Valkey, ``arguments`` are more of the
-    command's.
+    command's, ``environment`` is added to that of this process.
     """
 
     def __init__(
@@ -38,17 +39,19 @@ class Service:
         workers: int = 1,
         through: str | None = None,
         arguments: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
         **settings: str,
     ) -> None:
         direct = ["app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers), *arguments]
         self._command = [
             sys.executable,
             "-m",
-            *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers)]),
+            *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers), *arguments]),
         ]
         self._log = log
         self.data = data
-        self._environment = {**os.environ, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
+        settings = {f"HALFMOON_{name.upper()}": value for name, value in settings.items()}
+        self._environment = {**os.environ, **environment, **settings}
         self._seen: set[psutil.Process] = set()
         self.process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(timeout=HANG, trust_env=False)
@@ -178,7 +181,7 @@ def role_of(process: psutil.Process) -> str:
         return ""
 
 
-def told(process: psutil.Process) -> str:
+def description(process: psutil.Process) -> str:
     """Command, parent, state and age of a process."""
     try:
         parent, status, age = process.ppid(), process.status(), time.time() - process.create_time()

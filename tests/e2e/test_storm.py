@@ -8,7 +8,7 @@ import pytest
 
 from tests.storm.invariants import run_again, violations
 from tests.storm.ledger import Kind
-from tests.storm.storm import Storm
+from tests.storm.storm import KINDS, Storm
 from tests.waiting import HANG
 
 
@@ -25,7 +25,7 @@ def test_nothing_is_lost_or_doubled_whatever_dies(folder: Path) -> None:
     storm = Storm(
         seed=1,
         jobs=10,
-        faults=tuple(Kind),
+        faults=KINDS,
         lease_seconds=1.0,
         abandoned_seconds=8.0,
         cut_seconds=(0.5, 1.5),
@@ -36,5 +36,5 @@ def test_nothing_is_lost_or_doubled_whatever_dies(folder: Path) -> None:
     assert len(evidence.ledger.jobs) >= 11  # and the one from before the storm
     injected = {fault.kind for fault in evidence.ledger.faults}
     # a child to be harmed there is only while something trains
-    assert injected >= set(Kind) - {Kind.CHILD_KILLED, Kind.CHILD_STOPPED}
+    assert injected >= set(KINDS) - {Kind.CHILD_KILLED, Kind.CHILD_STOPPED}
     assert all(again.seconds is not None for again in run_again(evidence))

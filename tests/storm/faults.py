@@ -6,23 +6,26 @@ Nothing here needs privileges beyond owning them (Linux).
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime
 from random import Random
 
 import psutil
 
 from storage.records import Attempt
 from storage.repositories.jobs import Jobs
-from storage.store import KeyMissing, Store, json_records
+from storage.store import KeyMissing, json_records
 from tests.e2e.service import Service
 from tests.processes import children
-from tests.storm.ledger import Kind, Ledger, Running
+from tests.storm.clocks import Clocks
+from tests.storm.invariants import Evidence
+from tests.storm.ledger import Kind, Running
 from tests.storm.proxy import Cut, Proxy
+from tests.there import there
 from tests.waiting import HANG
 
 _FILE_BYTES = (0, 1 << 10, 1 << 16)
 """Largest file that can be written while the disk is full: nothing, records only, or records and the smallest
 arrays."""
+_CLOCK_SECONDS = 25 * 3600
 _CHILD_SECONDS = 4.0
 """Seconds within which a worker has a child, if there is a job."""
 
@@ -31,25 +34,29 @@ class Injector:
     """Injects faults and records them.
 
     ``lease`` is that of the service: processes are stopped for longer. ``cut`` bounds how long Redis is away.
+    ``server`` is that of the store, if it has one.
     """
 
     def __init__(
         self,
         service: Service,
         proxy: Proxy,
-        store: Store,
-        ledger: Ledger,
+        clocks: Clocks,
+        evidence: Evidence,
         chance: Random,
         lease: float,
         cut: tuple[float, float],
+        server: psutil.Process | None = None,
     ) -> None:
         self._service = service
         self._proxy = proxy
-        self._store = store
-        self._ledger = ledger
+        self._clocks = clocks
+        self._evidence = evidence
+        self._ledger = evidence.ledger
         self._chance = chance
         self._lease = lease
         self._cut_seconds = cut
+        self._server = server
 
     def inject(self, kind: Kind) -> bool:
         """Inject the fault and, if it is one that ends, end it. False if there was no process to harm."""
@@ -58,6 +65,8 @@ class Injector:
                 self._cut(kind)
             case Kind.DISK_FULL:
                 self._fill()
+            case Kind.ALL_STOPPED:
+                self._stop_all()
             case _:
                 return self._strike(kind)
         return True
@@ -74,8 +83,11 @@ class Injector:
                 match kind:
                     case Kind.CHILD_STOPPED | Kind.WORKER_STOPPED | Kind.GATEWAY_STOPPED:
                         victim.suspend()
-                        time.sleep(self._lease * self._chance.uniform(1.3, 2.2))
+                        time.sleep(self._past_lease())
                         victim.resume()
+                    case Kind.CLOCK_SET:
+                        self._clocks.set(victim.pid, self._chance.randint(-_CLOCK_SECONDS, _CLOCK_SECONDS))
+                        time.sleep(self._past_lease())
                     case Kind.WORKER_TOLD:
                         victim.terminate()
                         victim.wait(HANG)
@@ -94,6 +106,9 @@ class Injector:
                 found = [worker for worker in found if children(worker)] or found
             case Kind.VALKEY_KILLED:
                 found = self._service.parts("valkey-server")
+            case Kind.CLOCK_SET:
+                supervisor = psutil.Process(there(self._service.process).pid)
+                found = [supervisor, *self._service.parts("api"), *self._service.parts("worker")]
             case _:
                 found = self._service.parts("api")
         return self._chance.choice(found) if found else None
@@ -103,9 +118,25 @@ class Injector:
         at a time.
         """
         pids = {str(victim.pid), str(victim.ppid())}
-        jobs = Jobs(self._store)
-        found = sorted(begun for id in jobs.unfinished_ids() for begun in _attempts(self._store, jobs, id, pids))
+        ids = Jobs(self._evidence.store).unfinished_ids()
+        found = sorted(begun for id in ids for begun in _attempts(self._evidence, id, pids))
         return tuple(running for _, running in found[-1:])
+
+    def _past_lease(self) -> float:
+        return self._lease * self._chance.uniform(1.3, 2.2)
+
+    def _stop_all(self) -> None:
+        supervisor = psutil.Process(there(self._service.process).pid)
+        with self._ledger.injected(Kind.ALL_STOPPED):
+            # parents before their children, so that none is begun meanwhile
+            stopped = [supervisor, *supervisor.children(recursive=True)]
+            for process in stopped:
+                with suppress(psutil.NoSuchProcess):
+                    process.suspend()
+            time.sleep(self._past_lease())
+            for process in stopped:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def _cut(self, kind: Kind) -> None:
         how = Cut.REFUSED if kind is Kind.REDIS_REFUSED else Cut.SILENT
@@ -123,7 +154,9 @@ class Injector:
             time.sleep(0.05)
 
     def _fill(self) -> None:
-        """A limit of the system on the size of files of gateway and workers: to them the same as a full disk."""
+        """A limit of the system on the size of files of gateway and workers, and of the server of the store: to them
+        the same as a full disk.
+        """
         with self._ledger.injected(Kind.DISK_FULL), self._no_file_beyond(self._chance.choice(_FILE_BYTES)):
             time.sleep(self._chance.uniform(1.0, 3.0))
 
@@ -137,16 +170,18 @@ class Injector:
     def _writers(self) -> Sequence[psutil.Process]:
         """Parents before their children, so that no child is forked with a limit that was just lifted."""
         parents = [*self._service.parts("api"), *self._service.parts("worker")]
-        return [*parents, *(child for parent in parents for child in children(parent))]
+        servers = [self._server] if self._server is not None else []
+        return [*servers, *parents, *(child for parent in parents for child in children(parent))]
 
 
-def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[tuple[datetime, Running]]:
+def _attempts(evidence: Evidence, id: str, pids: set[str]) -> Iterator[tuple[float, Running]]:
+    store, jobs = evidence.store, Jobs(evidence.store)
     number = jobs.last_attempt(id)
     with suppress(KeyMissing):
         if number and not jobs.has_outcome(id) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
             attempt = json_records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
             if attempt.worker.split(".")[-2] in pids:
-                yield attempt.started_at, Running(id, number)
+                yield there(evidence.began(id, number)), Running(id, number)
 
 
 def _limit(processes: Sequence[psutil.Process], size: int) -> None:

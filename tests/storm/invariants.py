@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from storage.errors import NotFound
-from storage.records import Attempt, Dataset, File, Job, Version
+from storage.records import Dataset, File, Job, Version
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
+from storage.repositories.webhooks import EVENTS
 from storage.store import Store, json_records
 from storage.store.local_files import sha256_of
 from tests.stores import sparse
@@ -48,6 +49,11 @@ class Evidence(NamedTuple):
             for name in self.store.children("models")
             for entry in self.store.children(f"models/{name}/versions")
         ]
+
+    def began(self, job: str, attempt: int) -> float | None:
+        """Time at which an attempt began by the clock of the file system, which nobody sets; None if it never did."""
+        path = self.root / f"jobs/{job}/attempts/{attempt}.json"
+        return path.stat().st_mtime if path.exists() else None
 
 
 class RunAgain(NamedTuple):
@@ -144,6 +150,16 @@ def received_answers_are_in_the_log_once(evidence: Evidence) -> Iterator[str]:
             )
 
 
+def receivers_were_told(evidence: Evidence) -> Iterator[str]:
+    """Each of them of the end of each job and of each version, at least once, and of nothing else."""
+    events = {f"{version.job}.version.published" for version in evidence.versions}
+    events |= {f"{job.request.id}.job.ended" for job in evidence.jobs if job.state.final}
+    known = {f"{job.request.id}.{event}" for job in evidence.jobs for event in EVENTS}
+    for receiver, told in evidence.ledger.told.items():
+        yield from (f"{receiver} was not told of {event}" for event in sorted(events - {*told}))
+        yield from (f"{receiver} was told of {event}" for event in sorted({*told} - known))
+
+
 def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
     """A dataset may exist after a request without an answer, not after a refusal or a deletion."""
     for dataset in Datasets(evidence.store).every():
@@ -226,7 +242,7 @@ def nothing_hangs(evidence: Evidence) -> Iterator[str]:
         stopped = sum(
             _overlap(fault, answer.began, answer.ended)
             for fault in evidence.ledger.faults
-            if fault.kind is Kind.GATEWAY_STOPPED
+            if fault.kind in (Kind.GATEWAY_STOPPED, Kind.ALL_STOPPED)
         )
         if answer.ended - answer.began - stopped > evidence.soon_seconds:
             yield f"{answer.what} took {answer.ended - answer.began:.1f} s"
@@ -265,6 +281,7 @@ INVARIANTS: tuple[Callable[[Evidence], Iterator[str]], ...] = (
     versions_have_no_gaps,
     promised_datasets_are_whole,
     received_answers_are_in_the_log_once,
+    receivers_were_told,
     nothing_else_is_visible,
     nothing_is_left_behind,
     failures_are_explained,
@@ -289,9 +306,8 @@ def run_again(evidence: Evidence) -> list[RunAgain]:
     found = []
     for fault in evidence.ledger.faults:
         for job, attempt in fault.hit if fault.kind in (Kind.WORKER_KILLED, Kind.CHILD_KILLED) else ():
-            following = json_records.find(evidence.store, f"jobs/{job}/attempts/{attempt + 1}.json", Attempt)
-            if following is not None:
-                began = following.started_at.timestamp()
+            began = evidence.began(job, attempt + 1)
+            if began is not None:
                 others = (each for each in evidence.ledger.faults if each is not fault)
                 ends = (
                     min(each.ended, began) - fault.began

@@ -23,6 +23,8 @@ class Kind(StrEnum):
     WORKER_STOPPED = "worker stopped past its lease (SIGSTOP, SIGCONT)"
     GATEWAY_STOPPED = "gateway stopped (SIGSTOP, SIGCONT)"
     WORKER_TOLD = "worker told to end (SIGTERM)"
+    ALL_STOPPED = "all processes stopped past their leases (SIGSTOP, SIGCONT)"
+    CLOCK_SET = "clock of a running process set by up to 25 hours, ahead or back"
 
 
 REDIS_AWAY = (Kind.REDIS_REFUSED, Kind.REDIS_SILENT)
@@ -91,6 +93,8 @@ class Ledger:
     """jobs that were answered, by idempotency key"""
     annotations: dict[str, set[str]] = field(default_factory=dict)
     """ids of the annotations whose receipt was answered, by dataset"""
+    told: dict[str, list[str]] = field(default_factory=dict)
+    """ids of the messages that came, by receiver, as often as they came"""
     broken: list[str] = field(default_factory=list)
     """reasons for which a client gave up"""
     stopped: Stopped = field(default_factory=Stopped)

@@ -1,30 +1,50 @@
 """A storm: clients work while faults are injected; afterwards everything is checked against the promises."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
+from types import MappingProxyType
 from typing import NamedTuple
 
+import psutil
+
 from storage.repositories.jobs import Jobs
+from storage.repositories.webhooks import Webhooks
 from storage.store import Store, open_store
-from tests.e2e.service import Service, told
+from tests.e2e.service import Service, description
+from tests.storm.clocks import LIBRARY, Clocks
 from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies, probes
 from tests.storm.faults import Injector
 from tests.storm.invariants import SOON_SECONDS, Evidence, nothing_is_left_behind, run_again
 from tests.storm.ledger import Kind, Ledger, Stopped
 from tests.storm.proxy import Proxy
+from tests.storm.receivers import Receivers
 from tests.there import there
 from tests.waiting import HANG
 
+KINDS = tuple(kind for kind in Kind if kind is not Kind.CLOCK_SET or LIBRARY.exists())
+"""The kinds of faults that can be injected here."""
 _CLIENTS = 3
 _WAITING = 12
 """Number of unfinished jobs from which on no more are posted before the next fault."""
 _CLEANUP_INTERVAL_SECONDS = 2.0
 _PAUSE = 0.1
+
+
+class Location(NamedTuple):
+    """The store of the service, where it is no folder of its own."""
+
+    url: str
+    root: Path
+    """folder in which it lies"""
+    store: Store
+    environment: Mapping[str, str] = MappingProxyType({})
+    """environment of the service, by which it reaches the server"""
+    server: psutil.Process | None = None
 
 
 class Storm(NamedTuple):
@@ -47,22 +67,46 @@ class Storm(NamedTuple):
     """see Evidence"""
     rage_seconds: float = 600.0
     """seconds after which neither jobs nor faults begin any more"""
+    slow_seconds: float = 1.0
+    """seconds that a slow receiver of webhooks takes now and then"""
+    dead_seconds: float = 0.0
+    """seconds of each twenty in which one receiver is dead: what it misses twice comes minutes later"""
+    told_seconds: float = HANG
+    """seconds after the last job within which all receivers have been told"""
 
-    def run(self, folder: Path, say: Callable[[str], None] = lambda line: None) -> Evidence:
+    def run(
+        self, folder: Path, say: Callable[[str], None] = lambda line: None, bucket: Location | None = None
+    ) -> Evidence:
         """Run it on a service in a folder with a short path; ``say`` gets a line after each fault."""
         ledger, data = Ledger(), folder / "data"
         with ExitStack() as stack:
             proxy = stack.enter_context(Proxy(data / "valkey" / "valkey.sock"))
-            service = stack.enter_context(Service(data, folder / "log", self.workers, proxy.url, **self._settings()))
+            clocks = Clocks(folder / "clocks")
+            place = bucket or Location((data / "store").as_uri(), data / "store", open_store((data / "store").as_uri()))
+            store = place.store
+            environment = {**clocks.environment, **place.environment}
+            service = stack.enter_context(
+                Service(
+                    data,
+                    folder / "log",
+                    self.workers,
+                    proxy.url,
+                    arguments=[place.url],
+                    environment=environment,
+                    **self._settings(),
+                )
+            )
             caller = Caller(service.url, ledger)
             stack.callback(caller.close)
-            store = open_store((data / "store").as_uri())
+            receivers = stack.enter_context(Receivers(ledger, self.slow_seconds, self.dead_seconds))
+            for receiver in receivers.servers:
+                receiver.secret = service.post("/v1/webhooks", {"url": receiver.url})["secret"]
             sent = [uploaded(caller, ledger, body) for body in bodies()]
             base = steady(caller, ledger, store, sent[0])
             evidence = Evidence(
                 ledger,
                 store,
-                data / "store",
+                place.root,
                 self.drain_seconds,
                 {body.n_documents: body.sha256 for body in sent},
                 soon_seconds=self.soon_seconds,
@@ -71,16 +115,21 @@ class Storm(NamedTuple):
             for prober in probers:
                 prober.start()
             chance = Random(self.seed)
-            injector = Injector(service, proxy, store, ledger, chance, self.lease_seconds, self.cut_seconds)
+            injector = Injector(
+                service, proxy, clocks, evidence, chance, self.lease_seconds, self.cut_seconds, place.server
+            )
             self._rage(service.url, injector, evidence, sent, chance, say)
             for prober in probers:
                 prober.stop()
             say("the storm is over; waiting for the last jobs and the garbage collection")
+            receivers.ill.clear()
             calm(caller, ledger, store)
             collected(evidence)
+            say("waiting for the receivers")
+            told(store, self.told_seconds)
             began = time.monotonic()
             code = service.stop()
-            ledger.stopped = Stopped(code, time.monotonic() - began, tuple(map(told, service.left())))
+            ledger.stopped = Stopped(code, time.monotonic() - began, tuple(map(description, service.left())))
         return evidence
 
     def _settings(self) -> dict[str, str]:
@@ -90,6 +139,7 @@ class Storm(NamedTuple):
             "cleanup_interval_seconds": str(_CLEANUP_INTERVAL_SECONDS),
             "abandoned_after_seconds": str(self.abandoned_seconds),
             "keep_leftover_seconds": "1",
+            "webhook_networks": '["127.0.0.0/8"]',
         }
 
     def _rage(
@@ -175,6 +225,13 @@ def calm(caller: Caller, ledger: Ledger, store: Store) -> None:
         time.sleep(_PAUSE)
     for job in [job for job, states in ledger.jobs.items() if not states]:
         caller.look(job)
+
+
+def told(store: Store, seconds: float) -> None:
+    """Wait until no message waits for a receiver, or for so long."""
+    webhooks, deadline = Webhooks(store), time.monotonic() + seconds
+    while (webhooks.ended_jobs() or webhooks.waiting()) and time.monotonic() < deadline:
+        time.sleep(0.5)
 
 
 def collected(evidence: Evidence) -> None:

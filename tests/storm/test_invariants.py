@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from storage.problems import WORKER_DIED, problem
-from storage.records import Attempt, JobState, Outcome
+from storage.records import JobState, Outcome
 from storage.repositories.datasets import Datasets, NewAnnotation
 from storage.repositories.jobs import Jobs
 from storage.store import open_store
-from storage.store.json_records import read
 from tests.stores import make_dataset, submit, success
 from tests.storm.invariants import INVARIANTS, Evidence, run_again, violations
 from tests.storm.ledger import Answer, Fault, Kind, Ledger, Promise, Running, Stopped
+from tests.there import there
 
 NOW = time.time()
 
@@ -58,13 +58,24 @@ def evidence(tmp_path: Path) -> Evidence:
     ledger.answers += [Answer(what, NOW - 45, NOW - 44, 200) for what in ("read", "predict")]
     ledger.answers.append(Answer("train", NOW - 45, NOW - 43, 503, "1"))
     annotate(Datasets(store), ledger, dataset.id)
-    return Evidence(ledger, store, tmp_path / "store", 2.0, {dataset.n_documents: dataset.sha256})
+    evidence = Evidence(ledger, store, tmp_path / "store", 2.0, {dataset.n_documents: dataset.sha256})
+    ledger.told["well"] = [f"{id}.job.ended" for id in ledger.jobs]
+    ledger.told["well"] += [f"{version.job}.version.published" for version in evidence.versions]
+    return evidence
 
 
 def annotate(datasets: Datasets, ledger: Ledger, dataset: str) -> None:
     document = datasets.ids(dataset).taken([0])[0]
     datasets.annotate(dataset, [NewAnnotation("first", document, "skip", None, None, None, None, datetime.now(UTC))])
     ledger.received(dataset, "first")
+
+
+def forget_a_receiver(evidence: Evidence) -> None:
+    evidence.ledger.told["well"].pop()
+
+
+def sign_wrongly(evidence: Evidence) -> None:
+    evidence.ledger.told["well"].append(f"{ids(evidence)[0]}.job.ended, signed wrongly")
 
 
 def lose_an_answer(evidence: Evidence) -> None:
@@ -252,6 +263,7 @@ SPOILED: dict[str, tuple[Callable[[Evidence], None], ...]] = {
     "versions_have_no_gaps": (leave_a_gap,),
     "promised_datasets_are_whole": (lose_a_dataset, tear_a_dataset, exchange_a_dataset),
     "received_answers_are_in_the_log_once": (lose_an_answer, double_an_answer),
+    "receivers_were_told": (forget_a_receiver, sign_wrongly),
     "nothing_else_is_visible": (keep_what_was_refused, keep_what_was_deleted),
     "nothing_is_left_behind": (leave_a_temporary_file, leave_half_a_dataset, leave_files_of_an_attempt, leave_a_mark),
     "failures_are_explained": (fail_for_another_reason, fail_too_early),
@@ -292,7 +304,7 @@ def test_a_job_that_still_runs_has_not_ended(evidence: Evidence) -> None:
 def test_the_time_to_run_again_is_taken_from_the_records(evidence: Evidence) -> None:
     evidence.ledger.faults.clear()
     job = ids(evidence, JobState.FAILED)[0]
-    began = read(evidence.store, f"jobs/{job}/attempts/2.json", Attempt).started_at.timestamp()
+    began = there(evidence.began(job, 2))
     killed = Fault(Kind.CHILD_KILLED, began - 4, began - 4, (Running(job, 1),))
     evidence.ledger.faults += [killed, Fault(Kind.DISK_FULL, began - 3, began - 2)]
     (again,) = run_again(evidence)

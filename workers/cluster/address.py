@@ -1,10 +1,9 @@
-"""The address of a cluster, and its access: nothing listens or connects beyond this machine without mutual TLS, nor on
-it, where `halfmoon cluster` is left to make an authority that is thrown away.
+"""The address of a cluster, and its access: nothing listens or connects without mutual TLS.
 
-Dask's own protocol carries pickles among scheduler, workers and jobs. So whoever gets a connection can run code there.
+Dask's own protocol carries pickles among scheduler, workers and jobs. So whoever gets a connection can run code there,
+and any user of a machine gets one to its loopback.
 """
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -48,23 +47,26 @@ class ClusterAddress(NamedTuple):
 
 
 def check_address(address: str, files: TlsFiles) -> None:
-    """Raise CannotStart for an address that is none, for TLS without its files, and for one without TLS that other
-    machines reach.
-    """
+    """Raise CannotStart for an address that is none of TLS, and for one without its files."""
     parts = urlsplit(address)
-    if parts.scheme not in ("tls", "tcp") or not parts.hostname:
-        raise CannotStart(f"cluster address {address!r}: must be tls://host:port, or tcp://host:port on this machine")
-    if parts.scheme == "tcp":
-        if not _is_loopback(parts.hostname):
-            raise CannotStart(
-                f"cluster address {address!r}: others reach it, so it must be tls:// with certificates "
-                "(HALFMOON_CLUSTER_CA, …)"
-            )
-        return
+    if parts.scheme != "tls" or not parts.hostname:
+        raise CannotStart(
+            f"cluster address {address!r}: must be tls://host:port, with certificates; `halfmoon cluster` makes and "
+            "prints them"
+        )
     for name, path in files._asdict().items():
         if path is None or not path.is_file():
             found = "is not set" if path is None else f"names no file: {path}"
             raise CannotStart(f"cluster address {address!r}: TLS needs HALFMOON_CLUSTER_{name.upper()}, which {found}")
+
+
+def security_class() -> "type[Security]":
+    """Dask's class; raises CannotStart where the extra is not installed."""
+    try:
+        from distributed.security import Security
+    except ImportError:
+        raise CannotStart("a cluster needs the extra: pip install 'halfmoon[cluster]'") from None
+    return Security
 
 
 def throw_away_files(folder: Path) -> TlsFiles:
@@ -72,12 +74,7 @@ def throw_away_files(folder: Path) -> TlsFiles:
 
     Raises CannotStart where the extra is not installed.
     """
-    try:
-        from distributed.security import Security
-
-        made = Security.temporary()
-    except ImportError:
-        raise CannotStart("a cluster needs the extra: pip install 'halfmoon[cluster]'") from None
+    made = security_class().temporary()
     cert, key = folder / "cert.pem", folder / "key.pem"
     cert.write_text(str(made.tls_worker_cert))
     key.write_text(str(made.tls_worker_key))
@@ -90,22 +87,9 @@ def security_of(address: str, files: TlsFiles) -> "Security":
     Raises as ``check_address``, and CannotStart where the extra is not installed.
     """
     check_address(address, files)
-    try:
-        from distributed.security import Security
-    except ImportError:
-        raise CannotStart("a cluster needs the extra: pip install 'halfmoon[cluster]'") from None
-    if not address.startswith("tls:"):
-        return Security(require_encryption=False)
     ends = {
         f"tls_{end}_{kind}": str(path)
         for end in ("client", "scheduler", "worker")
         for kind, path in (("cert", files.cert), ("key", files.key))
     }
-    return Security(require_encryption=True, tls_ca_file=str(files.ca), **ends)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return security_class()(require_encryption=True, tls_ca_file=str(files.ca), **ends)

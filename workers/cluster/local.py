@@ -58,22 +58,19 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def local_cluster(
-    host: str, port: int, workers: int, files: TlsFiles = NO_TLS, *, processes: bool = True
-) -> LocalCluster:
-    """A cluster that listens on an address; raises CannotStart for one that others reach without certificates.
+def local_cluster(host: str, port: int, workers: int, files: TlsFiles, *, processes: bool = True) -> LocalCluster:
+    """A cluster that listens on an address; raises CannotStart where one of the files is not there.
 
     Made under ``CONFIG``.
     """
-    protocol = "tcp://" if files == NO_TLS else "tls://"
     cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         processes=processes,
         host=host,
         scheduler_port=port,
-        protocol=protocol,
-        security=security_of(f"{protocol}{host}:{port}", files),
+        protocol="tls://",
+        security=security_of(f"tls://{host}:{port}", files),
         scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
         memory_limit=0,
     )
@@ -121,8 +118,7 @@ class _SilenceWatch:
 def run_cluster(host: str, port: int, workers: int, files: TlsFiles) -> int:
     """Run a cluster until a signal ends it; returns the exit code.
 
-    Without files it makes some, which are removed in the end: any user of this machine reaches loopback, and could run
-    code.
+    Without files it makes some, which are removed in the end.
     """
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

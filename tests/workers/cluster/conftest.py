@@ -1,4 +1,4 @@
-"""One cluster for all tests of a file: in this process, behind TCP, with four workers.
+"""One cluster for all tests of a file: in this process, behind TLS, with four workers.
 
 It ends with the file: while it runs, its threads draw from ``random``, which Hypothesis forbids to whatever runs beside
 its tests.
@@ -13,21 +13,27 @@ from distributed import Client, LocalCluster
 
 from core.engine.engine import Engine
 from storage.store import open_store
-from workers.cluster.address import NO_TLS
+from workers.cluster.address import TlsFiles, throw_away_files
 from workers.cluster.engine import ClusterEngine, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.worker.scratch import ScratchFiles
 
 
+@pytest.fixture(scope="session")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    """Files of an authority for these tests."""
+    return throw_away_files(tmp_path_factory.mktemp("tls"))
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 4, processes=False) as made:
+def cluster(tls: TlsFiles) -> Iterator[LocalCluster]:
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 4, tls, processes=False) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def client(cluster: LocalCluster) -> Iterator[Client]:
-    with connected(cluster.scheduler_address, NO_TLS) as made:
+def client(cluster: LocalCluster, tls: TlsFiles) -> Iterator[Client]:
+    with connected(cluster.scheduler_address, tls) as made:
         yield made
 
 

@@ -28,7 +28,7 @@ from tests.there import there
 from tests.waiting import SOON, until
 from tests.workers.cluster.conftest import engine_of
 from workers.cluster import local
-from workers.cluster.address import NO_TLS
+from workers.cluster.address import TlsFiles
 from workers.cluster.engine import _KEPT_PASSES, ClusterAnswers, ClusterEngine, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.cluster.tasks import FewRows, packed, received
@@ -181,13 +181,13 @@ def test_a_training_is_cancelled_while_workers_are_busy(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
+def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path, tls: TlsFiles) -> None:
     """A request to a worker by name, when nobody worked, goes to whoever comes."""
     task, came = task_of(sparse(), "svm"), list[int]()
     with (
         dask.config.set(CONFIG),
-        local_cluster("127.0.0.1", 0, 1, processes=False) as own,
-        connected(own.scheduler_address, NO_TLS) as client,
+        local_cluster("127.0.0.1", 0, 1, tls, processes=False) as own,
+        connected(own.scheduler_address, tls) as client,
     ):
 
         def observer(point: Any) -> bool:
@@ -207,10 +207,10 @@ def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
     assert digest(shared) == digest(train(task, TrainingContext(threads=1)))
 
 
-def test_a_worker_that_is_silent_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_silent_is_replaced(monkeypatch: pytest.MonkeyPatch, tls: TlsFiles) -> None:
     """A worker without heartbeats but with its connections, as of a process that was stopped."""
     monkeypatch.setattr("workers.cluster.local._SILENT_SECONDS", 1.0)
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2, processes=False) as own:
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2, tls, processes=False) as own:
         silent = own.workers[0]
         there(own.loop).add_callback(silent.periodic_callbacks["heartbeat"].stop)
         until(lambda: silent.address not in own.scheduler.workers, SOON)
@@ -243,12 +243,12 @@ def test_shards_do_not_count_as_memory_of_their_worker(client: Client, tmp_path:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_scheduler_that_ends_is_told(tmp_path: Path) -> None:
+def test_a_scheduler_that_ends_is_told(tmp_path: Path, tls: TlsFiles) -> None:
     rows = sparse()
     with (
         dask.config.set(CONFIG),
-        local_cluster("127.0.0.1", 0, 1, processes=False) as own,
-        connected(own.scheduler_address, NO_TLS) as client,
+        local_cluster("127.0.0.1", 0, 1, tls, processes=False) as own,
+        connected(own.scheduler_address, tls) as client,
     ):
         engine = engine_of(client, tmp_path)
         answers = engine.over(rows, 1, lambda: None)

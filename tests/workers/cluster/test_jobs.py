@@ -13,7 +13,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import submit
-from workers.cluster.address import NO_TLS, ClusterAddress
+from workers.cluster.address import ClusterAddress, TlsFiles
 from workers.cluster.engine import ClusterAnswers
 from workers.cluster.local import CONFIG, local_cluster
 from workers.worker.attempt import Attempts
@@ -22,9 +22,9 @@ from workers.worker.context import WorkerContext
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_job_is_shared_and_leaves_nothing_behind(
-    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path
+    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path, tls: TlsFiles
 ) -> None:
-    address = ClusterAddress(cluster.scheduler_address, NO_TLS, f"file://{tmp_path}/store")
+    address = ClusterAddress(cluster.scheduler_address, tls, f"file://{tmp_path}/store")
     id = submit(store)
     Attempts(context._replace(engine="cluster", cluster=address)).run(id)
     job = Jobs(store).get(id)
@@ -36,10 +36,15 @@ def test_a_job_is_shared_and_leaves_nothing_behind(
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_job_whose_scheduler_ends_is_run_again_and_published_once(
-    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext,
+    store: Store,
+    cluster: LocalCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tls: TlsFiles,
 ) -> None:
     id, url, passes = submit(store), f"file://{tmp_path}/store", list[object]()
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, processes=False) as own:
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, tls, processes=False) as own:
         ask = ClusterAnswers._ask
 
         def ended(*given: Any) -> Any:
@@ -50,13 +55,13 @@ def test_a_job_whose_scheduler_ends_is_run_again_and_published_once(
 
         monkeypatch.setattr(ClusterAnswers, "_ask", ended)
         with pytest.raises(ClusterUnavailable):
-            Attempts(
-                context._replace(engine="cluster", cluster=ClusterAddress(own.scheduler_address, NO_TLS, url))
-            ).run(id)
+            Attempts(context._replace(engine="cluster", cluster=ClusterAddress(own.scheduler_address, tls, url))).run(
+                id
+            )
     assert not Jobs(store).has_outcome(id)
     assert store.children(f"jobs/{id}/attempts/1/shards") == []
     context.reconciler().retry_now(id, 1)
-    again = Attempts(context._replace(engine="cluster", cluster=ClusterAddress(cluster.scheduler_address, NO_TLS, url)))
+    again = Attempts(context._replace(engine="cluster", cluster=ClusterAddress(cluster.scheduler_address, tls, url)))
     again.run(id)
     again.run(id)  # a message that came twice
     job = Jobs(store).get(id)

@@ -19,13 +19,13 @@ from tests.waiting import SLOW, until
 from tests.workers.cluster.conftest import engine_of
 from tests.workers.cluster.test_engine import sparse, task_of
 from workers.cluster import local, tasks
-from workers.cluster.address import NO_TLS
+from workers.cluster.address import TlsFiles
 from workers.cluster.engine import connected
 from workers.cluster.local import CONFIG, local_cluster
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
+def client(tls: TlsFiles) -> Iterator[Client]:
     """Nobody is replaced for silence: on a busy machine a worker that begins has none to spare for its heartbeat.
 
     Dask by itself would give a worker up that does not come back at once.
@@ -36,7 +36,7 @@ def client() -> Iterator[Client]:
         dask.config.set(CONFIG),
     ):
         patch.setattr(local, "_SILENT_SECONDS", 600.0)
-        with local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as made:
+        with local_cluster("127.0.0.1", 0, 2, tls) as cluster, connected(cluster.scheduler_address, tls) as made:
             yield made
 
 

@@ -1,13 +1,15 @@
-"""Makes the folder of a process ill, as a network folder may be: loaded by Python itself where ``STORM_ILLNESS`` names
-a file that says how.
+"""Makes the folder of a process ill, as a network folder may be, and gives its clock a file by which it is set: loaded
+by Python itself.
 
-The file holds a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the file all is well. No code of the service
-knows of it.
+``STORM_ILLNESS`` names a file with a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the file all is well.
+``STORM_CLOCKS`` names a folder, in which libfaketime reads the file named as the process. No code of the service knows
+of it.
 """
 
 import errno
 import os
 import select
+import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -36,7 +38,6 @@ def _ill(call: Callable[..., Any], illness: Path) -> Callable[..., Any]:
 
 
 def _sleep(seconds: float) -> None:
-    # time.sleep fails with EINVAL where libfaketime sets the clock of the process
     select.select([], [], [], seconds)
 
 
@@ -46,6 +47,10 @@ def _unavailable() -> Exception:
     return StoreUnavailable(os.strerror(errno.EIO))
 
 
+if "STORM_CLOCKS" in os.environ:
+    os.environ["FAKETIME_TIMESTAMP_FILE"] = f"{os.environ['STORM_CLOCKS']}/{os.getpid()}"
+    # the original fails with EINVAL where libfaketime sets the clock of the process
+    setattr(time, "sleep", _sleep)  # noqa: B010
 if "STORM_ILLNESS" in os.environ:
     from storage.store.folder import FolderStore
 
