@@ -108,7 +108,8 @@ class JobsMixin:
     """The jobs, as a notebook shows them."""
 
     def __repr__(self) -> str:
-        return _named("Jobs", lambda: [f"{each.record.model_name} {each.state}" for each in self.all()])  # type: ignore[attr-defined]
+        jobs = self.all  # type: ignore[attr-defined]
+        return _named("Jobs", lambda: [f"{each.record.model_name} {each.state}" for each in jobs()])
 
     def _repr_html_(self) -> str:
         records = (each.record for each in self.all())  # type: ignore[attr-defined]
