@@ -23,7 +23,7 @@ install = $(if $(shell command -v uv),$(WITH_UV) $(1) || )$(WITH_PIP) $(1)
 export PYTHONDONTWRITEBYTECODE :=
 
 .NOTPARALLEL:
-.PHONY: demo serve test lint types imports audit unit release format clean
+.PHONY: demo serve test lint types types-mac imports audit unit release format clean
 .DELETE_ON_ERROR:
 
 demo: .venv/kernels.stamp
@@ -43,6 +43,10 @@ lint: .venv/dev.stamp
 types: .venv/dev.stamp
 	$(BIN)/python client/generate.py
 	$(BIN)/mypy
+
+# the types of the product on a Mac, where it cannot be tried here
+types-mac: .venv/dev.stamp
+	$(BIN)/mypy --platform darwin app workers storage core client/src
 
 imports: .venv/dev.stamp
 	$(BIN)/lint-imports

@@ -1,6 +1,7 @@
 """The threads of one training: calls of compiled, GIL-free loops side by side."""
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -15,11 +16,18 @@ _PATIENCE = 0.05
 """seconds between two calls while others work"""
 
 
+def available_processors() -> int:
+    """Number of processors that this process may use; of a Mac, which cannot tell, of the machine."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Threads:
     """``count`` threads, the calling one among them; to be closed."""
 
     def __init__(self, count: int | None) -> None:
-        self.count = count or len(os.sched_getaffinity(0))
+        self.count = count or available_processors()
         self._executor = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
         # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured,
         # twice the time. So do those of NumPy's BLAS and of SciPy's, which are two, when calls of both take turns on

@@ -16,11 +16,10 @@ def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> Non
 
     Call it in the child, after the fork.
     """
-    if sys.platform != "linux":
-        return
-    _prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:  # it died before the call above
-        os.kill(os.getpid(), number)
+    if sys.platform == "linux":
+        _prctl(_PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:  # it died before the call above
+            os.kill(os.getpid(), number)
 
 
 def release_memory() -> None:

@@ -4,6 +4,8 @@ import math
 import os
 from pathlib import Path
 
+from core.threads import available_processors
+
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -28,7 +30,7 @@ def usable_processors(cgroup: Path = _CGROUP) -> int:
 
     A part of one counts as a whole: so many threads are slowed down, one fewer would leave a part unused.
     """
-    available, quota = len(os.sched_getaffinity(0)), _quota(cgroup)
+    available, quota = available_processors(), _quota(cgroup)
     return available if quota is None else max(1, min(available, quota))
 
 

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -30,5 +31,8 @@ class ScratchFiles:
         if not size:
             return np.zeros(count, dtype)
         with TemporaryFile(dir=self._folder) as file:
-            os.posix_fallocate(file.fileno(), 0, size)
+            if sys.platform == "linux":
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:  # a Mac cannot reserve: a disk that fills up ends the process there
+                file.truncate(size)
             return np.ndarray((count,), dtype, mmap.mmap(file.fileno(), size))

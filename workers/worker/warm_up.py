@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Generator, Iterator
 
+from core.threads import available_processors
 from core.warm_up import WARMED
 from core.warm_up import warming as warming_of
 from storage.errors import CannotStart
@@ -27,7 +28,7 @@ def warming() -> Iterator[None]:
     """
     names = list(WARMED)
     try:
-        if len(os.sched_getaffinity(0)) > 1:
+        if available_processors() > 1:
             names = yield from _share(names)
         yield from warming_of(names)
     except Exception as error:  # whatever Numba finds wrong with its cache or the processor
