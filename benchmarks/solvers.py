@@ -20,7 +20,7 @@ from core.engine.solver import solve
 from core.numerics.width import WIDTH
 from core.problem.problem import Problem
 from core.problem.result import Result
-from core.registry import algorithm as find_algorithm
+from core.registry import find_algorithm
 from core.train import Training, TrainingTask, train
 from core.warm_up import warm_up
 

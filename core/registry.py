@@ -1,9 +1,12 @@
-"""The algorithms by name. Solvers are named, not imported, so that reading the registry costs nothing."""
+"""The algorithms by name, and the checks of a request before training. Solvers are named, not imported, so that reading
+the registry costs nothing.
+"""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from core.errors import UnknownAlgorithm
+from core.errors import Fault, InvalidDocuments, UnknownAlgorithm
 from core.options.auto import AutoOptions
 from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
@@ -135,9 +138,36 @@ OFFERED = {AUTO.name: AUTO, **ALGORITHMS}
 """What a training may ask for."""
 
 
-def algorithm(name: str) -> Algorithm:
+def find_algorithm(name: str) -> Algorithm:
     """The algorithm of that name, auto included; raises UnknownAlgorithm with the known ones."""
     try:
         return OFFERED[name]
     except KeyError:
         raise UnknownAlgorithm(name, tuple(OFFERED)) from None
+
+
+_NUMBERS = {1: "one class", 2: "two classes"}
+
+
+def check_options(
+    algorithm: str, options: Mapping[str, Any], classes: Sequence[str | int], n_documents: int = 0
+) -> Options:
+    """The parsed options of a request; ``classes`` are the labels of the dataset, sorted, ``n_documents`` is its size.
+
+    Raises UnknownAlgorithm, InvalidOption (naming the field) or InvalidDocuments (fewer classes than the algorithm
+    needs).
+    """
+    parsed = find_algorithm(algorithm).options.parse(options)
+    if len(classes) < parsed.min_classes:
+        found = (
+            f"all labeled documents are of class {classes[0]!r}: label some of another"
+            if classes
+            else "no document is labeled: label some of each class"
+        )
+        raise InvalidDocuments(
+            f"training needs labeled documents of at least {_NUMBERS[parsed.min_classes]}; {found}",
+            [Fault("", "label", found)],
+        )
+    parsed.check_size(n_documents, len(classes))
+    parsed.check_classes([str(label) for label in classes])
+    return parsed

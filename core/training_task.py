@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.checks import check_options
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
@@ -17,8 +16,7 @@ from core.errors import Fault, InvalidDocuments, MessageNames
 from core.models.model import Model
 from core.options.base import Options
 from core.progress import Checkpoint
-from core.registry import Algorithm
-from core.registry import algorithm as find_algorithm
+from core.registry import Algorithm, check_options, find_algorithm
 from core.selection.data import SelectionData
 
 

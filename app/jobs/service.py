@@ -24,15 +24,13 @@ from app.jobs.schemas import JobBody
 from app.services import Services
 from app.services.backlog import Allowance
 from app.settings import GatewaySettings
-from core.checks import check_options
 from core.documents.kinds import FIELDS, KINDS, in_words, is_dense
 from core.documents.part_columns import EncoderId
 from core.errors import InvalidOption
 from core.memory_estimate import RowsSize, expected_text_size, training_bytes
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.registry import OFFERED
-from core.registry import algorithm as find_algorithm
+from core.registry import OFFERED, check_options, find_algorithm
 from storage.errors import LimitExceeded, QueueUnavailable
 from storage.names import check_name
 from storage.process.tracing import tracing

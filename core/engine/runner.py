@@ -1,7 +1,7 @@
 """Runs solvers side by side: decides which of them is answered next, and with whom.
 
-A solver is a generator. It yields a request for work on the data (core.engine.requests, core.engine.requests),
-a Report of its progress, or a Yield. It is sent the answer (core.engine.answering), and it returns its Result. The
+A solver is a generator. It yields a request for work on the data (core.engine.requests, core.engine.kernel_requests),
+a Report of its progress, or a Yield. It is sent the answer, and it returns its Result. The
 engine alone touches the rows (core.engine.engine). It cuts every pass into slices of a bounded number of nonzeros and
 shares parts among threads. Between slices it asks the observer whether to go on; if not, it throws Stopped into the
 solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or
@@ -19,13 +19,13 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
-from core.engine.answering import Answering, cost
-from core.engine.engine import Engine, MemoryEngine
+from core.engine.engine import Answers, Engine, MemoryEngine
 from core.engine.kernel_requests import KernelRequest, Within
-from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector
+from core.engine.kernel_service import KernelService
+from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
 from core.problem.result import Result
-from core.progress import WHOLE, Observer, Phase, Span, TracePoint
+from core.progress import WHOLE, Checkpoint, Observer, Phase, Span, TracePoint
 from core.watch import Stopped, Watch
 
 __all__ = [
@@ -337,3 +337,40 @@ class Scheduler:
             # as if one run followed the other: what is kept must not depend on how far others are at this moment
             own = (run.place + run.fraction) / self._progress.n_runs
             run.trace.append(self._watch.latest._replace(fraction=self._progress.span.position(own)))
+
+
+def cost(request: object) -> float:
+    """The passes over the nonzeros that a request takes; 0 for requests that are no pass."""
+    match request:
+        case Product(_, weights):
+            return share(weights)
+        case Adjoint(weights):
+            return share(weights) / 2
+        case Scores(_, skipped):
+            return (1 - share(skipped)) / 2
+        case Cut():
+            return 1.0
+    return 0.0
+
+
+class Answering:
+    """Answers requests by passes of an engine, or from kernel rows."""
+
+    def __init__(self, rows: SparseRows, passes: Answers, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
+        self._passes = passes
+        self._kernels = KernelService(rows, passes, checkpoint, max_model_bytes)
+
+    def answer(self, request: object, solver: Phase, alone: bool) -> Any:
+        """The answer to the request of a solver; ``alone``: by the calling thread, while others are busy."""
+        match request:
+            case Adjoint():
+                self._passes.adjoint(request, alone)
+            case Adjoints(requests):
+                self._passes.adjoints(requests, alone)
+            case Product():
+                return self._passes.product(request, alone)
+            case Scores():
+                self._passes.scores(request, alone)
+            case _ if isinstance(request, KernelRequest):
+                return self._kernels.answer(request, solver)
+        return None

@@ -8,8 +8,7 @@ from core.options.base import Options
 from core.problem.problem import Problem
 from core.problem.result import Result
 from core.progress import Observer, Phase
-from core.registry import Algorithm
-from core.registry import algorithm as find_algorithm
+from core.registry import Algorithm, find_algorithm
 
 
 class Solver(Protocol):

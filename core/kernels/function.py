@@ -1,4 +1,4 @@
-"""The kernel functions on inner products, for prediction; core.kernels.function_loops has them compiled, for
+"""The kernel functions on inner products, for prediction; core.kernels.gram has them compiled, for
 training."""
 
 from typing import Any, Literal, NamedTuple

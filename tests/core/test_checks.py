@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from core.checks import check_options
 from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
 from core.options.base import RequestedFractions
 from core.options.linear import AnnealingOptions, TsvmOptions
-from core.registry import ALGORITHMS, OFFERED
+from core.registry import ALGORITHMS, OFFERED, check_options
 from tests.there import there
 
 THREE = ["a", "b", "c"]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.checks import check_options
 from core.engine.runner import Report, Scheduler
 from core.errors import InvalidDocuments, InvalidOption, ModelTooLarge
 from core.memory_estimate import training_bytes
@@ -18,7 +17,7 @@ from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimis
 from core.options.base import TrainingSize
 from core.problem.result import Linear, Result, Status
 from core.progress import Phase
-from core.registry import OFFERED, Algorithm
+from core.registry import OFFERED, Algorithm, check_options
 from core.train import TrainingContext, TrainingTask, train
 from core.warm_up import warming
 from tests.core.problems import dense_of, normal, rows_of, with_bias

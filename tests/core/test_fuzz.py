@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from core.checks import check_options
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
 from core.models.io import read_model
 from core.options.auto import AutoOptions
@@ -15,7 +14,7 @@ from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, Ts
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import GradientTsvmOptions, LaplacianSvmOptions
 from core.problem.result import Status
-from core.registry import ALGORITHMS
+from core.registry import ALGORITHMS, check_options
 from core.train import TrainingTask, train
 from tests.core.problems import rows_of
 

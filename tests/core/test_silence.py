@@ -28,7 +28,7 @@ from core.optimizers import smo
 from core.problem.result import Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
-from core.selection import feature_scaling
+from core.selection import data
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import labeled
 
@@ -119,7 +119,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         (value_scale, "_SLICE"),
         (smo, "_SLICE"),
         (cache, "_MOST_UNCACHED"),
-        (feature_scaling, "_SLICE"),
+        (data, "_SLICE"),
     ):
         monkeypatch.setattr(where, name, SLICE)
     monkeypatch.setattr(gram, "_BLOCK_NANOSECONDS", float(SLICE))
@@ -203,7 +203,7 @@ def dense() -> SparseRows:
 PREPARATIONS: dict[str, tuple[int, Callable[[SparseRows, Callable[[], None]], object]]] = {
     "compact": (2, lambda rows, ask: columns.compact(rows, np.arange(rows.n_rows)[::-1], ask)),
     "gathered": (1, lambda rows, ask: columns.gathered(rows, np.arange(rows.n_rows), ask)),
-    "feature_scaling": (1, lambda rows, ask: feature_scaling.scale_features(rows, ask)),
+    "feature_scaling": (1, lambda rows, ask: data.scale_features(rows, ask)),
     "gram": (3, lambda rows, ask: gram.Gram(rows, Kernel("rbf", 1.0), None, ask)),
     "scale": (1, lambda rows, ask: gamma.resolve_kernel("rbf", "scale", 3, 0.0, rows, ask)),
 }

@@ -9,7 +9,7 @@ from core.engine import EngineName
 from core.memory_estimate import RowsSize, cheapest_engine, table_bytes, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
-from core.registry import algorithm as find_algorithm
+from core.registry import find_algorithm
 from storage.errors import JobTooLarge
 from storage.records import JobRequest
 from storage.store import Store, staging_folder

@@ -7,7 +7,7 @@ import pytest
 from app.jobs.service import _rows, size_of
 from app.settings import GatewaySettings
 from core.options.text import TextOptions
-from core.registry import algorithm
+from core.registry import find_algorithm
 from storage.queue.redis_state import RedisState
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
@@ -35,7 +35,7 @@ def test_the_manifest_says_as_much_as_the_rows(gateway: Gateway, kind: str) -> N
 
 def test_the_bounds_are_settings(gateway: Gateway) -> None:
     dataset = Datasets(gateway.store).get(gateway.upload(DOCUMENTS["vectors"])["id"])
-    options = algorithm("tsvm").options.parse({})
+    options = find_algorithm("tsvm").options.parse({})
     bounds: list[dict[str, Any]] = [{}, {"small_job_bytes": 1}, {"small_job_bytes": 1, "large_job_bytes": 2}]
     assert [size_of(dataset, options, None, GatewaySettings(**each)) for each in bounds] == ["small", "medium", "large"]
     huge = dataset.model_copy(update={"n_documents": 5_000_000, "n_nonzeros": 400_000_000})

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from core import watch
-from core.checks import check_options
 from core.engine.solver import solve
 from core.errors import InvalidOption
 from core.losses.relaxation import Relaxation
@@ -20,6 +19,7 @@ from core.optimizers.interior_point import Interior, Residuals
 from core.options.relaxation import CtsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
+from core.registry import check_options
 from core.train import TrainingTask, train
 from tests.core.problems import Array, normal, rows_of, small
 from tests.core.watcher import Watcher

@@ -6,7 +6,7 @@ import pytest
 from core.documents.reorder import compact, gathered
 from core.documents.rows import FullRows, SparseRows, full_is_smaller
 from core.documents.value_scale import value_scale
-from core.selection.feature_scaling import scale_features
+from core.selection.data import scale_features
 from tests.core.problems import dense_of, random_rows
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.kernels.function import Kernel
-from core.kernels.function_loops import apply_to_products
+from core.kernels.gram import apply_to_products
 
 
 def test_the_exponential_is_exact_to_a_few_units_in_the_last_place() -> None:

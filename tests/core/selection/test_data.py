@@ -10,8 +10,7 @@ from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.progress import Phase, Span
-from core.selection.data import SelectionData
-from core.selection.feature_scaling import scale_features
+from core.selection.data import SelectionData, scale_features
 from core.selection.fraction_path import SupervisedFit
 from core.validation.folds import N_FOLDS, folds_of, without
 from tests.core.problems import dense_of, rows_of, small, weights_of
