@@ -1,5 +1,5 @@
 """A simulated person at the page's own calls: ``python -m benchmarks.person URL`` writes ``docs/person.md`` and its
-figures.
+plot.
 
 The person answers by truth but for 2 % of the answers: first random documents, then what the page shows, and a model is
 trained after each twenty answers. Beside it another person answers random documents alone. Both begin with the same
@@ -21,9 +21,9 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import machine, table, write
+from benchmarks.base import DOCS, machine, table, write
 from benchmarks.data import texts
-from benchmarks.person_figure import draw
+from benchmarks.plots import Panel, draw
 
 SETS = ("sms-spam", "reuters-r8", "webkb4-stemmed", "20news-bydate")
 STEPS = (20, 40, 80, 160)
@@ -35,6 +35,7 @@ FIRST = 100
 """seed of the first person: RANDOM was chosen by persons of the seeds 0 to 4"""
 POOL, MEASURED = 2_000, 1_500
 WORSE = 0.01
+_WHO = ("at the page", "random documents")
 _FINAL = ("succeeded", "failed", "cancelled")
 _POLL_SECONDS = 0.2
 _PART = 500
@@ -55,10 +56,7 @@ The share of random documents was chosen by other persons than these.
 
 """
 _PICTURE = """
-<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="person-dark.svg">
-  <img src="person-light.svg" alt="Error by number of answers, at the page and with random documents" width="720">
-</picture>
+![Error by number of answers, at the page and with random documents](person.png)
 """
 
 Ask = Callable[["Person", int, int], list[dict[str, Any]]]
@@ -240,7 +238,11 @@ def page_of(results: Path, names: list[str]) -> str:
             f"{name} after {step} answers (by {gap:.3f})" for step, gap in zip(STEPS, gaps, strict=True) if gap > WORSE
         ]
         better.append(gaps)
-    draw({name: tuple(own.mean(axis=0).tolist() for own in pair) for name, pair in measured.items()}, STEPS)
+    curves = {
+        name: {who: (STEPS, own.mean(axis=0).tolist()) for who, own in zip(_WHO, pair, strict=True)}
+        for name, pair in measured.items()
+    }
+    draw([Panel(name, drawn, "answers", "error") for name, drawn in curves.items()], DOCS / "person.png")
     means = np.mean(better, axis=0)
     told = ", ".join(f"{-gap:.3f} after {step}" for step, gap in zip(STEPS[1:], means[1:], strict=True))
     verdict = "\nThe error at the page less the other's, of the same person:\n\n" + table(

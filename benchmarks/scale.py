@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.base import apart, rows_of, table
 from benchmarks.data import text_like
+from benchmarks.plots import Panel, draw
 from benchmarks.running import status_bytes
 from core.documents.rows import SparseRows
 from core.progress import TracePoint
@@ -133,21 +134,17 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
 
 
 def _draw(runs: dict[str, list[dict[str, float]]], figure: Path) -> None:
-    from matplotlib.figure import Figure
-
-    page = Figure(figsize=(10, 4), layout="constrained")
-    left, right = page.subplots(1, 2)
+    times, peaks = {}, {}
     for algorithm, measured in runs.items():
-        seconds, peaks = [run["seconds"] for run in measured], [run["peak"] / 2**20 for run in measured]
-        left.loglog(_SIZES, seconds, "o-", label=f"{algorithm}, slope {_slope(seconds):.2f}")
-        right.loglog(_SIZES, peaks, "o-", label=f"{algorithm}, slope {_slope(peaks):.2f}")
-    right.loglog(_SIZES, [run["csr"] / 2**20 for run in next(iter(runs.values()))], "k--", label="float32 CSR")
-    left.set(xlabel="documents", ylabel="seconds", title="Training time")
-    right.set(xlabel="documents", ylabel="MiB", title="Peak resident memory")
-    for axes in (left, right):
-        axes.grid(True, which="both", alpha=0.3)
-        axes.legend()
-    page.savefig(figure, dpi=110)
+        seconds, mebibytes = [run["seconds"] for run in measured], [run["peak"] / 2**20 for run in measured]
+        times[f"{algorithm}, slope {_slope(seconds):.2f}"] = _SIZES, seconds
+        peaks[f"{algorithm}, slope {_slope(mebibytes):.2f}"] = _SIZES, mebibytes
+    peaks["float32 CSR"] = _SIZES, [run["csr"] / 2**20 for run in next(iter(runs.values()))]
+    panels = [
+        Panel("Training time", times, "documents", "seconds", logarithmic=True),
+        Panel("Peak resident memory", peaks, "documents", "MiB", logarithmic=True),
+    ]
+    draw(panels, figure)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""The page of the simulated person: pairs of the same seed, a verdict, and figures that are SVG."""
+"""The page of the simulated person: pairs of the same seed, a verdict, and a plot."""
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from benchmarks import person, person_figure
+from benchmarks import person
+from benchmarks.plots import Panel
 
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two persons of sms-spam with both kinds of documents, one more with random documents alone."""
-    monkeypatch.setattr(person_figure, "DOCS", tmp_path)
+    monkeypatch.setattr(person, "DOCS", tmp_path)
     errors = {
         ("page", 0): [0.2, 0.1, 0.1, 0.05],
         ("random", 0): [0.2, 0.2, 0.08, 0.05],
@@ -39,10 +39,9 @@ def test_what_is_worse_is_said(results: Path) -> None:
     assert "20news-bydate | page" not in page
 
 
-def test_the_figures_are_drawn_for_light_and_dark(results: Path, tmp_path: Path) -> None:
+def test_the_plot_has_a_panel_a_set(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Panel] = []
+    monkeypatch.setattr(person, "draw", lambda panels, target: drawn.extend(panels))
     person.page_of(results, ["sms-spam"])
-    drawn = {theme: (tmp_path / f"person-{theme}.svg").read_text() for theme in ("light", "dark")}
-    assert drawn["light"] != drawn["dark"]
-    for text in drawn.values():
-        lines = ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}polyline")
-        assert [len((line.get("points") or "").split()) for line in lines] == [4, 4]
+    (panel,) = drawn
+    assert {who: len(errors) for who, (_, errors) in panel.curves.items()} == {"at the page": 4, "random documents": 4}
