@@ -149,7 +149,7 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents,
     unless it is 0."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
-    """Seed of the random documents; equal seeds give equal documents."""
+    """Seed of the random documents; equal seeds give equal documents until some of them have labels."""
     by: ShortText | None = None
     """Name of the person who will label. Documents that others have claimed are not suggested to this person."""
     claim: Annotated[int, Meta(ge=0, le=86_400)] = 0

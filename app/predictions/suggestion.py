@@ -24,7 +24,7 @@ from core.evaluation.active_learning import (
     comparable,
     has_few_labels,
     interleaved,
-    random_share,
+    random_positions,
     representatives,
 )
 from core.evaluation.proportions import labels_needed
@@ -112,7 +112,7 @@ def _drawn(
     sample.
     """
     n = min(n, len(unlabeled))
-    random = np.random.default_rng(body.seed).choice(unlabeled, random_share(n, share), replace=False)
+    random = random_positions(unlabeled, n, share, body.seed)
     chosen = _chosen(
         source, np.setdiff1d(unlabeled, random, assume_unique=True), body.strategy, n - len(random), warnings
     )

@@ -15,7 +15,7 @@ from core.evaluation.active_learning import (
     comparable,
     has_few_labels,
     interleaved,
-    random_share,
+    random_positions,
     representatives,
     top_two,
 )
@@ -34,7 +34,7 @@ def suggested(training: Training, rows: SparseRows, strategy: Strategy, n: int, 
     known = training.confidence
     ignorant = known.level == "none" or has_few_labels(known.total, len(training.model.classes))
     share = 1.0 if ignorant or strategy == "random" else body.random
-    random = np.random.default_rng(seed).choice(training.unlabeled, random_share(n, share), replace=False)
+    random = random_positions(training.unlabeled, n, share, seed)
     chosen = _chosen(training, rows, random, strategy, n - len(random))
     draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
     return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}

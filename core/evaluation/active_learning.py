@@ -125,12 +125,17 @@ def has_few_labels(n_left_out: int, n_classes: int) -> bool:
     return n_left_out < LABELS_A_CLASS * n_classes
 
 
-def random_share(n: int, share: float) -> int:
-    """How many of ``n`` documents are to be drawn at random: about this share, at least one of four or more unless the
-    share is 0.
+def random_positions(unlabeled: NDArray[np.int64], n: int, share: float, seed: int) -> NDArray[np.int64]:
+    """Those of ``n`` documents that are drawn at random from the positions ``unlabeled``: about this ``share`` of them,
+    at least one of four or more unless it is 0.
+
+    Every round of labels draws anew, since fewer documents are unlabeled then. The same draw would come from the same
+    places of the dataset again, and where the documents lie by class have the same classes in each round: together no
+    random sample.
     """
     # a share such as 0.29 of 100 is a little less in binary
-    return max(math.floor(n * share + _ROUNDING), int(share > 0 and n >= _LEAST_MIXED))
+    count = max(math.floor(n * share + _ROUNDING), int(share > 0 and n >= _LEAST_MIXED))
+    return np.random.default_rng([seed, len(unlabeled)]).choice(unlabeled, count, replace=False)
 
 
 def interleaved(random: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from core.evaluation.active_learning import (
     SmallestMargins,
     comparable,
     interleaved,
-    random_share,
+    random_positions,
     representatives,
     similarities,
     top_two,
@@ -198,7 +198,22 @@ def test_representatives_are_as_even_as_the_first_rows(seed: int) -> None:
     ],
 )
 def test_how_many_are_random(n: int, share: float, expected: int) -> None:
-    assert random_share(n, share) == expected
+    drawn = random_positions(np.arange(3, 1500), n, share, seed=0)
+    assert len(set(drawn.tolist())) == expected
+    assert np.isin(drawn, np.arange(3, 1500)).all()
+
+
+def test_rounds_of_one_seed_are_one_random_sample() -> None:
+    """Documents lie by class: a draw from the same places in every round would have the same classes in each."""
+    classes, unlabeled = np.repeat(np.arange(4), 250), np.arange(1000)
+    rounds = []
+    for _ in range(30):
+        drawn = random_positions(unlabeled, 20, 0.25, seed=1)
+        assert drawn.tolist() == random_positions(unlabeled, 20, 0.25, seed=1).tolist()
+        rounds.append(np.bincount(classes[drawn], minlength=4))
+        unlabeled = np.setdiff1d(unlabeled, drawn)
+    off = np.array(rounds).sum(axis=0) - 37.5
+    assert (off * off).sum() / 37.5 < 16.3  # chi-squared of three degrees of freedom: one of a thousand is beyond
 
 
 @pytest.mark.parametrize(("n_random", "n_chosen"), [(0, 0), (0, 3), (3, 0), (1, 3), (5, 15), (2, 8), (7, 3), (1, 999)])
