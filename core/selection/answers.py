@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.evaluation.training_warnings import RANDOM_LABELS
-from core.numerics.elementary import exp, expit_of, log, log_of, log_sum_exp
+from core.numerics.elementary import exp, expit_of, log, log_of
 from core.selection.log_evidence import PLANNED_CLASSES
 
 Vector = NDArray[np.float64]
@@ -21,9 +21,8 @@ _CONTRADICTED = 0.5
 """documents that one counts as which another model gives another class"""
 _OF_EACH = 5.0
 """documents of each class that are added to those that are counted"""
-_WORTHS, _MOST_OF_ANSWERS = np.array([0.5, 1.0, 2.0, 4.0, 8.0]), 4
-"""random labels of each class that a guess may be worth; and how many of these worths, the least ones, one may have
-that rests on answers"""
+_WORTHS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
+"""random labels of each class that even fractions may be worth"""
 _LEAST_DOUBT = 0.1
 """least disagreement beyond chance of two models, which may be wrong of the same documents"""
 SHARED = 0.5
@@ -41,17 +40,19 @@ class Answers(NamedTuple):
     """shape (n_classes,): of the documents that either model gives a class, the share that both do"""
 
     @property
-    def centre(self) -> Vector:
-        """The fractions that they make likely, shape (n_classes,): the less the models agree, the likelier the answers
-        say nothing, and the classes are even.
-        """
-        idle = (1.0 - self.kappa) ** 4
-        return (1.0 - idle) * self.fractions + idle / len(self.fractions)
+    def doubt(self) -> float:
+        """How far the models disagree beyond chance."""
+        return max(_LEAST_DOUBT, 1.0 - self.kappa)
 
     @property
-    def worth(self) -> float:
-        """The random labels that they are worth."""
-        return RANDOM_LABELS / max(_LEAST_DOUBT, 1.0 - self.kappa)
+    def idle(self) -> float:
+        """How likely the answers say nothing."""
+        return self.doubt**3
+
+    @property
+    def centre(self) -> Vector:
+        """The fractions that they make likely, shape (n_classes,); if they say nothing, the classes are even."""
+        return (1.0 - self.idle) * self.fractions + self.idle / len(self.fractions)
 
 
 def counted(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> Answers:
@@ -80,26 +81,25 @@ class Fractions(NamedTuple):
     deviations: Vector
     """shape (n_classes,)"""
     sampled: bool
-    """whether numbers of labels were used as a random sample that is large enough to settle them"""
+    """whether numbers of labels settle them, as those of a random sample of 30 and more"""
 
 
-def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts, others: int = 0) -> Fractions:
+def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> Fractions:
     """The posterior by answers and the numbers of labels of each class, both of shape (n_classes,): of a ``random``
-    sample, and of ``unknown`` origin. ``others`` are labels that are of neither.
+    sample, and of ``unknown`` origin.
 
-    The prior of a sample is Dirichlet's, around even fractions, the answers, or midway. Around which, and worth how
-    many random labels, is what the numbers of labels make likely (empirical Bayes). A small sample beside other labels,
-    on which the answers rest, cannot say so: it is around the answers. Labels of unknown origin belong to the sample.
-    Only of three classes, where numbers alone do not show a plan, they may be anybody's choice as well: then all
-    numbers are as likely.
+    The prior of a sample is Dirichlet's, around what the answers make likely, or around even fractions if these say
+    nothing. Which of both it is, and how many labels even fractions are worth, is what the numbers make likely
+    (empirical Bayes). Labels of unknown origin belong to the sample. Only of three classes, where numbers alone do not
+    show a plan, they may be anybody's choice as well: then all numbers are as likely.
     """
     if len(unknown) >= PLANNED_CLASSES:
         random, unknown = random + unknown, np.zeros_like(unknown)
-    small = bool(random.sum() < min(RANDOM_LABELS, others))
-    without = _sampled(answers, random, small) if random.any() else _answered(answers)
+    without = _sampled(answers, random) if random.any() else _answered(answers)
+    settled, enough = (bool(counts.sum() >= RANDOM_LABELS) for counts in (random, random + unknown))
     if not unknown.any():
-        return _posterior(without, not small and bool(random.any()))
-    whole = _sampled(answers, random + unknown, small)
+        return _posterior(without, settled)
+    whole = _sampled(answers, random + unknown)
     chosen = without.log_likelihood + _log_polya(np.ones(len(unknown)), unknown)
     sampled = expit_of(whole.log_likelihood - chosen)
     both = _Mixture(
@@ -108,7 +108,7 @@ def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts, othe
         np.concatenate([whole.labels, without.labels]),
         0.0,
     )
-    return _posterior(both, not small and (bool(random.any()) or sampled > 0.5))
+    return _posterior(both, settled or (enough and sampled > 0.5))
 
 
 class _Mixture(NamedTuple):
@@ -128,20 +128,16 @@ def _answered(answers: Answers) -> _Mixture:
     return _Mixture(np.ones(1), answers.centre[None, :], np.full(1, float(len(answers.fractions))), 0.0)
 
 
-def _sampled(answers: Answers, counts: Counts, small: bool) -> _Mixture:
-    """The posterior by answers and a random sample with these ``counts``; of a ``small`` one around the answers
-    alone.
-    """
+def _sampled(answers: Answers, counts: Counts) -> _Mixture:
+    """The posterior by answers and a random sample with these ``counts``."""
     n_classes, n_labels = len(counts), counts.sum()
-    said, even, own = answers.centre, np.full(n_classes, 1.0 / n_classes), _WORTHS[:_MOST_OF_ANSWERS]
-    priors = answers.worth * said[None, :]
-    if not small:
-        guesses = [(even, _WORTHS), (said, own), ((even + said) / 2, own)]
-        priors = np.concatenate([priors, *(n_classes * worths[:, None] * centre for centre, worths in guesses)])
+    priors = np.vstack([np.tile(_WORTHS[:, None], n_classes), RANDOM_LABELS / answers.doubt * answers.centre])
+    beforehand = np.append(np.full(len(_WORTHS), answers.idle / len(_WORTHS)), 1.0 - answers.idle)
     logs, worths = np.array([_log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)
-    total = float(log_sum_exp(logs[None, :], axis=1)[0])
+    weights = beforehand * exp(logs - logs.max())
+    likelihood = float(logs.max()) + log_of(float(weights.sum()))
     means = (counts + priors) / (n_labels + worths)[:, None]
-    return _Mixture(exp(logs - total), means, n_labels + worths, total - log_of(float(len(logs))))
+    return _Mixture(weights / weights.sum(), means, n_labels + worths, likelihood)
 
 
 def _posterior(mixture: _Mixture, sampled: bool) -> Fractions:

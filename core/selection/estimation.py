@@ -99,16 +99,14 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     other = _naive_bayes_labels(scheduler, data, span.between(_OF_ANSWERS, 1.0), checkpoint)
     answers = counted(own, own if other is None else other, n_classes, as_good=not data.dense)
     if other is None:
-        answers = answers._replace(kappa=_ALONE)
+        answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
     random, unknown = data.counts_by_origin
-    others = len(data.class_indices) - int((random + unknown).sum())
-    posterior = posterior_of_classes(answers, random, unknown, others)
+    posterior = posterior_of_classes(answers, random, unknown)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])
     grounds = [dict(zip(("labeled", "predicted", "mean", "deviation"), each, strict=True)) for each in figures.tolist()]
-    shared = np.zeros(n_classes) if other is None else answers.shared
     open_to_guess = np.ones(n_classes, bool) if data.bounds is None else data.bounds[:, 0] < data.bounds[:, 1]
-    guessed = () if posterior.sampled else tuple(np.flatnonzero(open_to_guess & (shared < SHARED)).tolist())
+    guessed = () if posterior.sampled else np.flatnonzero(open_to_guess & (answers.shared < SHARED)).tolist()
     fractions = within(posterior.means, data.bounds)
     return FractionEstimate(fractions, np.zeros((0, 0)), [], [], grounds, posterior.sampled, guessed=guessed)
 

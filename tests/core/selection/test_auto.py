@@ -361,5 +361,5 @@ def test_a_guess_is_told_with_what_would_settle_it() -> None:
     (warning,) = [each for each in training.warnings if "guess" in each]
     assert all(repr(each) in warning for each in guessed)
     assert "30 labels" in warning
-    sampled = fit(data, options={"labels_drawn": "random"})
+    sampled = fit(pool(0, [0.4, 0.3, 0.3], per_class=10, gap=0.3), options={"labels_drawn": "random"})
     assert not there(sampled.report)["fractions"]["guessed"]
