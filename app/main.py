@@ -38,7 +38,7 @@ from app.keys import routes as keys
 from app.label_studio import routes as label_studio
 from app.models import routes as models
 from app.operations import routes as operations
-from app.operations.service import in_a_word
+from app.operations.routes import in_a_word
 from app.page import routes as page
 from app.predictions import routes as predictions
 from app.review import routes as review

@@ -9,7 +9,6 @@ from app.datasets import profile
 from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
 from app.datasets.service import LabelChanges, read_dataset
 from app.http.bodies import in_steps, in_thread, read_json
-from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import (
     DOCUMENT_BODY,
     DRAWS,
@@ -21,6 +20,7 @@ from app.http.openapi_fragments import (
     path_parameter,
 )
 from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
+from app.http.schemas import Cursor, PageSize, left_out
 from app.services import Services, ServicesDep, services_of
 from storage.records import Dataset, DatasetProfile
 

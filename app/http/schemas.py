@@ -1,8 +1,15 @@
-"""Base class of the schemas of the contract, and the schemas that every domain sends."""
+"""Base class of the schemas of the contract, and the schemas that every domain sends; lists, their
+pages and the damaged records that they leave out.
+"""
 
+import re
+from typing import Annotated
+
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.codecs.base import MAX_FAULTS
+from storage.store.keys import Damage
 
 
 class Schema(BaseModel):
@@ -62,3 +69,20 @@ class ProblemOut(Schema):
     status: int
     detail: str
     errors: list[FaultOut] = Field(default=[], max_length=MAX_FAULTS)
+
+
+PageSize = Annotated[int, Query(ge=1, le=500, description="Most entries of a page.")]
+Cursor = Annotated[str | None, Query(max_length=256, description="`next_cursor` of the page before.")]
+_MOST_NAMED = 10
+
+
+def left_out(damage: Damage, pattern: str) -> list[str]:
+    """A warning about damaged records with keys of this pattern, as far as this process knows them; none if all can be
+    read.
+    """
+    keys = sorted(key for key in damage.found if re.fullmatch(pattern, key))
+    if not keys:
+        return []
+    count = "1 damaged record is" if len(keys) == 1 else f"{len(keys)} damaged records are"
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+    return [f"{count} left out: {', '.join(keys[:_MOST_NAMED])}{more}; `halfmoon doctor` says what is wrong"]

@@ -12,8 +12,8 @@ from app.http.openapi_fragments import ENCODING, v2_error_responses
 from app.http.route_classes import RawRoute
 from app.http.version_routes import on_versions, version_reference
 from app.inference.service import infer, metadata
+from app.operations.routes import Ready
 from app.operations.routes import ready as ready_now
-from app.operations.schemas import Ready
 from app.predictions.service import load_model
 from app.services import services_of
 from storage.errors import Unavailable

@@ -1,8 +1,8 @@
-"""Routes of jobs: create, list, show, cancel, follow and delete; their traces and labels."""
+"""Routes of jobs: create, list, show, cancel, follow and delete; their events, traces and labels."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,15 +11,15 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from app.errors import Unauthenticated
 from app.http.access import KEY_ID
 from app.http.answers.files import iter_file, written_file
 from app.http.answers.negotiation import negotiate
 from app.http.answers.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.http.bodies import in_steps, in_thread, read_json
-from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, EXTRA, NAME, error_responses, json_body
-from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.jobs.events import events_of
+from app.http.route_classes import CHECK_SECONDS, AuthorizedRoute, RawRoute
+from app.http.schemas import Cursor, PageSize, left_out
 from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
@@ -28,7 +28,7 @@ from app.services.job_follower import add_progress, job_now
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from storage.errors import Conflict, QueueUnavailable, RedisStateUnavailable
-from storage.records import JobState
+from storage.records import Job, JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
@@ -291,3 +291,51 @@ async def _chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[
     yield first
     async for event in events:
         yield event
+
+
+KEEPALIVE_SECONDS = 15.0
+"""Seconds without an event after which a comment is sent, so that proxies and clients keep the connection."""
+
+
+async def events_of(
+    jobs: AsyncGenerator[Job, None], check: Callable[[], None], keepalive: float = KEEPALIVE_SECONDS
+) -> AsyncIterator[bytes]:
+    """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in
+    between.
+
+    ``check`` is called every second; the stream ends when it raises Unauthenticated.
+    """
+    before: Job | None = None
+    async with aclosing(jobs):
+        while True:
+            waiting = asyncio.ensure_future(anext(jobs, None))
+            silent = 0.0
+            try:
+                while not (await asyncio.wait([waiting], timeout=min(keepalive, CHECK_SECONDS)))[0]:
+                    check()
+                    silent += min(keepalive, CHECK_SECONDS)
+                    if silent >= keepalive:
+                        silent = 0.0
+                        yield b": still here\n\n"
+                check()
+            except Unauthenticated as error:
+                yield f": {error}\n\n".encode()
+                return
+            finally:
+                if not waiting.done():
+                    waiting.cancel()
+                    await asyncio.wait([waiting])
+            job = waiting.result()
+            if job is None:
+                return
+            yield _text(job, before)
+            before = job
+
+
+def _text(job: Job, before: Job | None) -> bytes:
+    text = ""
+    if before is None or job.progress != before.progress:
+        text += f"event: progress\ndata: {job.progress.model_dump_json()}\n\n"
+    if before is None or (job.state, job.attempt) != (before.state, before.attempt):
+        text += f"event: state\ndata: {JobOut.of(job).model_dump_json()}\n\n"
+    return (text or ": unchanged\n\n").encode()

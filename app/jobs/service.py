@@ -22,7 +22,7 @@ from app.datasets.service import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
 from app.services import Services
-from app.services.backlog import Allowance
+from app.services.admission import Allowance
 from app.settings import GatewaySettings
 from core.documents.kinds import FIELDS, KINDS, in_words, is_dense
 from core.documents.part_columns import EncoderId

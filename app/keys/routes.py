@@ -1,18 +1,60 @@
-"""Routes of the keys of colleagues."""
+"""Routes of the keys of colleagues, and their schemas."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, Self
 
+import msgspec
 from fastapi import APIRouter, Request
+from msgspec import Meta
+from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from app.http.bodies import in_thread, read_json
 from app.http.openapi_fragments import ENCODING, error_responses, json_body
 from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.keys.schemas import CreatedKey, InvitationBody, KeyList, KeyOut
+from app.http.schemas import Schema
 from app.services import ServicesDep, services_of
 from storage.errors import Conflict, NotFound
-from storage.repositories.api_keys import ApiKeys, Scope
+from storage.repositories.api_keys import ApiKey, ApiKeys, Scope
+
+
+class InvitationBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Who is invited to label."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+    """Name of the person: 1 to 128 letters, digits, '.', '_' or '-'."""
+    days: Annotated[float, Meta(gt=0, le=36_500)] = 30
+    """Days for which the key is valid."""
+
+
+class KeyOut(Schema):
+    """A key to label, without its secret."""
+
+    id: str
+    name: str
+    scopes: list[Scope]
+    created_at: AwareDatetime
+    expires_at: AwareDatetime | None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> Self:
+        """The record in the form of the contract."""
+        return cls(**key.model_dump(exclude={"sha256"}))
+
+
+class CreatedKey(KeyOut):
+    """A new key with its text, which is shown once."""
+
+    key: str
+
+
+class KeyList(Schema):
+    """The keys to label that are valid, oldest first."""
+
+    keys: list[KeyOut]
+    required: bool
+    """Whether the service requires keys: else there is none to make."""
+
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=RawRoute)

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from app.http.bodies import in_thread, read_json
-from app.http.lists import Cursor, PageSize, left_out
 from app.http.openapi_fragments import ENCODING, NAME, error_responses, json_body, path_parameter
 from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.http.schemas import Cursor, PageSize, left_out
 from app.http.version_routes import VersionNumber, checked_number
 from app.models.schemas import (
     AliasBody,

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
-from app.http.lists import left_out
-from app.http.schemas import ComparisonOut, Page, Schema
+from app.http.schemas import ComparisonOut, Page, Schema, left_out
 from core.documents.kinds import Kind
 from core.evaluation.proportions import clopper_pearson
 from storage.errors import NotFound, StoreDamaged

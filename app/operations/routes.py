@@ -3,17 +3,36 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
+from pydantic import Field
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from app.errors import PROBLEM_TYPES, RETRY_SECONDS, problem_response
 from app.http.answers.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
+from app.http.schemas import Schema
 from app.operations.problem_pages import PAGES, page_of, text_of
-from app.operations.schemas import Alive, Ready
-from app.operations.service import readiness
-from app.services import ServicesDep
+from app.services import Services, ServicesDep
 from storage.errors import NotFound, Unavailable
+
+
+class Alive(Schema):
+    """Liveness of the process."""
+
+    status: str = Field(examples=["live"])
+
+
+class Ready(Schema):
+    """Readiness of the service."""
+
+    status: str = Field(examples=["ready"])
+    store: bool
+    redis: bool
+    workers: int
+    """Number of workers that take jobs; while it is 0, jobs wait."""
+    workers_starting: int
+    """Number of workers that compile or load kernels and do not take jobs yet."""
+
 
 router = APIRouter(prefix="/v1/health", tags=["health"], route_class=AuthorizedRoute)
 problems_router = APIRouter(prefix="/problems", tags=["health"], route_class=AuthorizedRoute)
@@ -63,3 +82,31 @@ async def show_problem(request: Request, type: str) -> Response:
     if negotiate(request, (TEXT, HTML)) == HTML:
         return HTMLResponse(page_of(problem_type))
     return PlainTextResponse(text_of(problem_type))
+
+
+def readiness(services: Services) -> Ready:
+    """The report of a ready gateway; raises Unavailable with the part that is missing."""
+    store, workers, starting = services.store_probe.writable(), 0, 0
+    try:
+        services.queue.ping()
+        workers, starting = services.queue.workers(), services.queue.starting_workers()
+    except Unavailable:
+        raise Unavailable(
+            "Redis cannot be written" if store else "neither Redis nor the store can be written"
+        ) from None
+    if store and services.admission.problem is not None:
+        raise Unavailable(services.admission.problem)
+    if not services.access.ready:
+        raise Unavailable("the keys could not be read yet")
+    if not store:
+        raise Unavailable("the store cannot be written")
+    return Ready(status="ready", store=True, redis=True, workers=workers, workers_starting=starting)
+
+
+def in_a_word(services: Services) -> bytes:
+    """``yes``, or the part that is missing; for the supervisor."""
+    try:
+        readiness(services)
+    except Unavailable as error:
+        return str(error).encode()
+    return b"yes"

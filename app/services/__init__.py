@@ -11,13 +11,11 @@ from fastapi import Depends, Request
 
 from app.http.access import Access
 from app.http.limits import Limit
-from app.services.admission import Admission, StoreProbe
-from app.services.backlog import Backlog
+from app.services.admission import Admission, Backlog, StoreProbe
 from app.services.job_follower import JobFollower, JobReader
 from app.services.metrics import Metrics
-from app.services.model_cache import LastUsed, ModelCache
 from app.services.periodic import PeriodicTask
-from app.services.version_cache import VersionCache
+from app.services.version_cache import LastUsed, ModelCache, VersionCache
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings

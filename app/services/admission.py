@@ -1,15 +1,19 @@
 """Whether the store may be used: before its admission, and while it is not bound to the queue, a gateway accepts and
-repairs no job."""
+repairs no job. And limits on unfinished jobs, of all callers together and of one API key.
+"""
 
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import structlog
 from redis import Redis
 
+from app.errors import TooManyRequests, rate_limit
 from storage.errors import CannotStart, QueueUnavailable, Unavailable
+from storage.repositories.jobs import Jobs
 from storage.store import Store
 from storage.store.admission import admit
 from storage.upkeep.binding import Binding
@@ -115,3 +119,49 @@ class StoreProbe:
                 self._writable = self._probe()
                 self._until = self._clock() + _SECONDS
             return self._writable
+
+
+_UNIT = "concurrent-requests"
+_RETRY_SECONDS = 5
+
+
+class Allowance(NamedTuple):
+    """Number of unfinished jobs that a caller may still have, by the tighter of two limits: on all jobs, and on the
+    caller's own.
+    """
+
+    name: str
+    most: int
+    left: int
+
+    def check(self) -> None:
+        """Raises TooManyRequests if no job is left."""
+        if self.left <= 0:
+            raise TooManyRequests(self.name, _UNIT, self.most, self.left, _RETRY_SECONDS)
+
+    def without(self, n_jobs: int) -> "Allowance":
+        """The allowance after so many more jobs."""
+        return self._replace(left=self.left - n_jobs)
+
+    def headers(self) -> dict[str, str]:
+        """The rate-limit headers."""
+        return rate_limit(self.name, _UNIT, self.most, self.left)
+
+
+class Backlog:
+    """Counts unfinished jobs, in all and by API key. Without keys all callers count as one."""
+
+    def __init__(self, jobs: Jobs, most: int, most_per_key: int) -> None:
+        self._jobs = jobs
+        self._most = most
+        self._most_per_key = most_per_key
+
+    def allowance(self, key_id: str | None) -> Allowance:
+        """The allowance of a key now. Raises StoreUnavailable."""
+        ids = self._jobs.unfinished_ids()
+        own = sum(1 for request in self._jobs.unfinished_requests(ids).values() if request.caller == key_id)
+        allowances = (
+            Allowance("jobs", self._most_per_key, self._most_per_key - own),
+            Allowance("jobs of everybody", self._most, self._most - len(ids)),
+        )
+        return min(allowances, key=lambda allowance: allowance.left)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from app.services.model_cache import LastUsed
+from app.services.version_cache import LastUsed
 from storage.errors import QueueUnavailable, RedisStateUnavailable
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState

@@ -1,5 +1,5 @@
 """State of running jobs and workers in Redis, which may be lost: progress, the trace so far, leases, cancel flags,
-heartbeats of workers.
+heartbeats of workers, and claims of documents by people who are about to label them.
 
 Everything but the counts of outcomes is forgotten after its time. When Redis does not answer, every method raises
 RedisStateUnavailable.
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 
 from redis import Redis
 
-from storage.queue.claims import Claims
 from storage.queue.connect import redis_errors
 from storage.queue.leases import Leases
 from storage.records import SIZES, JobSize, Progress
@@ -159,3 +158,56 @@ class RedisState:
 
     def _key(self, *parts: str) -> str:
         return ":".join((self._namespace, *parts))
+
+
+_CLAIM = """
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[2], '+inf')
+local taken = {}
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    local position, person = string.match(member, '^(%d+):(.*)$')
+    if person ~= ARGV[1] then taken[position] = true end
+end
+local lost = {}
+for k = 3, #ARGV do
+    if taken[ARGV[k]] then
+        lost[#lost + 1] = ARGV[k]
+    else
+        redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[k] .. ':' .. ARGV[1])
+    end
+end
+if redis.call('TTL', KEYS[1]) < 2 * ARGV[2] then redis.call('EXPIRE', KEYS[1], 2 * ARGV[2]) end
+return lost
+"""
+"""A script of Redis, so that of several people who claim a document at the same time one gets it."""
+
+
+class Claims:
+    """Claims in Redis: of each dataset a sorted set of ``position:person``, by the time at which the claim ends."""
+
+    def __init__(self, redis: Redis, namespace: str) -> None:
+        self._redis = redis
+        self._namespace = namespace
+
+    def of_others(self, dataset: str, person: str) -> set[int]:
+        """Positions of the documents of a dataset that others have claimed; raises RedisStateUnavailable."""
+        with redis_errors():
+            now, _ = self._redis.time()
+            members = cast("list[bytes]", self._redis.zrangebyscore(self._key(dataset), f"({now}", "+inf"))
+        claimed = (member.decode().partition(":") for member in members)
+        return {int(position) for position, _, other in claimed if other != person}
+
+    def claim(self, dataset: str, positions: Collection[int], person: str, seconds: int) -> set[int]:
+        """Claim documents for so many seconds, by the clock of Redis; positions of those that others have.
+
+        Raises RedisStateUnavailable.
+        """
+        if not positions:
+            return set()
+        with redis_errors():
+            lost = cast("list[bytes]", self._redis.eval(_CLAIM, 1, self._key(dataset), person, seconds, *positions))
+        return set(map(int, lost))
+
+    def _key(self, dataset: str) -> str:
+        return f"{self._namespace}:claims:{dataset}"

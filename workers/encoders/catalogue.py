@@ -3,21 +3,21 @@
 import hashlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 import structlog
 
 from core.documents.part_columns import EncoderId
 from storage.errors import CannotStart
 from storage.process.settings import Settings
-from workers.encoders.encoder import Encoder, EncoderUnavailable
+from workers.encoders.encoder import MOST_TOKENS, Encoder, EncoderUnavailable, Tokens, Vectors, tokens_in
 from workers.encoders.onnx_model import CONFIG, OnnxModel
 from workers.encoders.packed import DIGEST, PACKED
-from workers.encoders.static_table import StaticTable
-from workers.encoders.tensors import settings_in
+from workers.encoders.tensors import settings_in, tensors_in
 
 AT_HAND = "e5"
 """name of the encoder that the extra brings"""
@@ -169,3 +169,37 @@ def _digest_of(file: Path) -> bytes:
             return hashlib.file_digest(content, "sha256").digest()
     except OSError as error:
         raise EncoderUnavailable(f"has a file that cannot be read: {error}") from None
+
+
+class StaticTable:
+    """An encoder that looks up tokens."""
+
+    def __init__(self, table: Vectors, tokens: Tokens) -> None:
+        self._table, self._tokens = table, tokens
+
+    @classmethod
+    def load(cls, folder: Path, file: Path) -> Self:
+        """The table of a file of one tensor; raises EncoderUnavailable."""
+        tensors = tensors_in(file)
+        tables = [tensor for tensor in tensors.values() if tensor.ndim == 2]
+        if len(tensors) != 1 or len(tables) != 1:
+            found = f"has {len(tensors)} tensors in {file.name}, where a static encoder has one table"
+            raise EncoderUnavailable(
+                f"{found}; a transformer needs its config.json beside it, or an export to model.onnx"
+            )
+        return cls(tables[0].astype(np.float32), tokens_in(folder, MOST_TOKENS, special=False))
+
+    @property
+    def width(self) -> int:
+        """See Encoder."""
+        return int(self._table.shape[1])
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """See Encoder; a text without tokens is zeros."""
+        found = np.zeros((len(texts), self.width), np.float32)
+        for place, text in enumerate(texts):
+            ids = np.array(self._tokens(text), np.int64)
+            known = ids[ids < len(self._table)]
+            if len(known):
+                found[place] = self._table[known].mean(axis=0)
+        return found

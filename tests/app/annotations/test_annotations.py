@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.queue.claims import Claims
+from storage.queue.redis_state import Claims
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.predictions.test_suggestion import ids, suggest
 

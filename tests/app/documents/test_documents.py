@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from storage.queue.claims import Claims
+from storage.queue.redis_state import Claims
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 

@@ -14,7 +14,7 @@ from app.codecs.transport.encodings import Gunzip
 from app.errors import TooManyRequests
 from app.http.access import KEY_ID, caller_of
 from app.http.limits import Limit
-from app.services.backlog import Backlog
+from app.services.admission import Backlog
 from storage.errors import QuotaExceeded, StoreUnavailable
 from storage.records import Job
 from storage.repositories.api_keys import ApiKeys, Scope

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from storage.queue.claims import Claims
 from storage.queue.connect import connect
+from storage.queue.redis_state import Claims
 from tests.stores import Valkey
 from tests.waiting import HANG, until
 

@@ -20,8 +20,8 @@ from storage.repositories.datasets import Batch
 from storage.store import Store
 from tests.stores import failure_of, make_dataset, submit
 from workers.worker.attempt import Attempts
-from workers.worker.container import memory_limit
 from workers.worker.context import WorkerContext
+from workers.worker.run import memory_limit
 
 MIB = 2**20
 
