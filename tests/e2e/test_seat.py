@@ -13,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.e2e.browser import Seat, executable, seat
 from tests.e2e.person import (
     CLASSES,
+    NEXT,
     add_classes,
     check_accessible,
     dataset_of,
@@ -205,6 +206,36 @@ def test_a_table_without_names_whose_texts_repeat(service: Service, tmp_path: Pa
         at.type(page.get_by_role("textbox", name="Text"), "claim a free prize")
         page.locator("#answer mark", has_text="free").wait_for()
         check_accessible(at)
+        assert at.complaints == []
+
+
+def test_the_tour(tmp_path: Path) -> None:
+    """A person without a file walks six steps on sample messages, by keys alone, from the first answer to the file."""
+    with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url, accept_downloads=True) as at:
+        page = at.page
+        at.press(page.get_by_role("button", name="Take a tour"))
+        page.wait_for_selector("article .document")
+        listed = page.evaluate("import('./page/view/sample.js').then(({ sample }) => sample())")
+        about = {each["id"]: each["about"] for each in listed}
+        keys = {"delivery": "1", "payment": "2", "account": "3"}
+        for _ in range(21):
+            id = page.inner_text("article .clip")
+            page.keyboard.press(keys[about[id]])
+            page.wait_for_function(NEXT, arg=id)
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        for number, heading in enumerate(["Label", "One class at a time", "Doubts", "Audit", "Documents"], 2):
+            at.press(page.get_by_role("complementary", name="Tour").get_by_role("button", name="Next"))
+            page.get_by_text(f"{number} of 6:").wait_for()
+            page.get_by_role("heading", name=heading, level=1).wait_for()
+            page.wait_for_load_state("networkidle")
+            check_accessible(at)
+        at.press(page.get_by_role("button", name="End the tour"))
+        page.get_by_role("complementary", name="Tour").wait_for(state="detached")
+        with page.expect_download() as download:
+            at.press(page.get_by_role("button", name="Download"))
+        rows = list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
+        assert len(rows) == len(about)
+        assert sum(row["predicted"] == about[row["id"]] for row in rows) > 0.8 * len(rows)
         assert at.complaints == []
 
 

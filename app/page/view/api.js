@@ -93,6 +93,9 @@ function asked(path, query) {
 /** @param {string} path @param {any} body */
 export const post = (path, body) => call("POST", path, body);
 
+/** @param {string} path @param {any} body */
+export const put = (path, body) => call("PUT", path, body);
+
 /** A part of a path. @param {string | number} part */
 export const part = (part) => encodeURIComponent(String(part));
 

@@ -1,9 +1,10 @@
 /** @file The data: drop a file, see what was understood, choose the columns; the datasets that there are. */
 
 import { call, get, part, send } from "./api.js";
-import { change, doubtful, project } from "./project.js";
+import { change, doubtful, open, project } from "./project.js";
 import { go, to } from "./route.js";
 import { toast } from "./toasts.js";
+import { beginTour } from "./tour.js";
 import { documentsOfLines, guess, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
@@ -44,7 +45,28 @@ function Drop({ onFile, first }) {
       <p class="quiet">CSV, TSV, NDJSON, JSON, Parquet, Arrow, NumPy's npz, SVMlight, text with a document a line, or a zip of text files in folders named by class.</p>
       ${many && html`<${Notice} kind="error">One file at a time: put the documents into one table, a row each, or the files into a zip.<//>`}
       ${first && html`<p class="quiet">No labels are needed. You label a few, and the model learns from all.</p>`}
+      <${Sample} first=${first} />
     </div>`;
+}
+
+/** The way to try it all without a file. @param {{first: boolean}} props */
+function Sample({ first }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const begin = async () => {
+    setBusy(true);
+    try {
+      const { sendSample } = await import("./sample.js");
+      const dataset = await sendSample();
+      await open(dataset);
+      beginTour();
+      go("label", dataset.id);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return html`<p><button class=${first ? "" : "small"} disabled=${busy} onClick=${begin}>${busy ? "Sending …" : "Take a tour with sample messages"}</button></p><${Problem} error=${error} />`;
 }
 
 /** @param {{file: File, onCancel: () => void}} props */

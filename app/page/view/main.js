@@ -3,6 +3,7 @@
 import { get, keyNeeded, part } from "./api.js";
 import { open, project } from "./project.js";
 import { route, to } from "./route.js";
+import { Tour } from "./tour.js";
 import { Toasts } from "./toasts.js";
 import { trainerOf } from "./training.js";
 import { Problem, effect, html, render, signal, spoken, useEffect, useLoad } from "./ui.js";
@@ -69,7 +70,7 @@ function Page() {
         ${links().map(([name, link]) => html`<a key=${name} href=${link} aria-current=${name === current ? "page" : undefined}>${TITLES[/** @type {keyof typeof TITLES} */ (name)]}</a>`)}
       </nav>
     </header>
-    <main id="main" tabindex="-1"><${View} key=${view + parts.join("/")} view=${fetched} parts=${parts} query=${query} /></main>
+    <main id="main" tabindex="-1"><${Tour} /><${View} key=${view + parts.join("/")} view=${fetched} parts=${parts} query=${query} /></main>
     <${Toasts} /><div class="unseen" role="status" aria-live="polite">${spoken}</div>`;
 }
 

@@ -8,7 +8,7 @@ const KEY = "halfmoon.project";
 const SEAT = "halfmoon.seat";
 const CLAIM_SECONDS = 600;
 
-/** @typedef {{dataset: string, name: string, model: string, by: string, mode: "blind" | "assisted"}} Project */
+/** @typedef {{dataset: string, name: string, model: string, by: string, mode: "blind" | "assisted", tour?: number}} Project */
 
 /** @type {Project} */
 const EMPTY = { dataset: "", name: "", model: "", by: "", mode: "blind" };
