@@ -9,6 +9,7 @@ _SOLVERS = {
     "terms": "finding the terms of the texts",
     "auto": "preparing the documents",
     "regression": "a model of the scores",
+    "votes": "weighing the voters",
 }
 """words of a solver that its own name does not say"""
 PURPOSES = {

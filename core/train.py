@@ -1,5 +1,6 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import Compact, compact
 from core.documents.value_scale import ValueScale, value_scale
-from core.engine.runner import PassCounter
 from core.errors import Fault
 from core.evaluation.training_warnings import fraction_warnings, one_class_warnings, scale_warnings, time_warnings
 from core.models.assembly import model_of
@@ -19,14 +19,15 @@ from core.one_algorithm import Solutions, solve
 from core.one_vs_rest import n_problems
 from core.options.auto import AutoOptions
 from core.problem.result import Status, ensure_complete, unlabeled_scores
-from core.progress import Phase, TracePoint
+from core.progress import Phase, Span, TracePoint
 from core.registry import AUTO
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
 from core.training_context import Run, TrainingContext
 from core.training_task import CheckedTask, TrainingTask
 from core.validation.confidence import Confidence, Validated
-from core.watch import Stopped, Watch
+from core.watch import Stopped
+from core.weak_supervision.pooling import Pooled, by_majority
 
 __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
 
@@ -65,6 +66,8 @@ class Training:
 
 
 _DEFAULT_CONTEXT = TrainingContext()
+_POOLING = (Span(0.0, 0.3), Span(0.3, 1.0))
+"""spans of the work in which votes become labels, and in which these are learned from"""
 
 
 def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Training:
@@ -75,8 +78,10 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
     ``context.max_model_bytes``.
     """
+    if task.votes is not None:
+        return _by_votes(task, context)
     checked = CheckedTask.of(task)
-    run = Run(context, Watch(context.observer, context.span, context.began), PassCounter())
+    run = Run.of(context)
     run.watch.begin(Phase(task.algorithm))
     try:
         documents = compact(task.rows, checked.order, run.watch, context.engine.space)
@@ -99,6 +104,38 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         [result.decision for result in solutions.results],
     )
     return _training(checked, solutions, model, validated, status, run, scale)
+
+
+def _by_votes(task: TrainingTask, context: TrainingContext) -> Training:
+    """A training on labels by votes, as ``train``. Documents that were voted on are given what their votes say, too."""
+    began = time.monotonic() if context.began is None else context.began
+    pooling, training = (replace(context, span=context.span.between(*each), began=began) for each in _POOLING)
+    run = Run.of(pooling)
+    try:
+        pooled = Pooled.of(task, run)
+    except Stopped:
+        return _untrained(CheckedTask.of(by_majority(task)), run.counter.passes)
+    trained = train(pooled.task, training)
+    model, unlabeled = trained.model, np.flatnonzero(~pooled.certain)
+    scores = np.full((len(unlabeled), model.n_columns), np.nan)
+    scored = np.isin(unlabeled, trained.unlabeled)
+    scores[scored] = trained.scores
+    if trained.status is not Status.CANCELLED:
+        scores[~scored] = model.scores(task.rows.taken(unlabeled[~scored]))
+    held_out = trained.held_out
+    if held_out is not None:
+        taken = np.flatnonzero(pooled.task.class_indices >= 0)
+        held_out = held_out[np.searchsorted(taken, np.flatnonzero(task.class_indices >= 0))]
+    return replace(
+        trained,
+        unlabeled=unlabeled,
+        scores=scores,
+        probabilities=pooled.with_votes(model.probabilities(scores), unlabeled, model.classes),
+        warnings=[*pooled.warnings, *trained.warnings],
+        passes=run.counter.passes + trained.passes,
+        report={**(trained.report or {}), **pooled.report},
+        held_out=held_out,
+    )
 
 
 def _solve_auto(checked: CheckedTask, documents: Compact, run: Run) -> Solutions:
@@ -163,7 +200,7 @@ def _training(
         report=_report(solutions, confidence),
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
         largest=scale.fault(checked.task.names),
-        held_out=None if validated is None else validated.held_out,
+        held_out=None if validated is None else checked.of_all_labels(validated.held_out),
         confidence=confidence,
     )
 

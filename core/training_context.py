@@ -1,7 +1,7 @@
 """The surroundings of a training, and the state that all parts of it share."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from core.documents.rows import SparseRows
 from core.engine.engine import Engine, MemoryEngine
@@ -34,6 +34,11 @@ class Run(NamedTuple):
     context: TrainingContext
     watch: Watch
     counter: PassCounter
+
+    @classmethod
+    def of(cls, context: TrainingContext) -> Self:
+        """The state at the beginning."""
+        return cls(context, Watch(context.observer, context.span, context.began), PassCounter())
 
     def scheduler(self, rows: SparseRows) -> Scheduler:
         """A scheduler of solvers over these rows."""

@@ -103,6 +103,13 @@ class CheckedTask:
         """shape (n_unlabeled,), ascending: positions of the unlabeled documents."""
         return self.order[len(self.class_indices) :]
 
+    def of_all_labels(self, held_out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of the labeled documents, shape (n_labeled, n_columns), with NaN for labels of weight 0 in between."""
+        labeled = np.flatnonzero(self.task.class_indices >= 0)
+        found = np.full((len(labeled), held_out.shape[1]), np.nan)
+        found[np.isin(labeled, self.order[: len(self.class_indices)])] = held_out
+        return found
+
     def known_fractions(self) -> NDArray[np.float64] | None:
         """Class fractions that need no estimate, shape (n_classes,);
 
@@ -164,7 +171,6 @@ def _refuse_unread(task: TrainingTask) -> None:
     """Raise InvalidDocuments for a task with labels, votes or weights that no training reads yet."""
     given = {
         "labels": (task.label_sets, "documents of several labels; train on documents that have one `label` at most"),
-        "votes": (task.votes, "votes; send the documents with labels alone"),
     }
     for name, (value, detail) in given.items():
         if value is not None:

@@ -183,13 +183,13 @@ def _try(method: Method, trial: Trial) -> Candidate | None:
     return candidate
 
 
-def grid_search(scheduler: Scheduler, data: SelectionData, span: Span) -> Candidate:
+def grid_search(scheduler: Scheduler, data: SelectionData, span: Span, lambdas: Sequence[float] = LAMBDAS) -> Candidate:
     """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger;
 
     ``data`` are of labeled rows. Raises Stopped.
     """
     places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
-    fits = {lambda_: {place: SupervisedFit() for place in places} for lambda_ in LAMBDAS}
+    fits = {lambda_: {place: SupervisedFit() for place in places} for lambda_ in lambdas}
     steps: dict[Phase, Callable[[], Steps]] = {
         data.phases[column].to("svm/lambda", lambda_, fold=fold): partial(
             fit.steps, data.problems[column], data.folds == fold, lambda_

@@ -1,0 +1,231 @@
+"""Labels by votes: a model of how right each voter is, fitted with a classifier as one more voter.
+
+The classifier says what it has learned from votes on other documents. Certain labels weigh the voters, and decide
+whether votes help at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.drawn import Draw, checked_drawn
+from core.documents.reorder import compact
+from core.documents.votes import Votes, checked_weights
+from core.numerics.elementary import log
+from core.progress import WHOLE, Phase, Span
+from core.selection.candidates import LAMBDAS, grid_search
+from core.selection.data import SelectionData
+from core.training_context import Run
+from core.training_task import TrainingTask
+from core.validation.calibration import fit_calibration
+from core.weak_supervision.voters import Ballots, VoterModel
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_ROUNDS, _STEPS = 3, 5
+"""classifiers that are fitted, and steps of the voters' model after each"""
+_LEAST_CONFIDENCE = 0.05
+"""confidence below which a document gets no label"""
+_SHARES = (1.0, 0.3, 0.1, 0.0)
+"""weights of labels by votes, beside certain ones, that are compared by certain labels left out"""
+_LEAST_GAIN = 1.0
+"""log-likelihood by which certain labels left out must be likelier for votes to weigh less"""
+_LEAST = 1e-12
+_LEAST_PROBABILITY = 0.01
+"""least probability that the classifier gives a class"""
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Labels of documents by their votes and certain labels."""
+
+    task: TrainingTask
+    """with these labels, weights and draws, and without votes"""
+    certain: NDArray[np.bool_]
+    """shape (n_rows,): whether a document has a label that is certain"""
+    posteriors: Matrix
+    """shape (n_rows, n_classes): classes of documents by votes, certain labels and the classifier"""
+    voted: NDArray[np.bool_]
+    """shape (n_rows,): documents that are given a class by their votes"""
+    report: dict[str, Any]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings for the owner of the documents."""
+        if self.certain.any():
+            return []
+        return [
+            "no label is certain: nothing but votes says how right the voters are, and what is said of labels left out "
+            "is said of labels by votes; label some random documents by hand"
+        ]
+
+    def with_votes(
+        self, probabilities: Matrix | None, positions: NDArray[np.int64], classes: Sequence[str | int]
+    ) -> Matrix | None:
+        """A model's probabilities of the documents at some positions, shape (n, n_classes of the model); those that
+        were voted on have posteriors in their place. None stays None.
+        """
+        if probabilities is None:
+            return None
+        columns = np.array([self.task.classes.index(label) for label in classes])
+        own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
+        return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), probabilities)
+
+    @classmethod
+    def of(cls, task: TrainingTask, run: Run) -> "Pooled":
+        """The labels of a task that has votes; raises Stopped."""
+        assert task.votes is not None
+        fit = _Fit.of(task, task.votes)
+        run.watch.begin(Phase("votes"))
+        rounds = WHOLE.equal(_ROUNDS + 1)
+        for span in rounds[:-1]:
+            fit = fit.with_classifier(run, span)
+        return fit.pooled(run, rounds[-1])
+
+
+def by_majority(task: TrainingTask) -> TrainingTask:
+    """The task with labels by the majority of the votes where there is no other."""
+    assert task.votes is not None
+    return _Fit.of(task, task.votes).labeled(_SHARES[0])
+
+
+class _Fit(NamedTuple):
+    """The state of a fit."""
+
+    task: TrainingTask
+    votes: Votes
+    ballots: Ballots
+    certain: NDArray[np.bool_]
+    """shape (n_rows,)"""
+    classes: Matrix
+    """shape (n_rows, n_classes): certain labels as probabilities of 0 and 1, and zeros elsewhere"""
+    weights: Vector
+    """shape (n_rows,): weights of certain labels"""
+    posteriors: Matrix
+    model: VoterModel
+    lambdas: Sequence[float] = LAMBDAS
+    """values of λ that the next classifier is tried with: once one is found, that alone"""
+
+    @classmethod
+    def of(cls, task: TrainingTask, votes: Votes) -> "_Fit":
+        """The fit before there is a classifier: by the majority of the votes."""
+        ballots, n_classes = Ballots.of(votes), len(votes.classes)
+        weights = checked_weights(task.weights, task.rows.n_rows)
+        certain = (task.class_indices >= 0) & (weights > 0)
+        place = {label: number for number, label in enumerate(votes.classes)}
+        own = np.array([place[label] for label in task.classes], np.int64)
+        classes = np.zeros((task.rows.n_rows, n_classes))
+        classes[certain, own[task.class_indices[certain]]] = 1.0
+        posteriors = ballots.counted() + 1e-9
+        posteriors /= posteriors.sum(axis=1, keepdims=True)
+        posteriors[certain] = classes[certain]
+        model = VoterModel.of(ballots, posteriors, certain, _fractions(posteriors[ballots.voted | certain]))
+        return cls(task, votes, ballots, certain, classes, weights, posteriors, model)
+
+    def with_classifier(self, run: Run, span: Span) -> "_Fit":
+        """The fit by a classifier that knows the present labels of other documents; raises Stopped."""
+        log_priors = np.tile(log(self.model.priors), (len(self.posteriors), 1))
+        heard, weights, lambdas = self.ballots.voted | self.certain, self._weights(1.0), self.lambdas
+        found = self._classified(run, weights, lambdas, span)
+        if found is not None:
+            lambdas = (found.lambda_,)
+            likely = np.maximum(found.probabilities, _LEAST_PROBABILITY)
+            log_priors[weights > 0] = log(likely / likely.sum(axis=1, keepdims=True))
+        posteriors, model = self.posteriors, self.model
+        for _ in range(_STEPS):
+            model = VoterModel.of(self.ballots, posteriors, self.certain, _fractions(posteriors[heard]))
+            posteriors = model.posteriors(log_priors)
+            posteriors[self.certain] = self.classes[self.certain]
+            run.watch()
+        return self._replace(posteriors=posteriors, model=model, lambdas=lambdas)
+
+    def pooled(self, run: Run, span: Span) -> Pooled:
+        """The labels, with the weight that certain labels give to those by votes; raises Stopped."""
+        share = self._share(run, span)
+        report = {
+            "voters": self.model.report(self.votes, self.posteriors),
+            "votes": {
+                "documents": int(np.count_nonzero(self.ballots.voted & ~self.certain)),
+                "certain": int(np.count_nonzero(self.certain)),
+                "weight": share,
+            },
+        }
+        voted = self.ballots.voted & ~self.certain & (share > 0)
+        return Pooled(self.labeled(share), self.certain, self.posteriors, voted, report)
+
+    def labeled(self, share: float) -> TrainingTask:
+        """The task with these labels, of which those by votes weigh a share of their confidence."""
+        task, weights = self.task, self._weights(share)
+        labels = np.where(weights > 0, self.posteriors.argmax(axis=1), -1)
+        drawn = np.where(self.certain, checked_drawn(task.drawn, task.rows.n_rows), Draw.CHOSEN)
+        return replace(task, class_indices=labels, classes=self.votes.classes, weights=weights, drawn=drawn, votes=None)
+
+    def _weights(self, share: float) -> Vector:
+        """The weight of each label, shape (n_rows,): of one by votes its confidence, times a share."""
+        confidence = _confidence(self.posteriors)
+        by_votes = np.where(self.ballots.voted & (confidence > _LEAST_CONFIDENCE), share * confidence, 0.0)
+        return np.where(self.certain, self.weights, by_votes)
+
+    def _share(self, run: Run, span: Span) -> float:
+        """The share by which certain labels left out are likeliest; the largest, unless another is clearly better.
+        Raises Stopped.
+        """
+        if not self.certain.any():
+            return _SHARES[0]
+        labels, merits = self.classes[self.certain].argmax(axis=1), list[float]()
+        for share, own in zip(_SHARES, span.equal(len(_SHARES)), strict=True):
+            weights = self._weights(share)
+            found = self._classified(run, weights, self.lambdas if share else LAMBDAS, own)
+            merit = -np.inf
+            if found is not None:
+                likely = found.probabilities[self.certain[weights > 0]][np.arange(len(labels)), labels]
+                merit = float(log(np.maximum(likely, _LEAST_PROBABILITY)).sum()) - _LEAST_GAIN * bool(merits)
+            merits.append(merit)
+        return _SHARES[int(np.argmax(merits))]
+
+    def _classified(self, run: Run, weights: Vector, lambdas: Sequence[float], span: Span) -> "_Classified | None":
+        """What a classifier says that is tried with some values of λ; None where all labels are of one class. Raises
+        Stopped.
+        """
+        rows, space = np.flatnonzero(weights > 0), run.context.engine.space
+        present, class_indices = np.unique(self.posteriors[rows].argmax(axis=1), return_inverse=True)
+        if len(present) < 2:
+            return None
+        documents = compact(self.task.rows, rows, run.watch, space).rows
+        names, own = [self.votes.classes[each] for each in present], weights[rows] / weights[rows].mean()
+        data = SelectionData.of(documents, class_indices, names, self.task.seed, run.watch, space=space, weights=own)
+        with run.scheduler(data.scaled.rows) as scheduler:
+            best = grid_search(scheduler, data, span, lambdas)
+        assert best.lambda_ is not None
+        held_out = best.held_out
+        known, found = data.left_out, np.zeros((len(rows), self.ballots.n_classes))
+        calibration = fit_calibration(held_out, class_indices, held_out[known], None, run.watch)
+        found[:, present] = np.bincount(class_indices, own, len(present)) / len(rows)
+        found[np.ix_(known, present)] = calibration.probabilities(held_out[known])
+        return _Classified(best.lambda_, found)
+
+
+class _Classified(NamedTuple):
+    """What a classifier says of the documents whose labels weigh anything."""
+
+    lambda_: float
+    """value of λ by which labels left out are likeliest"""
+    probabilities: Matrix
+    """shape (n, n_classes): of each document by a classifier that does not know its label"""
+
+
+def _fractions(posteriors: Matrix) -> Vector:
+    """Class fractions by posteriors, shape (n_classes,), none of which is 0."""
+    return np.asarray((posteriors.sum(axis=0) + 1.0) / (posteriors.shape[0] + posteriors.shape[1]))
+
+
+def _confidence(posteriors: Matrix) -> Vector:
+    """How sure posteriors are of their likeliest class, shape (n,): 1 of certain ones, 0 where all are as likely."""
+    n_classes = posteriors.shape[1]
+    if n_classes < 2:
+        return np.ones(len(posteriors))
+    return np.asarray((n_classes * posteriors.max(axis=1) - 1) / (n_classes - 1))

@@ -1,0 +1,139 @@
+"""Trainings on documents with votes, of generated documents with known truth."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.problem.result import Status
+from core.train import Training, TrainingContext, TrainingTask, train
+from tests.core.selection.test_auto import Pool, pool
+from tests.core.watcher import Watcher
+from tests.core.weak_supervision.voting import Answers, people, rules, votes_of
+from tests.there import there
+
+
+def learned(
+    data: Pool,
+    answers: Answers,
+    certain: NDArray[np.int64] | None = None,
+    algorithm: str = "auto",
+    options: dict[str, Any] | None = None,
+    **context: Any,
+) -> Training:
+    n_classes = int(data.truth.max()) + 1
+    class_indices = np.full(len(data.truth), -1)
+    if certain is not None:
+        class_indices[certain] = data.truth[certain]
+    votes = votes_of(answers, n_classes)
+    task = TrainingTask(data.rows, class_indices, list(votes.classes), algorithm, options or {}, votes=votes)
+    return train(task, TrainingContext(threads=1, **context))
+
+
+def wrong(training: Training, data: Pool) -> float:
+    """The share of all documents that the model alone errs on."""
+    names = np.array(training.model.classes)[training.model.labels_of(training.model.scores(data.rows))]
+    return float(np.mean(names != np.array([f"c{each}" for each in data.truth])))
+
+
+def by_majority(data: Pool, answers: Answers) -> Training:
+    """A training on the majority of the votes, of equals the first."""
+    counts = np.stack([(answers == each).sum(axis=1) for each in range(int(data.truth.max()) + 1)], axis=1)
+    labels = np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
+    names = [f"c{each}" for each in range(counts.shape[1])]
+    return train(TrainingTask(data.rows, labels, names, "auto", {}), TrainingContext(threads=1))
+
+
+@pytest.mark.parametrize(
+    ("right", "coverage"), [([0.9, 0.7, 0.6, 0.6], 0.7), ([0.75, 0.75, 0.15], 1.0)], ids=["people", "an adversary"]
+)
+def test_people_are_weighed_by_how_right_they_are(right: list[float], coverage: float) -> None:
+    """No label is certain: documents that look alike say who is right."""
+    own, majority = [], []
+    for seed in range(3):
+        data = pool(seed, [0.6, 0.4], gap=1.8)
+        answers = people(data.truth, right, seed, coverage=coverage)
+        training = learned(data, answers)
+        own.append(wrong(training, data))
+        majority.append(wrong(by_majority(data, answers), data))
+        found = [each["right"] for each in there(training.report)["voters"].values()]
+        assert found == pytest.approx(right, abs=0.2)
+    assert np.mean(own) < np.mean(majority) - 0.01
+
+
+def test_certain_labels_show_which_rules_are_wrong() -> None:
+    """Of six rules that vote for one class each, two are mostly wrong."""
+    own, alone, majority = [], [], []
+    for seed in range(2):
+        data = pool(seed, [0.7, 0.3], gap=1.8)
+        answers = rules(data.truth, [0.9, 0.8, 0.9, 0.3, 0.8, 0.35], 0.12, seed)
+        certain = np.random.default_rng(seed).permutation(400)[:40]
+        own.append(wrong(learned(data, answers, certain), data))
+        labels = np.full(400, -1)
+        labels[certain] = data.truth[certain]
+        task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {})
+        alone.append(wrong(train(task, TrainingContext(threads=1)), data))
+        majority.append(wrong(by_majority(data, answers), data))
+    assert np.mean(own) < np.mean(alone) + 0.01
+    assert np.mean(own) < np.mean(majority) - 0.01
+
+
+def test_votes_that_say_nothing_do_no_harm() -> None:
+    data = pool(0, [0.6, 0.4], gap=2.2)
+    answers = people(data.truth, [0.5, 0.5, 0.5], 0)
+    certain = np.arange(80)
+    labels = np.where(np.arange(400) < 80, data.truth, -1)
+    alone = train(TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}), TrainingContext(threads=1))
+    training = learned(data, answers, certain)
+    assert there(training.report)["votes"]["weight"] < 1
+    assert wrong(training, data) <= wrong(alone, data) + 0.02
+
+
+def test_documents_without_a_certain_label_are_answered() -> None:
+    """Those with votes by these and by the classifier together; in the order of the documents."""
+    data = pool(1, [0.5, 0.3, 0.2], gap=2.0)
+    answers = people(data.truth, [0.85, 0.85, 0.85], 1, n_classes=3)
+    answers[200:] = -1
+    training = learned(data, answers, np.array([3, 5, 250, 251]))
+    others = np.delete(np.arange(400), [3, 5, 250, 251])
+    np.testing.assert_array_equal(training.unlabeled, others)
+    probabilities = there(training.probabilities)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_allclose(training.scores, training.model.scores(data.rows.taken(others)), atol=1e-3)
+    voted, truth = others < 200, data.truth[others]
+    answer = training.model.labels_of(training.scores, probabilities)
+    model = training.model.labels_of(training.scores)
+    assert np.mean(answer[voted] == truth[voted]) > np.mean(model[voted] == truth[voted])
+    np.testing.assert_array_equal(answer[~voted], model[~voted])
+    assert there(training.held_out).shape == (4, 3)
+
+
+def test_the_same_votes_give_the_same_bits_on_any_number_of_threads() -> None:
+    data = pool(0, [0.6, 0.4], n=200)
+    answers = people(data.truth, [0.8, 0.7, 0.6], 0, coverage=0.5)
+    labels = np.where(np.arange(200) < 10, data.truth, -1)
+    votes = votes_of(answers, 2)
+    task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}, votes=votes)
+    one, two = (train(task, TrainingContext(threads=threads)) for threads in (1, 2))
+    np.testing.assert_array_equal(one.probabilities, two.probabilities)
+    assert one.report == two.report
+
+
+@pytest.mark.parametrize("algorithm", ["svm", "tsvm", "kernel_svm"])
+def test_every_algorithm_learns_from_votes(algorithm: str) -> None:
+    data = pool(0, [0.6, 0.4], gap=2.5)
+    answers = people(data.truth, [0.9, 0.8, 0.8], 0, coverage=0.5)
+    training = learned(data, answers, algorithm=algorithm)
+    assert wrong(training, data) < 0.12
+    assert set(there(training.report)["voters"]) == {"voter-0", "voter-1", "voter-2"}
+    assert "no label is certain" in training.warnings[0]
+
+
+def test_a_stop_while_voters_are_weighed_ends_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    data = pool(0, [0.6, 0.4], n=200)
+    watcher = Watcher(over=lambda point: True)
+    training = learned(data, people(data.truth, [0.8, 0.8], 0), observer=watcher)
+    assert training.status is Status.CANCELLED
+    assert watcher.points[-1].fraction < 0.3

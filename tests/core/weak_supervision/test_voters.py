@@ -1,0 +1,106 @@
+"""How right voters are, against a plain computation and drawn answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.weak_supervision.voters import UNCERTAIN_LABELS, Ballots, VoterModel
+from tests.core.weak_supervision.voting import people, rules, votes_of
+
+TRUTH = np.random.default_rng(0).permutation(np.repeat([0, 1, 1, 2], 50))
+ONE_HOT = np.eye(3)[TRUTH]
+EVERY, NONE = np.ones(200, bool), np.zeros(200, bool)
+PRIORS = np.array([0.25, 0.5, 0.25])
+
+
+def test_posteriors_are_those_of_a_plain_computation() -> None:
+    answers = people(TRUTH, [0.8, 0.6, 0.7], seed=1, n_classes=3, coverage=0.6)
+    votes = votes_of(answers, 3)
+    halved = replace(votes, probability=np.where(np.arange(len(votes.probability)) % 3, 1.0, 0.5))
+    rng = np.random.default_rng(2)
+    known = rng.dirichlet(np.ones(3), 200)
+    certain = rng.random(200) < 0.3
+    model = VoterModel.of(Ballots.of(halved), known, certain, PRIORS)
+    found = model.posteriors(np.log(np.tile(PRIORS, (200, 1))))
+    given = {
+        (row, voter): (each, probability)
+        for row, voter, each, probability in zip(
+            halved.owners, halved.voter, halved.class_index, halved.probability, strict=True
+        )
+    }
+    tables = {}
+    for voter in range(3):
+        for voted in range(3):
+            sums = {kind: np.zeros(3) for kind in (True, False)}
+            for (row, other), (each, probability) in given.items():
+                if (other, each) == (voter, voted):
+                    sums[bool(certain[row])] += probability * known[row]
+            sums[False] *= min(1.0, UNCERTAIN_LABELS / sums[False].sum())
+            before = PRIORS * np.where(np.arange(3) == voted, 0.7, 0.15)
+            total = 2.0 * before / before.sum() + sums[True] + sums[False]
+            tables[voter, voted] = total / total.sum()
+    voices = model.voices()
+    for row in range(200):
+        odds = PRIORS.copy()
+        for voter in range(3):
+            if (row, voter) in given:
+                each, probability = given[row, voter]
+                said = probability * tables[voter, int(each)] + (1 - probability) * PRIORS
+                odds *= (said / PRIORS) ** voices[voter]
+        np.testing.assert_allclose(found[row], odds / odds.sum(), atol=1e-12)
+
+
+def test_who_abstains_says_nothing() -> None:
+    answers = rules(TRUTH, [0.9, 0.9], coverage=0.1, seed=0)
+    model = VoterModel.of(Ballots.of(votes_of(answers, 3)), ONE_HOT, EVERY, PRIORS)
+    silent = (answers < 0).all(axis=1)
+    assert silent.sum() > 100
+    found = model.posteriors(np.log(np.tile(PRIORS, (200, 1))))
+    np.testing.assert_allclose(found[silent], np.tile(PRIORS, (silent.sum(), 1)))
+    alone = (answers[:, 0] == 0) & (answers[:, 1] < 0)
+    assert alone.sum() > 10
+    assert (found[alone, 0] > 0.8).all()
+
+
+def test_the_interval_of_a_voter_holds_how_often_it_is_right() -> None:
+    rights, held, wide = [0.9, 0.75, 0.6, 0.2], 0, []
+    for seed in range(10):
+        votes = votes_of(people(TRUTH, rights, seed, n_classes=3), 3)
+        model = VoterModel.of(Ballots.of(votes), ONE_HOT, EVERY, PRIORS)
+        report = model.report(votes, ONE_HOT)
+        for (name, own), right in zip(report.items(), rights, strict=True):
+            held += own["low"] <= right <= own["high"]
+            assert own["coverage"] == 1.0, name
+        wide.append(report["voter-0"]["high"] - report["voter-0"]["low"])
+    assert held >= 36
+    unknown = VoterModel.of(Ballots.of(votes), ONE_HOT, NONE, PRIORS).report(votes, ONE_HOT)["voter-0"]
+    assert unknown["high"] - unknown["low"] > 1.5 * max(wide)
+
+
+def test_copies_share_one_voice() -> None:
+    """What two voters say who make the same mistakes weighs as what one says."""
+    alone = people(TRUTH, [0.7, 0.8], seed=3, n_classes=3)
+    twice = np.column_stack([alone[:, 0], alone])
+    flat = np.log(np.tile(PRIORS, (200, 1)))
+    found, plain = (
+        VoterModel.of(Ballots.of(votes_of(answers, 3)), ONE_HOT, EVERY, PRIORS) for answers in (twice, alone)
+    )
+    assert found.voices()[:2] == pytest.approx([0.5, 0.5], abs=0.05)
+    assert plain.voices() == pytest.approx([1.0, 1.0], abs=0.1)
+    np.testing.assert_allclose(found.posteriors(flat), plain.posteriors(flat), atol=0.08)
+    report = found.report(votes_of(twice, 3), ONE_HOT)
+    assert list(report["voter-0"]["copies"]) == ["voter-1"]
+    assert list(report["voter-1"]["copies"]) == ["voter-0"]
+    assert report["voter-2"]["copies"] == {}
+
+
+def test_votes_that_decide_are_worth_most() -> None:
+    """One voter is nearly always right, one guesses."""
+    answers = people(TRUTH, [0.95, 0.34], seed=4, n_classes=3)
+    votes = votes_of(answers, 3)
+    model = VoterModel.of(Ballots.of(votes), ONE_HOT, EVERY, PRIORS)
+    posteriors = model.posteriors(np.log(np.tile(PRIORS, (200, 1))))
+    worth = [own["worth"] for own in model.report(votes, posteriors).values()]
+    assert worth[0] > 60
+    assert worth[1] < 5
