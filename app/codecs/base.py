@@ -17,6 +17,9 @@ BLOCK_BYTES = 256 << 10
 MAX_FAULTS = errors.MAX_FAULTS
 """Faults that an answer names at most."""
 
+MAX_SEPARATOR = 8
+"""Characters of what stands between several labels at most."""
+
 VECTOR_NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 """What one of several vectors of a document may be called."""
 
@@ -42,8 +45,8 @@ class Bounds:
     nonzeros: int
 
 
-Column = Literal["text", "label", "id"]
-"""What a column of a table may hold."""
+Column = Literal["text", "label", "id", "labels", "not", "weight"]
+"""What a column of a table may hold: one label, or several in ``labels``, and in ``not`` those that do not apply."""
 COLUMNS: tuple[Column, ...] = get_args(Column)
 
 
@@ -62,8 +65,9 @@ class Reading:
     """Reserves the memory of what a decoder holds of the body beside the blocks that it is fed, where the body is not
     read as a stream."""
     columns: Mapping[Column, str] = field(default_factory=dict)
-    """Names of the columns of a table, or fields of JSON, that hold text, label and id, where the request gives
-    them."""
+    """Names of the columns of a table, or fields of JSON, that hold these, where the request gives them."""
+    separator: str = ";"
+    """Text between several labels in a cell of a table."""
     extra: Extra | None = None
     """What becomes of extra columns and fields; None: those of tables are kept, others refused."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +113,7 @@ class Format(NamedTuple):
     endings: tuple[str, ...] = ()
     """Endings of the names of its files, without the point."""
     has_columns: bool = False
-    """Whether text, label and id have names in it, which a request may give."""
+    """Whether text, label, id and so on have names in it, which a request may give."""
 
     def open(self, reading: Reading) -> Decoder:
         """A decoder for one body; raises InvalidRequest if the request names columns, and the format has none."""

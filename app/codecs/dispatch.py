@@ -11,6 +11,7 @@ from app.codecs.arrays import npz
 from app.codecs.base import (
     BLOCK_BYTES,
     COLUMNS,
+    MAX_SEPARATOR,
     Bounds,
     Decoder,
     Extra,
@@ -97,7 +98,10 @@ def body_decoder(
         )
     parts = (part.partition("=") for part in headers.get("content-type", "").split(";")[1:])
     parameters = {name.strip().lower(): value.strip().strip('"') for name, _, value in parts}
-    reading = Reading(bounds, spool, reserve, columns, extra, parameters, _BY_ANY_NAME)
+    separator = query.get("separator", Reading.separator)
+    if not 1 <= len(separator) <= MAX_SEPARATOR:
+        raise InvalidRequest("separator", f"must have 1 to {MAX_SEPARATOR} characters")
+    reading = Reading(bounds, spool, reserve, columns, separator, extra, parameters, _BY_ANY_NAME)
     decoder = Filtered(decompressor, _BY_ANY_NAME[media_type].open(reading))
     return Filtered(_Counted(bounds), decoder)
 
@@ -118,7 +122,7 @@ def media_type_of(headers: Mapping[str, str]) -> str:
 
 def check_unread(query: Mapping[str, str], why: str) -> None:
     """Raises InvalidRequest for a parameter that says how documents are read, where none are: ``why``."""
-    given = next((name for name in (*COLUMNS, "extra") if name in query), None)
+    given = next((name for name in (*COLUMNS, "separator", "extra") if name in query), None)
     if given:
         raise InvalidRequest(given, f"is for documents in the body: {why}")
 

@@ -1,6 +1,7 @@
 """Stored documents in the form of the upload, and claims of them by the people who will label them."""
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,16 +11,18 @@ from numpy.typing import NDArray
 from app.services import Services
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
+from core.documents.label_sets import EXCLUDED
 from core.documents.rows import SparseRows
 from storage.errors import RedisStateUnavailable
+from storage.records import Label
 from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
 
 
 def stored_documents(documents: Documents, positions: NDArray[np.int64], extra: StoredFields) -> dict[int, Fields]:
-    """Id, content, label, draw and extra fields of the documents at these positions, by position, in the order of
-    ``positions``.
+    """Id, content, labels, votes, weight, draw and extra fields of the documents at these positions, by position, in
+    the order of ``positions``.
     """
     ascending = np.sort(positions)
     ids = documents.ids.by_position(ascending.tolist())
@@ -32,10 +35,9 @@ def stored_documents(documents: Documents, positions: NDArray[np.int64], extra: 
         if extra
         else {}
     )
+    known = dict(zip(ascending.tolist(), _known(documents, ascending), strict=True))
     found = positions.tolist()
-    return {
-        each: {"id": ids[each], **contents[each], **beside.get(each, {}), **_label(documents, each)} for each in found
-    }
+    return {each: {"id": ids[each], **contents[each], **beside.get(each, {}), **known[each]} for each in found}
 
 
 def _contents(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fields]:
@@ -109,12 +111,26 @@ def _values(row: SparseRows) -> list[float]:
     return [float(str(value)) for value in _part(row, row.values)]
 
 
-def _label(documents: Documents, position: int) -> Fields:
-    class_index = int(documents.class_indices[position])
-    if class_index < 0:
-        return {"label": None, "drawn": None}
-    draw = Draw.UNKNOWN if documents.drawn is None else Draw(int(documents.drawn[position]))
-    return {"label": documents.classes[class_index], "drawn": draw.word}
+def _known(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fields]:
+    """Labels, draws, votes and weights of documents; votes and weights only where the dataset has some."""
+    draws = itertools.repeat(0) if documents.drawn is None else documents.drawn[ascending].tolist()
+    labeled = documents.labeled[ascending].tolist()
+    drawn = (Draw(draw).word if known else None for known, draw in zip(labeled, draws, strict=False))
+    columns: dict[str, Iterable[Any]] = {"label": _labels(documents, ascending), "drawn": drawn}
+    if documents.label_sets is not None:
+        sets = documents.label_sets.taken(ascending)
+        columns["labels"] = (each if known else None for each, known in zip(sets.sets(), labeled, strict=True))
+        columns["not"] = sets.sets(EXCLUDED)
+    if documents.votes is not None:
+        columns["votes"] = documents.votes.taken(ascending).by_document()
+    if documents.weights is not None:
+        columns["weight"] = documents.weights[ascending].tolist()
+    return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
+def _labels(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Label | None]:
+    classes = [*documents.classes, None]
+    return (classes[class_index] for class_index in documents.class_indices[ascending].tolist())
 
 
 def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[int]:

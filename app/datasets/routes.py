@@ -13,6 +13,7 @@ from app.http.openapi_fragments import (
     DOCUMENT_BODY,
     DRAWS,
     ENCODING,
+    EXCLUDED,
     LABELS,
     NAME,
     error_responses,
@@ -22,7 +23,7 @@ from app.http.openapi_fragments import (
 from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
 from app.http.schemas import Cursor, PageSize, left_out
 from app.services import Services, ServicesDep, services_of
-from storage.records import Dataset, DatasetProfile
+from storage.records import Dataset, DatasetProfile, LabelKind
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
@@ -38,7 +39,11 @@ _NAME = {
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {
     **json_body(
-        LabelsBody, {"labels": {"d1": "sport", "d2": None}, "drawn": {"d1": "random"}}, labels=LABELS, drawn=DRAWS
+        LabelsBody,
+        {"labels": {"d1": "sport", "d2": None}, "drawn": {"d1": "random"}},
+        labels=LABELS,
+        drawn=DRAWS,
+        **{"not": EXCLUDED},
     ),
     "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
 }
@@ -135,25 +140,27 @@ def delete_dataset(services: ServicesDep, id: str) -> None:
     openapi_extra=_LABELS,
 )
 async def change_labels(request: Request) -> Response:
-    """Create a dataset with the documents of this one and some labels changed.
+    """Create a dataset with the documents of this one and some labels changed, or the kind of all labels.
 
-    The two share the stored documents.
+    The two share the stored documents. Votes and weights stay as they are.
     """
     services = services_of(request)
     body = await read_json(request, services, LabelsBody)
     id, name = request.path_params["id"], request.query_params.get("name")
     changes = LabelChanges()
     await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
-    return _created(await in_thread(services.store_pool, _relabel, services, id, changes, name))
+    return _created(await in_thread(services.store_pool, _relabel, services, id, changes, body.label_kind, name))
 
 
 def _shown(services: Services, dataset: Dataset) -> DatasetOut:
     return DatasetOut.of(dataset, services.datasets.profile(dataset.id))
 
 
-def _relabel(services: Services, id: str, changes: LabelChanges, name: str | None) -> Dataset:
+def _relabel(
+    services: Services, id: str, changes: LabelChanges, label_kind: LabelKind | None, name: str | None
+) -> Dataset:
     try:
-        return services.datasets.relabel(id, changes.labels, changes.drawn, name)
+        return services.datasets.relabel(id, changes.labels, changes.drawn, name, changes.excluded, label_kind)
     finally:
         changes.clear()
 

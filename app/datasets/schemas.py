@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Page, Schema
 from core.documents.kinds import Kind
-from storage.records import Dataset, DatasetPart, DatasetProfile, Label
+from storage.records import Dataset, DatasetPart, DatasetProfile, Label, LabelKind
 
 
 class DatasetOut(Schema):
@@ -18,6 +18,9 @@ class DatasetOut(Schema):
     name: str | None
     n_documents: int
     n_labeled: int
+    """Number of documents whose label is known, or all labels of several."""
+    label_kind: LabelKind
+    """Whether each document has one label at most, or any number of them."""
     kind: Kind
     """Kind of the documents: vectors (indices or a dense vector), named features, text, or several parts."""
     n_features: int | None
@@ -27,7 +30,9 @@ class DatasetOut(Schema):
     parts: list[DatasetPart]
     """Parts of the documents, sorted by name; empty if all documents have but one."""
     classes: dict[str, int]
-    """Number of labeled documents of each class."""
+    """Number of labeled documents of each class; a class of votes alone, or that is only excluded, has 0."""
+    voters: dict[str, int]
+    """Number of documents by voter."""
     drawn: dict[str, int] = Field(examples=[{"random": 5, "chosen": 15}])
     """Number of labels by how they were come by; those of which nothing is known are left out."""
     fields: list[str]
@@ -103,11 +108,16 @@ class ClassList(Schema):
     classes: list[ClassOut]
 
 
-class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
+class LabelsBody(msgspec.Struct, forbid_unknown_fields=True, rename={"excluded": "not"}):
     """Labels to change, by document id; null removes a label."""
 
-    labels: msgspec.Raw
-    """Labels by document id; they are checked one by one, so that an error names the document."""
+    labels: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    """Labels by document id, of several a list; they are checked one by one, so that an error names the document."""
+    excluded: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    """Lists of labels that do not apply, by document id."""
+    label_kind: LabelKind | None = None
+    """Kind of the labels of the new dataset: several turns each label into a list of one, single turns it back where no
+    document has two. By default it stays."""
     drawn: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     """How labels were come by, by document id: random, chosen, found or unknown. New labels of suggested documents have
     it without being told."""

@@ -29,7 +29,7 @@ from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
 from app.services import Services
 from core.errors import Fault
-from storage.records import MAX_TEXT, Dataset, Label
+from storage.records import MAX_TEXT, Dataset, Given, Label
 from storage.repositories.datasets import Batch, DatasetBuilder
 from storage.repositories.datasets.files.draws import draw_detail
 from storage.repositories.datasets.labels import label_detail
@@ -135,16 +135,21 @@ async def _exit_in_thread(executor: Executor, manager: AbstractContextManager[T]
 class LabelChanges:
     """Changes of labels by document id."""
 
-    labels: dict[str, Label | None] = field(default_factory=dict)
+    labels: dict[str, Given | None] = field(default_factory=dict)
+    excluded: dict[str, tuple[Label, ...]] = field(default_factory=dict)
+    """Labels that do not apply."""
     drawn: dict[str, str] = field(default_factory=dict)
     """How labels were come by, in words."""
 
     def read(self, body: LabelsBody, reserve: Reserve) -> Iterator[None]:
         """Add the changes of a body, a slice a step. Raises as ``_entries``."""
-        if not is_given(body.labels):
+        if not is_given(body.labels) and not is_given(body.excluded) and body.label_kind is None:
             raise InvalidRequest("labels", _EXPECTED)
-        for labels in _entries(body.labels, "labels", "label", _label_detail, reserve):
-            self.labels.update(labels)
+        for labels in _entries(body.labels, "labels", "label", _given_detail, reserve):
+            self.labels.update({id: tuple(each) if isinstance(each, list) else each for id, each in labels.items()})
+            yield
+        for excluded in _entries(body.excluded, "not", "not", _list_detail, reserve):
+            self.excluded.update({id: tuple(labels) for id, labels in excluded.items()})
             yield
         for drawn in _entries(body.drawn, "drawn", "drawn", draw_detail, reserve):
             self.drawn.update(drawn)
@@ -152,13 +157,19 @@ class LabelChanges:
 
     def clear(self) -> None:
         """Drop the changes one by one: freeing a dict of a million entries would hold the interpreter."""
-        for entries in (self.labels, self.drawn):
+        for entries in (self.labels, self.excluded, self.drawn):
             while entries:
                 entries.popitem()
 
 
-def _label_detail(label: Any) -> str | None:
-    return None if label is None else label_detail(label, None)
+def _given_detail(given: Any) -> str | None:
+    return _list_detail(given) if isinstance(given, list) else None if given is None else label_detail(given, None)
+
+
+def _list_detail(labels: Any) -> str | None:
+    if not isinstance(labels, list):
+        return "must be a list of labels"
+    return next((detail for label in labels if (detail := label_detail(label, None)) is not None), None)
 
 
 def _entries(
@@ -183,7 +194,8 @@ def _entries(
             reserve(sum(map(len, entries)) + _ENTRY_BYTES * len(entries))
             # equal values share one object: labels are few
             yield {
-                id: known.setdefault(value, value) if len(known) < _KNOWN else value for id, value in entries.items()
+                id: value if isinstance(value, list) or len(known) >= _KNOWN else known.setdefault(value, value)
+                for id, value in entries.items()
             }
     except InvalidJson as error:
         raise InvalidRequest(name, error.detail) from None

@@ -65,7 +65,7 @@ async def list_documents(
         raise InvalidRequest("claim", f"is for a page: ask for {_JSON}")
     loaded = None if query.model is None else await load_model(services, query.model)
     predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)
-    pages = service.pages(services, id, query, predictor)
+    pages = service.pages(services, id, query, predictor, joined=media_type == CSV)
     if query.needs_scores:
         # it takes predictions of all documents, so it runs where datasets are scored
         first = await run_scoring(request, services, next, pages)
@@ -78,8 +78,9 @@ async def list_documents(
         return StreamingResponse(lines, media_type=_NDJSON)
     dataset = await asyncio.to_thread(services.datasets.get, id)
     columns = document_columns(dataset, predictor and predictor.version)
-    rows = document_rows(dataset, columns, chain([first], pages))
-    if media_type == CSV:
+    separator = query.separator if media_type == CSV else None
+    rows = document_rows(dataset, columns, chain([first], pages), separator)
+    if separator is not None:
         return StreamingResponse(csv_blocks(columns, rows, exact=query.exact), media_type=CSV)
     file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, columns, rows))
     return StreamingResponse(iter_file(file), media_type=PARQUET)

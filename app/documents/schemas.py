@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field
 
+from app.codecs.base import MAX_SEPARATOR, Reading
 from app.codecs.json_documents.document import DrawWord
 from app.http.answers.tables import EXACT
 from app.http.schemas import Schema
@@ -107,6 +108,9 @@ class DocumentQuery:
         float, Query(ge=0, le=1, description="Only documents to whose label the model gives a probability below this.")
     ] = 1.0
     exact: Annotated[bool, Query(description=EXACT)] = False
+    separator: Annotated[
+        str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
+    ] = Reading.separator
 
     @property
     def meant(self) -> State | None:
@@ -144,15 +148,23 @@ class StoredDocument(Schema):
     fields: dict[str, Any] | None = None
     """Extra fields by name, kept beside the document and not learned from; only of datasets that have some."""
     label: Label | None
-    """Label that people gave it, else that of the dataset; null if it has none."""
+    """Label that people gave it, else that of the dataset; null if it has none, and of several labels."""
+    labels: list[Label] | None = None
+    """All its labels in place of one; only of datasets of several, null if they are not known."""
+    excluded: list[Label] | None = Field(default=None, alias="not")
+    """Labels that it is known not to have; only of datasets of several."""
+    votes: dict[str, Label | dict[str, float]] | None = None
+    """Votes by voter, a class or probabilities by class; only of datasets with votes."""
+    weight: float | None = None
+    """Weight of its label; only of datasets with weights."""
     drawn: DrawWord | None
     """How the label was come by; null if it has none."""
     skipped: bool
     """Whether it has no label since a person left it out."""
     by: str | None
     """Names of the people who gave the label, separated by commas; null if it is that of the dataset, or none."""
-    people: dict[str, Label]
-    """Label by person, also where they disagree; who gives no name is the person ''."""
+    people: dict[str, Label | list[Label]]
+    """Label by person, of several all of them, also where they disagree; who gives no name is the person ''."""
     notes: dict[str, str]
     """Note by person."""
     flagged: bool

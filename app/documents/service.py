@@ -1,6 +1,6 @@
 """Pages of documents: which documents a query means, in its order, from its cursor on."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
-from storage.records import Label, Version
+from storage.records import Given, Label, Version
 from storage.repositories.datasets import Answer, Documents, StoredFields
 
 _MOST_BYTES = 8 << 20
@@ -64,12 +64,17 @@ def check(query: DocumentQuery) -> None:
         raise InvalidRequest("by", "is needed: a claim is that of a person")
 
 
-def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> Iterator[Page]:
-    """The page of a query and the following ones, each read when it is asked for.
+def pages(
+    services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None, *, joined: bool
+) -> Iterator[Page]:
+    """The page of a query and the following ones, each read when it is asked for; ``joined`` labels are to be written
+    with separators between them.
 
     Raises InvalidRequest, InvalidDocuments, NotFound.
     """
     opened = _open(services, dataset, query, predictor)
+    if joined and opened.documents.label_kind == "several":
+        _check_separator(query.separator, opened.documents.classes)
     if query.ids is not None:
         named = _named(services, dataset, query.ids)
         yield _page(opened, named, None, len(named))
@@ -84,12 +89,24 @@ def pages(services: Services, dataset: str, query: DocumentQuery, predictor: Pre
         found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim or 0)])]
         # how documents without a label were come by decides what their labels, which come later, say of the others
         draw = _draw(query)
-        unlabeled = found[opened.documents.class_indices[found] < 0]
+        unlabeled = found[~opened.documents.labeled[found]]
         if draw is not None and len(unlabeled):
             services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
         yield _page(opened, found, cursor, total)
         if cursor is None:
             return
+
+
+def _check_separator(separator: str, classes: Sequence[Label]) -> None:
+    """Raises InvalidRequest for a label that would not come back as it is."""
+    odd = next(
+        (label for label in map(str, classes) if separator in label or label != label.strip() or label == "[]"), None
+    )
+    if odd is not None:
+        raise InvalidRequest(
+            "separator",
+            f"{separator!r} cannot part the label {odd!r}; give another, as by ?separator=|, or ask for NDJSON",
+        )
 
 
 def _open(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> _Opened:
@@ -113,7 +130,7 @@ def _where(opened: _Opened, wanted: Callable[[Answer], bool]) -> NDArray[np.bool
 def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
     """Ascending positions of the documents that have the label, the state and the prediction of a query."""
     documents, scores = opened.documents, opened.scores
-    labeled = documents.class_indices >= 0
+    labeled = documents.labeled
     wanted = np.ones(len(labeled), bool)
     if query.meant is not None:
         left_out = ~labeled & _where(opened, lambda answer: answer.skipped)
@@ -127,7 +144,7 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
             case State.OPEN:
                 wanted &= ~labeled & ~left_out
     if query.label is not None:
-        wanted &= documents.class_indices == _class_index("label", query.label, documents.classes)
+        wanted &= documents.has(_class_index("label", query.label, documents.classes))
     if query.by is not None and query.claim is None:
         by = query.by
         wanted &= _where(opened, lambda answer: by in answer.votes)
@@ -254,7 +271,8 @@ def _position(cursor: str, count: int) -> int:
 def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | None) -> Page:
     documents = stored_documents(opened.documents, found, opened.extra)
     for position, fields in documents.items():
-        fields |= _said(opened.answers.get(position), fields["label"])
+        labels = fields.get("labels")
+        fields |= _said(opened.answers.get(position), fields["label"] if labels is None else tuple(labels))
     if opened.predictor is not None:
         _add_predictions(opened, opened.predictor, found, documents)
     version = None if opened.predictor is None else opened.predictor.version
@@ -267,8 +285,8 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
     }
 
 
-def _said(answer: Answer | None, label: Label | None) -> dict[str, Any]:
-    """People's answers to a document that has this label."""
+def _said(answer: Answer | None, label: Given | None) -> dict[str, Any]:
+    """People's answers to a document that has this label, or these."""
     if answer is None:
         return {"skipped": False, "by": None, "people": {}, "notes": {}, "flagged": False}
     givers = [person for person, vote in answer.votes.items() if vote == label]

@@ -1,7 +1,10 @@
 """Documents as rows of a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
+from app.codecs.tables.cells import NONE_APPLIES
+from app.codecs.tables.header import VOTE
 from app.documents.service import Page
 from app.http.answers.tables import Column, Row, columns_beside
 from core.documents.kinds import field_of
@@ -22,7 +25,7 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
     own = [
         Column("id", "text"),
         *contents,
-        _labels("label", [label for label, _ in dataset.classes]),
+        *_labels(dataset),
         Column("by", "text"),
         Column("drawn", "text"),
         Column("skipped", "truth"),
@@ -31,20 +34,46 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
         Column("flagged", "truth"),
     ]
     if version is not None:
-        own += [_labels("predicted", version.classes), Column("probability", "number"), Column("score", "number")]
+        own += [Column("predicted", _kind(version.classes)), Column("probability", "number"), Column("score", "number")]
     return columns_beside(own, dataset.fields, "fields.")
 
 
-def document_rows(dataset: Dataset, columns: Sequence[Column], pages: Iterable[Page]) -> Iterator[Row]:
-    """The rows of all pages."""
+def document_rows(
+    dataset: Dataset, columns: Sequence[Column], pages: Iterable[Page], separator: str | None
+) -> Iterator[Row]:
+    """The rows of all pages; lists of labels are texts with the separator between them, if one is given."""
     own = [column.name for column in columns[: len(columns) - len(dataset.fields)]]
     for page in pages:
         for document in page["documents"]:
+            votes = {f"{VOTE}{voter}": _vote(vote) for voter, vote in document.get("votes", {}).items()}
+            cells = {**document, **votes}
+            if separator is not None and dataset.label_kind == "several":
+                cells |= {"labels": _joined(document["labels"], separator, NONE_APPLIES)}
+                cells |= {"not": _joined(document["not"], separator, None)}
             yield (
-                *(document.get(name) for name in own),
+                *(cells.get(name) for name in own),
                 *(document.get("fields", {}).get(name) for name in dataset.fields),
             )
 
 
-def _labels(name: str, labels: Sequence[Label]) -> Column:
-    return Column(name, "integer" if labels and isinstance(labels[0], int) else "text")
+def _labels(dataset: Dataset) -> list[Column]:
+    """The columns of labels, votes and weights."""
+    kind = _kind([label for label, _ in dataset.classes])
+    labels = [Column("label", kind)]
+    if dataset.label_kind == "several":
+        labels = [Column(name, "integers" if kind == "integer" else "texts") for name in ("labels", "not")]
+    weight = [Column("weight", "number")] if "weights" in dataset.files else []
+    return [*labels, *weight, *(Column(f"{VOTE}{voter}", "text") for voter in dataset.voters)]
+
+
+def _kind(labels: Sequence[Label]) -> Literal["integer", "text"]:
+    return "integer" if labels and isinstance(labels[0], int) else "text"
+
+
+def _vote(vote: Any) -> Any:
+    """The cell of a vote: a class, or an object of JSON, also for a class that begins like one."""
+    return {vote: 1.0} if isinstance(vote, str) and vote.startswith("{") else vote
+
+
+def _joined(labels: list[Label] | None, separator: str, nothing: str | None) -> str | None:
+    return None if labels is None else separator.join(map(str, labels)) or nothing

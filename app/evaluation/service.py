@@ -170,7 +170,7 @@ def told_documents(services: Services, version: Version) -> frozenset[bytes] | N
         training = services.datasets.open(version.dataset, version.annotations)
     except NotFound:
         return None
-    positions = np.flatnonzero(training.class_indices >= 0)
+    positions = np.flatnonzero(training.labeled)
     return frozenset(row_digests(training.rows, positions)) if len(positions) <= _MOST_TOLD else None
 
 
@@ -195,14 +195,14 @@ def training_overlap(services: Services, version: Version, dataset: Dataset) -> 
         ]
         if contents[0] != contents[1]:
             return TrainingOverlap(None)
-        return TrainingOverlap(services.datasets.open(training.id, version.annotations).class_indices >= 0)
+        return TrainingOverlap(services.datasets.open(training.id, version.annotations).labeled)
     except NotFound:
         return TrainingOverlap(None, known=False)
 
 
 def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_out: bool) -> NDArray[np.int64]:
     """Positions of the labeled documents; with ``held_out`` without the labels that were trained on."""
-    labeled = documents.class_indices >= 0
+    labeled = documents.labeled
     if held_out and overlap.labeled is not None:
         labeled &= ~overlap.labeled
     return np.flatnonzero(labeled)

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from app.codecs.base import COLUMNS, Extra
+from app.codecs.base import MAX_SEPARATOR, Column, Extra
 from app.codecs.dispatch import FORMATS
 from app.codecs.json_documents.document import PARTS
 from app.errors import PROBLEM
@@ -35,10 +35,21 @@ NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]
 LABEL: dict[str, Any] = {
     "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]
 }
+_SOME_LABELS: dict[str, Any] = {
+    "type": "array",
+    "uniqueItems": True,
+    "items": {"anyOf": LABEL["anyOf"][:2]},
+}
 LABELS: dict[str, Any] = {
     "type": "object",
-    "description": "By document id; null removes a label.",
-    "additionalProperties": LABEL,
+    "description": "By document id, of several a list; null removes a label. Required, unless not or label_kind is "
+    "given.",
+    "additionalProperties": {"anyOf": [*LABEL["anyOf"], _SOME_LABELS]},
+}
+EXCLUDED: dict[str, Any] = {
+    "type": "object",
+    "description": "Lists of labels that do not apply, by document id.",
+    "additionalProperties": _SOME_LABELS,
 }
 DRAW: dict[str, Any] = {"type": "string", "enum": [draw.word for draw in Draw]}
 DRAWS: dict[str, Any] = {
@@ -55,6 +66,37 @@ _COMMON_FIELDS = {
         "description": "By default the position, as a string.",
     },
     "label": {"description": "Absent or null: unlabeled.", **LABEL},
+    "labels": {
+        "description": "In place of label, all labels that apply, where documents may have several; an empty list: "
+        "none does. Absent or null: not known.",
+        "anyOf": [_SOME_LABELS, {"type": "null"}],
+    },
+    "not": {"description": "Labels that are known not to apply.", "anyOf": [_SOME_LABELS, {"type": "null"}]},
+    "votes": {
+        "description": "Votes of rules, models and people, by voter: a class, or probabilities by class. A voter who "
+        "is absent, or null, abstains.",
+        "anyOf": [
+            {
+                "type": "object",
+                "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
+                "additionalProperties": {
+                    "anyOf": [
+                        *LABEL["anyOf"],
+                        {
+                            "type": "object",
+                            "minProperties": 1,
+                            "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1},
+                        },
+                    ]
+                },
+            },
+            {"type": "null"},
+        ],
+    },
+    "weight": {
+        "description": "Weight of its label, by default 1.",
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}],
+    },
     "drawn": {
         "description": "How the label was come by, only beside one: random (from all documents), chosen (as by a "
         "model), found (as by words of its "
@@ -150,17 +192,32 @@ ENCODING: dict[str, Any] = {
     "required": False,
     "schema": {"type": "string", "enum": ["gzip", "identity"]},
 }
+_HELD: dict[Column, str] = {
+    "text": "the text",
+    "label": "the label",
+    "id": "the id",
+    "labels": "all labels, in place of label,",
+    "not": "labels that do not apply,",
+    "weight": "the weight of the label",
+}
 _COLUMNS: list[dict[str, Any]] = [
     {
         "name": column,
         "in": "query",
         "required": False,
-        "description": f"Name of the column of a table, or field of JSON, with the {column} of each document, by "
+        "description": f"Name of the column of a table, or field of JSON, with {held} of each document, by "
         f"default {column}." + ("" if column == "text" else " Empty: none has it."),
         "schema": {"type": "string", "minLength": 1} if column == "text" else {"type": "string"},
     }
-    for column in COLUMNS
+    for column, held in _HELD.items()
 ]
+SEPARATOR: dict[str, Any] = {
+    "name": "separator",
+    "in": "query",
+    "required": False,
+    "description": "Text between several labels in a cell of a table; a cell [] says that none applies.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_SEPARATOR, "default": ";"},
+}
 EXTRA: dict[str, Any] = {
     "name": "extra",
     "in": "query",
@@ -171,7 +228,7 @@ EXTRA: dict[str, Any] = {
     "schema": {"type": "string", "enum": list(get_args(Extra))},
 }
 DOCUMENT_BODY: dict[str, Any] = {
-    "parameters": [*_COLUMNS, EXTRA, ENCODING],
+    "parameters": [*_COLUMNS, SEPARATOR, EXTRA, ENCODING],
     "requestBody": {
         "required": True,
         "content": {media_type: format.openapi for media_type, format in FORMATS.items()},

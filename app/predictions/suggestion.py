@@ -66,7 +66,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     source = _Source(services, version, model, body.dataset, documents)
     answered = {position for position, answer in answers.items() if answer.answered}
     taken = [*answered.union(claimed_by_others(services, body.dataset, body.by))]
-    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), taken, assume_unique=True)
+    unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = ignorance(version)
     drawn = _claimed(source, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)

@@ -52,7 +52,7 @@ def draw(services: Services, dataset: str, body: AuditBody) -> AuditOut:
     log = services.datasets.log(dataset)
     number, answers = log.refreshed(), log.answers()
     documents = services.datasets.open_annotated(dataset, answers)
-    candidates = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), _answered(answers))
+    candidates = np.setdiff1d(np.flatnonzero(~documents.labeled), _answered(answers))
     if not len(candidates):
         raise Conflict("all documents of the dataset have labels or were left out, so there is nothing to draw from")
     seed = secrets.randbits(32) if body.seed is None else body.seed
@@ -88,8 +88,8 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     documents = services.datasets.open_annotated(dataset, answers)
     drawn = audit_out(audit, documents)
     named = list(zip(audit.positions, drawn.documents, strict=True))
-    labeled = np.array(sorted(position for position, _ in named if documents.class_indices[position] >= 0), np.int64)
-    n_skipped = sum(position in answered and documents.class_indices[position] < 0 for position, _ in named)
+    labeled = np.array(sorted(position for position, _ in named if documents.labeled[position]), np.int64)
+    n_skipped = sum(position in answered and not documents.labeled[position] for position, _ in named)
     reference = audit.model if reference is None else reference
     errors, automatic, warnings = [], None, []
     if reference is not None:
@@ -113,7 +113,7 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
         labeled=len(labeled),
         likeliest=float(np.bincount(documents.class_indices[labeled]).max() / len(labeled)) if len(labeled) else None,
         skipped=n_skipped,
-        open=[id for position, id in named if documents.class_indices[position] < 0 and position not in answered],
+        open=[id for position, id in named if not documents.labeled[position] and position not in answered],
         versions=errors,
         automatic=automatic,
         forecast=_forecast(errors),
@@ -179,7 +179,7 @@ def _told(
     version is from before the audit, whose documents had no label then.
     """
     try:
-        labeled = services.datasets.open(version.dataset, version.annotations).class_indices >= 0
+        labeled = services.datasets.open(version.dataset, version.annotations).labeled
         training = services.datasets.get(version.dataset).documents
     except NotFound:
         return None, np.full(len(positions), version.created_at > audit.created_at)
@@ -229,7 +229,7 @@ def _automatic(
         why = _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(answers.told)), precision)
         return Automatic(**fields, possible=False, documents=0, at_least=None, labels=0, errors=0, why=why)
     scores = scores_of_dataset(services, version, services.model_cache.load(version), audit.dataset, documents)
-    unlabeled = documents.class_indices < 0
+    unlabeled = ~documents.labeled
     count = int(
         np.count_nonzero(unlabeled & (scores.certainty > (-1.0 if found.threshold is None else found.threshold)))
     )

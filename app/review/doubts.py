@@ -131,7 +131,7 @@ def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -
 
 def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64], warnings: list[str]) -> Iterator[Item]:
     """Pairs of nearly the same documents with different labels, each by its second document."""
-    labeled = np.flatnonzero(documents.class_indices >= 0)
+    labeled = np.flatnonzero(documents.labeled)
     most = min(_MOST_COMPARED, comparable(documents.rows.indptr, labeled))
     if len(labeled) > most:
         warnings.append(f"only the first {most} labeled documents were compared with each other")

@@ -1,8 +1,9 @@
 """Votes of rules, models and people for the classes of documents."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from core.documents.label_sets import places_among
 from core.documents.rows import taken_places
 from core.errors import Fault, InvalidDocuments
 
-Vote = str | int | dict[str | int, float]
+Vote = str | int | Mapping[Any, float]
 """A vote of one voter: a class, or the probability of some classes."""
 
 

@@ -20,8 +20,8 @@ _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
 _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _CLOSING_BYTES = 64
-_MOST_OBJECTS = 1000
-"""features, vectors, and what extra fields hold: braces are counted one by one"""
+_MOST_OBJECTS = 1100
+"""features, vectors, votes of many voters, and what extra fields hold: braces are counted one by one"""
 _SPACE = re.compile(rb"\s*")
 _HEAD_BYTES = 1024
 _SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a line is application/x-ndjson'

@@ -37,7 +37,7 @@ _PART_NAMES = "; the name of a vector has 1 to 64 letters, digits, _ or -"
 Other = dict[str, Any]
 
 
-class Document(Struct, forbid_unknown_fields=True, gc=False):
+class Document(Struct, forbid_unknown_fields=True, gc=False, rename={"excluded": "not"}):
     """One document of a JSON or NDJSON body.
 
     It has at least one of ``text``, ``features``, ``indices``, ``vector`` and ``vectors``: its parts.
@@ -53,6 +53,13 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     label: ShortText | Integer | float | None = None
     """A number with a fraction is refused later; 3.0 is 3, as tables of numbers write it that have gaps."""
     id: ShortText | Integer | None = None
+    labels: list[ShortText | Integer] | None = None
+    """All labels that apply, of a document that may have several."""
+    excluded: list[ShortText | Integer] | None = None
+    """Labels that do not apply."""
+    votes: dict[str, ShortText | Integer | dict[str, float] | None] | None = None
+    """Votes by voter: a class, or probabilities by class; null of one who abstains."""
+    weight: float | None = None
     drawn: DrawWord | None = None
     fields: dict[ShortText, Any] | None = None
     """Extra fields by name, which are kept beside the document and not learned from."""
@@ -106,7 +113,9 @@ def _advice(given: str, detail: str, names: Mapping[str, str]) -> str:
     if field == "label" and detail == _EMPTY:
         return _UNLABELED
     if field == "label" and detail.endswith("not an array"):
-        return "; a document has one label here"
+        return "; a document has one label here; several are labels"
+    if field == "labels" and detail.startswith("must be an array"):
+        return "; one label goes in label, or alone in an array"
     if field in ("label", "id") and detail.startswith("must "):
         return f"; {'a label' if field == 'label' else 'an id'} is a text or an integer"
     if field == "vectors" and "characters" in detail:
@@ -178,25 +187,27 @@ def _decoders(columns: tuple[tuple[Column, str], ...], strict: bool) -> _Decoder
 
 
 def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Document]:
-    """The struct of documents: text, label and id are the fields that the request names, by default these.
+    """The struct of documents: text, label, id and so on are the fields that the request names, by default these.
 
     ``strict`` refuses unknown ones.
     """
     if not columns and strict:
         return Document
     # an empty name says that no field holds it, so it gets one that none has
-    rename: dict[str, str] = {column: name or f"\uffff{column}" for column, name in columns}
-    names = [rename.get(name, name) for name in Document.__struct_fields__]
-    twice = next((column for column in COLUMNS if column in rename and names.count(rename[column]) > 1), None)
+    given: dict[str, str] = {column: name or f"\uffff{column}" for column, name in columns}
+    fields = zip(Document.__struct_fields__, Document.__struct_encode_fields__, strict=True)
+    rename = {field: given.get(name, name) for field, name in fields}
+    names = list(rename.values())
+    twice = next((column for column in COLUMNS if column in given and names.count(given[column]) > 1), None)
     if twice:
         raise InvalidRequest(
-            twice, f"the field {rename[twice]!r} has a meaning of its own in a document; it cannot be the {twice}"
+            twice, f"the field {given[twice]!r} has a meaning of its own in a document; it cannot be the {twice}"
         )
-    fields = [(each.name, each.type, each.default) for each in msgspec.structs.fields(Document)]
+    typed = [(each.name, each.type, each.default) for each in msgspec.structs.fields(Document)]
     # names of inherited fields stay as they are, so all fields come anew
     try:
         kind = msgspec.defstruct(
-            "Document", fields, bases=(Document,), rename=rename, forbid_unknown_fields=strict, gc=False
+            "Document", typed, bases=(Document,), rename=rename, forbid_unknown_fields=strict, gc=False
         )
     except ValueError:
         raise InvalidRequest(

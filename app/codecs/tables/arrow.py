@@ -36,8 +36,8 @@ class ArrowDecoder(WholeBodyDecoder):
 
 def _format(media_type: str, kind: Kind, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
     description = (
-        f"{what}, read where the extra arrow is installed. By default the columns text, label and id are "
-        "read, and others kept."
+        f"{what}, read where the extra arrow is installed. By default the columns text, label or labels (lists), id, "
+        "weight and vote:NAME are read, and others kept."
     )
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
     return Format(

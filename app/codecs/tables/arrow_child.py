@@ -15,11 +15,12 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import IO, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Struct, msgpack
 
 from app.codecs.base import Bounds, Column, Extra, Reading
@@ -29,6 +30,7 @@ from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded, Unavailable
 from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
+from storage.repositories.datasets.batch import LabelLists
 
 Kind = Literal["parquet", "stream"]
 MEMORY_BYTES = 5 << 28
@@ -51,6 +53,7 @@ class Task(Struct):
     kind: Kind
     bounds: Bounds
     columns: dict[Column, str]
+    separator: str
     extra: Extra | None
 
 
@@ -62,6 +65,9 @@ class Rows(Struct, array_like=True, tag=True):
     ids: Sequence[str | None] | None
     names: Sequence[str]
     fields: Sequence[Sequence[Any]]
+    label_lists: tuple[Sequence[Sequence[Label] | None], Sequence[Sequence[Label] | None]] | None
+    votes: Sequence[Mapping[str, Any] | None] | None
+    weights: Sequence[float] | None
 
 
 class End(Struct, array_like=True, tag=True):
@@ -99,14 +105,13 @@ def read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Ba
     """
     file.flush()
     with closing(_new_child(file)) as connection, connection.makefile("rwb") as stream:
-        task = Task(kind, reading.bounds, dict(reading.columns), reading.extra)
+        task = Task(kind, reading.bounds, dict(reading.columns), reading.separator, reading.extra)
         try:
             send(stream, msgpack.encode(task))
             for message in iter(lambda: _decode(receive(stream)), None):
                 match message:
                     case Rows():
-                        fields = ExtraFields(message.names, message.fields) if message.names else None
-                        yield Batch(TextRows.of(message.texts), message.labels, message.ids, fields=fields)
+                        yield _batch(message)
                     case End():
                         return message.warnings
                     case Invalid():
@@ -116,6 +121,18 @@ def read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Ba
         except (OSError, EOFError, msgspec.MsgspecError):
             raise refused(_DIED) from None
     return []
+
+
+def _batch(rows: Rows) -> Batch:
+    return Batch(
+        TextRows.of(rows.texts),
+        rows.labels,
+        rows.ids,
+        fields=ExtraFields(rows.names, rows.fields) if rows.names else None,
+        label_lists=rows.label_lists and LabelLists(*rows.label_lists),
+        votes=rows.votes,
+        weights=None if rows.weights is None else np.array(rows.weights, np.float64),
+    )
 
 
 def _new_child(file: IO[bytes]) -> socket.socket:

@@ -90,14 +90,17 @@ def _serve(file: IO[bytes], stream: Stream) -> None:
 
 
 def _messages(file: IO[bytes], task: Task) -> Iterator[Message]:
-    reading = Reading(task.bounds, columns=task.columns, extra=task.extra)
+    reading = Reading(task.bounds, columns=task.columns, separator=task.separator, extra=task.extra)
     warnings: list[str] = []
     try:
         for batch, header in read_rows(file, task.kind, reading):
             warnings = header.warnings
             assert isinstance(batch.rows, TextRows)
             names, fields = ([], []) if batch.fields is None else batch.fields
-            yield Rows(list(batch.rows), batch.labels, batch.ids, names, fields)
+            weights = None if batch.weights is None else batch.weights.tolist()
+            yield Rows(
+                list(batch.rows), batch.labels, batch.ids, names, fields, batch.label_lists, batch.votes, weights
+            )
     except InvalidDocuments as error:
         yield Invalid(error.detail, error.faults)
     except LimitExceeded as error:

@@ -1,9 +1,9 @@
-"""Rows of Arrow and Parquet files: the columns text, label and id, whichever the request names.
+"""Rows of Arrow and Parquet files: the columns that csv.py lists, whichever the request names.
 
 pyarrow reads them, and a damaged file may end its process: only the child of ``app.codecs.tables.arrow_child`` does so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import isfinite
 from typing import IO, Any
 
@@ -14,6 +14,7 @@ from pyarrow.parquet import ParquetFile, read_metadata
 from app.codecs.base import MAX_FAULTS, Bounds, Column, Reading
 from app.codecs.faults import invalid_documents, refused
 from app.codecs.tables.arrow_child import Kind
+from app.codecs.tables.cells import known_in
 from app.codecs.tables.header import Header, header_of, listed
 from core.documents.kinds import TextRows
 from core.errors import Fault
@@ -26,7 +27,14 @@ _ROWS = 1024
 _TEXT_BYTES = 1 << 24
 """bytes of texts of a batch, if all are as long as the longest"""
 _LARGEST_WHOLE = 2**53
-_KINDS = {"text": "a column of texts", "label": "a column of texts or integers", "id": "a column of texts or integers"}
+_WHOLE, _LISTS = (
+    "a column of texts or integers",
+    "a column of lists of texts or integers, or of texts between separators",
+)
+_KINDS: dict[Column, str] = {
+    **{"text": "a column of texts", "label": _WHOLE, "id": _WHOLE},
+    **{"labels": _LISTS, "not": _LISTS, "weight": "a column of numbers"},
+}
 _MAGIC = b"ARROW1\0\0"
 _CELL_BYTES = 16
 """bytes that a cell counts at least"""
@@ -40,16 +48,17 @@ def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[B
     header: Header | None = None
     position = 0
     try:
-        for batch in (_parquet if kind == "parquet" else _stream)(file):
+        lists = {reading.columns.get("labels", "labels"), reading.columns.get("not", "not")}
+        for batch in _parquet(file, lists) if kind == "parquet" else _stream(file):
             # a stream may have any offsets; unchecked, they would read the memory of this process
             batch.validate(full=True)
             header = header or _without_nested(header_of(batch.schema.names, reading), batch.schema)
-            places = (*header.places.values(), *header.kept.values())
+            places = (*header.places.values(), *header.votes.values(), *header.kept.values())
             longest = sum(_longest(batch.column(place), position, reading.bounds) for place in places)
             step = max(1, min(_ROWS, _TEXT_BYTES // longest))
             for start in range(0, batch.num_rows, step):
                 part = batch.slice(start, step)
-                yield _documents(part, header, position), header
+                yield _documents(part, header, position, reading.separator), header
                 position += part.num_rows
     except MemoryError:
         raise
@@ -58,11 +67,15 @@ def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[B
         raise refused(f"this is no Arrow or Parquet file that can be read, or one cut short: {detail}") from None
 
 
-def _parquet(file: IO[bytes]) -> Iterator[Any]:
+def _parquet(file: IO[bytes], lists: Collection[str]) -> Iterator[Any]:
     metadata = read_metadata(file)
     schema = metadata.schema.to_arrow_schema()
     texts = [field.name for field in schema if _is_text(field.type)]
-    nested = {field.name: None for field in schema if not _is_flat(field.type)}
+    nested = {
+        field.name: None
+        for field in schema
+        if not _is_flat(field.type) and not (field.name in lists and _is_list(field.type))
+    }
     parquet = ParquetFile(file, metadata=metadata, read_dictionary=texts)
     flat = [name for name in schema.names if name not in nested] if nested else None
     for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=False, columns=flat):
@@ -90,6 +103,10 @@ def _longest(texts: Any, position: int, bounds: Bounds) -> int:
     A dictionary has each text once, however many rows refer to it.
     """
     each = texts.dictionary if types.is_dictionary(texts.type) else texts
+    if _is_list(each.type):
+        return int(compute.max(compute.list_value_length(each)).as_py() or 1) * _longest(
+            each.flatten(), position, bounds
+        )
     longest = int(compute.max(compute.binary_length(each)).as_py() or 1) if _is_text(each.type) else 1
     if longest > bounds.document_bytes:
         where = f"bytes in document number {position + 1} or one after it"
@@ -97,17 +114,21 @@ def _longest(texts: Any, position: int, bounds: Bounds) -> int:
     return max(longest, _CELL_BYTES)
 
 
-def _documents(batch: Any, header: Header, position: int) -> Batch:
+def _documents(batch: Any, header: Header, position: int, separator: str) -> Batch:
     columns = {column: _values(batch.column(place), column) for column, place in header.places.items()}
-    missing = [row for row, text in enumerate(columns["text"]) if text is None][:MAX_FAULTS]
+    texts = columns.pop("text")
+    missing = [row for row, text in enumerate(texts) if text is None][:MAX_FAULTS]
     if missing:
         raise invalid_documents(
             [Fault(str(position + row), "text", "is null; a document without text has an empty one") for row in missing]
         )
     labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
-    ids = columns.get("id")
-    given = None if ids is None else [None if id is None else str(id) for id in ids]
-    return Batch(TextRows.of(columns["text"]), labels, given, fields=_kept(batch, header))
+    ids = [None if id is None else str(id) for id in columns.get("id", [None] * batch.num_rows)]
+    votes = {voter: _values(batch.column(place), "label") for voter, place in header.votes.items()}
+    known = known_in(columns, votes, separator, lambda row: ids[row] or str(position + row))
+    return Batch(
+        TextRows.of(texts), labels, ids if "id" in columns else None, fields=_kept(batch, header), **known._asdict()
+    )
 
 
 def _is_text(kind: Any) -> bool:
@@ -115,11 +136,17 @@ def _is_text(kind: Any) -> bool:
 
 
 def _values(array: Any, column: Column) -> list[Any]:
-    """The values of a column as Python has them, NaN and empty texts as None where they are no text of a document.
+    """The values of a column as Python has them, NaN and empty texts as None where they are no text and no weight.
 
     Raises InvalidDocuments.
     """
     kind = _kind_of(array.type)
+    if column in ("labels", "not") and _is_list(kind):
+        return [
+            None if each is None else ["" if label is None else label for label in each] for each in array.to_pylist()
+        ]
+    if column == "weight" and types.is_floating(kind):
+        return list(array.to_pylist())
     whole = column != "text" and (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
     if not _is_text(kind) and not whole:
         raise refused(f"is of {kind}; it must be {_KINDS[column]}", column)
@@ -169,6 +196,13 @@ def _is_flat(kind: Any) -> bool:
     kind = _kind_of(kind)
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
     return bool(number or _is_text(kind) or _is_written(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    """Whether a column has lists of labels."""
+    if not (types.is_list(kind) or types.is_large_list(kind)):
+        return False
+    return bool(_is_text(kind.value_type) or types.is_integer(kind.value_type) or types.is_null(kind.value_type))
 
 
 def _integer(value: float, column: Column) -> int | None:

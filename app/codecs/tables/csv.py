@@ -1,7 +1,9 @@
 """``text/csv`` and ``text/tab-separated-values``: a document a row, after a row with the names of the columns.
 
-- The columns ``text``, ``label`` and ``id`` are read, or those that the query parameters of these names give; an empty
-  one of label or id stands for no column. Others are kept beside the documents, and not learned from.
+- The columns ``text``, ``label``, ``id`` and ``weight`` are read, or those that the query parameters of these names
+  give; an empty one but of text stands for no column. In place of ``label`` there may be ``labels`` and ``not``, with
+  labels between separators, ``[]`` where none applies. Columns ``vote:NAME`` have the votes of a voter. Others are kept
+  beside the documents, and not learned from.
 - An empty label is none. An empty id stands for the position of its document.
 - Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is
   the comma, semicolon, tab or bar of which its first row has most.
@@ -18,6 +20,7 @@ from typing import Any
 
 from app.codecs.base import Column, Decoder, Format, Reading
 from app.codecs.faults import refuse, refused
+from app.codecs.tables.cells import known_in
 from app.codecs.tables.header import Header, header_of
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark, with_charset
 from core.documents.kinds import TextRows
@@ -153,11 +156,22 @@ class TableDecoder(Decoder):
             documents = [row for row in documents if row]
         if not documents:
             return None
+        columns: dict[Column, Sequence[Any]] = {
+            column: _cells(documents, place) for column, place in header.places.items() if column != "text"
+        }
+        ids = columns.get("id", [None] * len(documents))
+        known = known_in(
+            columns,
+            {voter: _cells(documents, place) for voter, place in header.votes.items()},
+            self._reading.separator,
+            lambda row: ids[row] or str(self._position + row),
+        )
         return Batch(
             TextRows.of([row[header.places["text"]] for row in documents]),
-            _column(documents, header, "label"),
-            _column(documents, header, "id") if "id" in header.places else None,
+            columns.get("label") or [None] * len(documents),
+            columns.get("id"),
             fields=_kept(documents, header),
+            **known._asdict(),
         )
 
     def _width_faults(self, header: Header, rows: list[Row], text: str, skipped: int) -> Iterator[Fault]:
@@ -190,11 +204,8 @@ def _end_of_rows(text: bytearray) -> int:
     return last if odd or not end else end
 
 
-def _column(rows: list[Row], header: Header, column: Column) -> list[str | None]:
-    """The fields of a column, None for empty ones and where there is no such column."""
-    place = header.places.get(column)
-    if place is None:
-        return [None] * len(rows)
+def _cells(rows: list[Row], place: int) -> list[str | None]:
+    """The fields of a column, None for empty ones."""
     fields: list[str | None] = list(map(itemgetter(place), rows))
     empty = {field for field in set(fields) if not field or field.isspace()}
     return [None if field in empty else field for field in fields] if empty else fields
@@ -211,8 +222,8 @@ def _kept(rows: list[Row], header: Header) -> ExtraFields | None:
 
 
 _ROWS = (
-    "the first row names the columns. By default text, label and id are read, and others kept beside the "
-    "document; an empty label is none"
+    "the first row names the columns. By default text, label or labels, id, weight and vote:NAME are read, and others "
+    "kept beside the document; an empty label is none, of several [] says that none applies"
 )
 
 

@@ -1,6 +1,6 @@
-"""The columns of a table: text, label, id, and the treatment of others."""
+"""The columns of a table: text, label, id, votes and so on, and the treatment of others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -9,13 +9,20 @@ from app.codecs.faults import EXTRA_REMEDY, refused
 from core.spelling import did_you_mean
 
 _SHOWN = 40
+VOTE = "vote:"
+"""What the names of columns with votes begin with, before the name of the voter."""
+_MEANT: tuple[Column, ...] = ("text", "label", "id")
+_WEIGHED = "the column 'weight' is read as the weights of labels; an empty ?weight= keeps it beside the documents"
 
 
 class Header(NamedTuple):
-    """The columns of a table: their number, the places of the columns that are read, and by name of the kept ones."""
+    """The columns of a table: their number, the places of the columns that are read, by voter of those that have votes,
+    and by name of the kept ones.
+    """
 
     width: int
     places: dict[Column, int]
+    votes: dict[str, int]
     kept: dict[str, int]
     notes: list[str]
     """what the sender should know about them, beside which are kept"""
@@ -33,16 +40,31 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     """
     names = [name.strip() for name in row]
     places = _places(names, reading.columns)
-    others = {place: name for place, name in enumerate(names) if place not in places.values() and name}
+    votes = _votes(names, places.values())
+    read = {*places.values(), *votes.values()}
+    others = {place: name for place, name in enumerate(names) if place not in read and name}
     match reading.extra:
         case "refuse" if others:
             raise refused(f"the table has the extra columns {listed([*others.values()])}; {EXTRA_REMEDY}")
         case "ignore":
             others = {}
     kept = dict(zip(_distinct(others.values()), others, strict=True))
-    missing = [column for column in COLUMNS if column not in places and reading.columns.get(column) != ""]
+    missing = [column for column in _MEANT if column not in places and reading.columns.get(column) != ""]
     meant = (f"no column is named {each!r}{advice}" for each in missing if (advice := did_you_mean(each, list(kept))))
-    return Header(len(names), places, kept, list(islice(meant, 1)))
+    weighed = [_WEIGHED] if "weight" in places and "weight" not in reading.columns else []
+    return Header(len(names), places, votes, kept, [*weighed, *([] if "labels" in places else islice(meant, 1))])
+
+
+def _votes(names: Sequence[str], read: Collection[int]) -> dict[str, int]:
+    """The places of the columns with votes, by voter."""
+    found: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if name.startswith(VOTE) and place not in read:
+            voter = name.removeprefix(VOTE).strip()
+            if voter in found:
+                raise refused(f"the first row names the column {name[:_SHOWN]!r} twice", name)
+            found[voter] = place
+    return found
 
 
 def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, int]:
@@ -51,6 +73,8 @@ def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, i
     for column in COLUMNS:
         name = asked.get(column, column)
         if not name and column != "text":
+            continue
+        if column not in asked and not _is_for(column, {*places, *filter(asked.get, asked)}):
             continue
         found = _places_of(name, names)
         if column not in asked:
@@ -73,6 +97,13 @@ def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, i
             )
             raise refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
     return places
+
+
+def _is_for(column: Column, read: Collection[Column]) -> bool:
+    """Whether a column of this name is read without being asked for, beside those that are."""
+    if column == "not":
+        return "labels" in read
+    return {"label": "labels", "labels": "label"}.get(column) not in read
 
 
 def _places_of(name: str, names: Sequence[str]) -> list[int]:

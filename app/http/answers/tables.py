@@ -33,7 +33,8 @@ class Column(NamedTuple):
     """A column of a table."""
 
     name: str
-    kind: Literal["text", "integer", "number", "truth"]
+    kind: Literal["text", "integer", "number", "truth", "texts", "integers"]
+    """kind of the cells; the last two are lists"""
 
 
 def columns_beside(own: Sequence[Column], names: Sequence[str], prefix: str) -> list[Column]:
@@ -60,6 +61,7 @@ def write_parquet(columns: Sequence[Column], rows: Iterable[Row], file: IO[bytes
     except ImportError:
         raise NotAcceptable("Parquet needs the extra arrow in the gateway: pip install 'halfmoon[arrow]'") from None
     kinds = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "truth": pa.bool_()}
+    kinds |= {"texts": pa.list_(pa.string()), "integers": pa.list_(pa.int64())}
     schema = pa.schema([(column.name, kinds[column.kind]) for column in columns])
     with ParquetWriter(file, schema) as writer:
         for block in _blocks(rows):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
 from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind, TextRows
-from core.documents.label_sets import EXCLUDED, LabelSets, places_among
+from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets, places_among
 from core.documents.rows import SparseRows
 from core.documents.votes import Votes
 from storage.errors import LimitExceeded
@@ -53,6 +53,12 @@ class Documents(NamedTuple):
     def labeled(self) -> NDArray[np.bool_]:
         """shape (n_documents,): whether the label, or all labels, of a document are known."""
         return self.class_indices >= 0 if self.label_sets is None else self.label_sets.complete
+
+    def has(self, class_index: int) -> NDArray[np.bool_]:
+        """shape (n_documents,): whether each document is known to be of a class."""
+        if self.label_sets is None:
+            return self.class_indices == class_index
+        return self.label_sets.known(class_index) == APPLIES
 
     @property
     def label_kind(self) -> LabelKind:

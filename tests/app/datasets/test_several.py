@@ -1,0 +1,264 @@
+"""Several labels, votes and weights over HTTP: every format takes them, and gives them back as they were."""
+
+import io
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.app.annotations.test_annotations import annotate
+from tests.app.conftest import NDJSON, Gateway, problem_of
+
+CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
+SEVERAL: list[dict[str, Any]] = [
+    {"id": "a", "text": "wheat, rye", "labels": ["grain", "wheat"], "weight": 2.5, "votes": {"rule": "grain"}},
+    {"id": "b", "text": "no ships", "labels": [], "not": ["ship"]},
+    {"id": "c", "text": "rain", "not": ["ship", "wheat"], "votes": {"m": {"grain": 0.5, "ship": 0.25}, "rule": "ship"}},
+    {"id": "d", "text": "quiet", "weight": 0},
+]
+SINGLE: list[dict[str, Any]] = [
+    {"id": "a", "text": "win", "label": "spam", "weight": 0.5, "votes": {"rule-7": "spam", "m": {"ham": 0.125}}},
+    {"id": "b", "text": "lunch", "votes": {"rule-7": None, "m": {"ham": 0.75, "spam": 0.25}}},
+    {"id": "c", "text": "tea", "label": "ham", "votes": {"{x": "ham"}},
+]
+KNOWN = ("label", "labels", "not", "votes", "weight")
+
+
+def send(gateway: Gateway, body: bytes | str, media_type: str, **query: str) -> dict[str, Any]:
+    answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}, params=query)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def refused(gateway: Gateway, body: bytes | str, media_type: str, **query: str) -> dict[str, Any]:
+    answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}, params=query)
+    errors: list[dict[str, Any]] = problem_of(answer, 422)["errors"]
+    assert gateway.kept() == []
+    return errors[0]
+
+
+def listed(gateway: Gateway, id: str, **query: str) -> list[dict[str, Any]]:
+    page = gateway.client.get(f"/v1/datasets/{id}/documents", params=query).json()
+    return [{name: each[name] for name in KNOWN if name in each} for each in page["documents"]]
+
+
+def downloaded(gateway: Gateway, id: str, media_type: str, **query: str) -> bytes:
+    answer = gateway.client.get(f"/v1/datasets/{id}/documents", headers={"accept": media_type}, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def test_they_are_listed_as_they_were_sent(gateway: Gateway) -> None:
+    made = gateway.upload(SEVERAL)
+    assert (made["label_kind"], made["n_labeled"], made["voters"]) == ("several", 2, {"m": 1, "rule": 2})
+    assert made["classes"] == {"grain": 1, "ship": 0, "wheat": 1}
+    assert listed(gateway, made["id"]) == [
+        {"label": None, "labels": ["grain", "wheat"], "not": [], "votes": {"rule": "grain"}, "weight": 2.5},
+        {"label": None, "labels": [], "not": ["ship"], "votes": {}, "weight": 1.0},
+        {"label": None, "labels": None, "not": ["ship", "wheat"], "votes": SEVERAL[2]["votes"], "weight": 1.0},
+        {"label": None, "labels": None, "not": [], "votes": {}, "weight": 0.0},
+    ]
+    assert [each["id"] for each in documents(gateway, made["id"], label="wheat")] == ["a"]
+    assert [each["id"] for each in documents(gateway, made["id"], state="unlabeled")] == ["c", "d"]
+
+
+def documents(gateway: Gateway, id: str, **query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = gateway.client.get(f"/v1/datasets/{id}/documents", params=query).json()["documents"]
+    return found
+
+
+@pytest.mark.parametrize("given", [SEVERAL, SINGLE], ids=["several", "single"])
+@pytest.mark.parametrize("media_type", [NDJSON, CSV, PARQUET])
+def test_what_is_downloaded_is_the_same_dataset_again(gateway: Gateway, media_type: str, given: list[Any]) -> None:
+    made = gateway.upload(given)
+    content = downloaded(gateway, made["id"], media_type)
+    again = send(gateway, content, media_type, extra="ignore")
+    assert (again["sha256"], again["label_kind"]) == (made["sha256"], made["label_kind"])
+
+
+def test_integers_come_back_from_lists_and_cells(gateway: Gateway) -> None:
+    lines = [{"text": "a", "labels": [3, 1], "votes": {"r": 3, "m": {"1": 0.5}}}, {"text": "b", "not": [1]}]
+    made = gateway.upload(lines)
+    for media_type in (NDJSON, PARQUET):
+        content = downloaded(gateway, made["id"], media_type)
+        assert send(gateway, content, media_type, extra="ignore")["sha256"] == made["sha256"]
+
+
+def test_a_table_says_which_column_has_labels_and_what_parts_them(gateway: Gateway) -> None:
+    wanted = gateway.upload([{"text": "x", "labels": ["b", "a"]}, {"text": "y", "labels": []}, {"text": "z"}])
+    table = "text,label,topics\nx,kept,b | a\ny,too,[]\nz,,\n"
+    made = send(gateway, table, CSV, labels="topics", separator="|", extra="ignore")
+    assert made["sha256"] == wanted["sha256"]
+    lines = '{"text": "x", "topics": ["b", "a"]}\n{"text": "y", "topics": []}\n{"text": "z"}\n'
+    assert send(gateway, lines, NDJSON, labels="topics")["sha256"] == wanted["sha256"]
+    kept = send(gateway, table, CSV)
+    assert (kept["label_kind"], kept["fields"], kept["classes"]) == ("single", ["topics"], {"kept": 1, "too": 1})
+    both = send(gateway, "text,label,labels,not\nx,a,b,c\n", CSV)
+    assert (both["classes"], both["fields"]) == ({"a": 1}, ["labels", "not"])
+
+
+def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> None:
+    table = pa.table({"text": ["x", "y"], "topics": [["b", "a"], None], "others": [[1], [2]], "weight": [1.0, 0.5]})
+    file = io.BytesIO()
+    parquet.write_table(table, file)
+    made = send(gateway, file.getvalue(), PARQUET, labels="topics")
+    assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1}, 1, [])
+    assert [each["weight"] for each in listed(gateway, made["id"])] == [1.0, 0.5]
+
+
+def test_a_weight_is_pointed_out_and_may_be_kept(gateway: Gateway) -> None:
+    table = "text,weight\nx,70\ny,\n"
+    made = send(gateway, table, CSV)
+    assert "the column 'weight' is read as the weights of labels" in made["warnings"][0]
+    assert [each["weight"] for each in listed(gateway, made["id"])] == [70.0, 1.0]
+    assert send(gateway, table, CSV, weight="")["fields"] == ["weight"]
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "words"),
+    [
+        ({"labels": ["x"], "label": "x"}, "labels", "beside label"),
+        ({"labels": ["x", "x"]}, "labels", "'x' twice"),
+        ({"labels": ["x"], "not": ["x"]}, "not", "labels has, too"),
+        ({"labels": "x"}, "labels", "one label goes in label, or alone in an array"),
+        ({"labels": [""]}, "labels", "at least 1 character"),
+        ({"labels": list(range(10_001))}, "labels", "10001 labels, more than the 10000"),
+        ({"not": [1.5]}, "not", "must be an integer or a text"),
+        ({"weight": -1}, "weight", "at least 0"),
+        ({"weight": "heavy"}, "weight", "must be a number"),
+        ({"votes": {"r": {}}}, "votes", "names no class"),
+        ({"votes": {"r": {"x": 1.5}}}, "votes", "from 0 to 1"),
+        ({"votes": {"": "x"}}, "votes", "no name of a voter"),
+        ({"votes": ["x"]}, "votes", "must be an object"),
+    ],
+)
+def test_bad_lines_are_refused_with_words(gateway: Gateway, line: dict[str, Any], field: str, words: str) -> None:
+    error = refused(gateway, json.dumps({"id": "odd", "text": "t"} | line), NDJSON)
+    assert (error["document"], error["field"]) == ("odd", field)
+    assert words in error["detail"]
+
+
+@pytest.mark.parametrize(
+    ("table", "query", "document", "field", "words"),
+    [
+        ("id,text,labels\no,x,a;;b\n", {}, "o", "labels", "an empty label beside a ';'"),
+        ("text,labels\nx,a\ny,b;\n", {}, "1", "labels", "[] says that none applies"),
+        ("text,weight\nx,nan\n", {}, "0", "weight", "'nan' is no number"),
+        ("text,weight\nx,-1\n", {}, "0", "weight", "at least 0"),
+        ("text,vote:r\nx,{bad}\n", {}, "0", "vote:r", "object of JSON"),
+        ("text,vote:r,vote:r\nx,a,b\n", {}, "", "vote:r", "twice"),
+        ("text,label,vote:r\nx,spam,\ny,ham,\nz,,spma\n", {}, "2", "votes", "did you mean 'spam'?"),
+        ("text\nx\n", {"labels": "topics"}, "", "labels", "no column is named 'topics'"),
+    ],
+)
+def test_bad_cells_are_refused_with_words(
+    gateway: Gateway, table: str, query: dict[str, str], document: str, field: str, words: str
+) -> None:
+    error = refused(gateway, table, CSV, **query)
+    assert (error.get("document", ""), error["field"]) == (document, field)
+    assert words in error["detail"]
+
+
+def test_too_many_voters_are_refused(gateway: Gateway) -> None:
+    votes = {f"v{number}": "a" for number in range(10_000)}
+    answer = gateway.client.post(
+        "/v1/datasets", content=json.dumps({"text": "t", "votes": votes}), headers={"content-type": NDJSON}
+    )
+    assert "voters" in answer.json()["detail"]
+    assert answer.status_code in (413, 422)
+    assert gateway.kept() == []
+
+
+def test_separators_are_bounded_and_not_for_arrays(gateway: Gateway) -> None:
+    for separator in ("", "123456789"):
+        answer = gateway.client.post(
+            "/v1/datasets", content="text\nx\n", headers={"content-type": CSV}, params={"separator": separator}
+        )
+        assert problem_of(answer, 422)["errors"][0]["field"] == "separator"
+
+
+def test_a_label_with_the_separator_in_it_is_not_written(gateway: Gateway) -> None:
+    made = gateway.upload([{"text": "x", "labels": ["a;b", "c"]}])
+    answer = gateway.client.get(f"/v1/datasets/{made['id']}/documents", headers={"accept": CSV})
+    assert "';' cannot part the label 'a;b'" in problem_of(answer, 422)["detail"]
+    table = downloaded(gateway, made["id"], CSV, separator="|")
+    assert send(gateway, table, CSV, separator="|", extra="ignore")["sha256"] == made["sha256"]
+
+
+def test_labels_become_several_and_single_again(gateway: Gateway) -> None:
+    made = gateway.upload(SINGLE)
+    path = f"/v1/datasets/{made['id']}/labels"
+    several = gateway.client.put(path, json={"label_kind": "several", "labels": {}}).json()
+    assert (several["label_kind"], several["classes"], several["voters"]) == (
+        "several",
+        made["classes"],
+        made["voters"],
+    )
+    assert [each["labels"] for each in listed(gateway, several["id"])] == [["spam"], None, ["ham"]]
+    path = f"/v1/datasets/{several['id']}/labels"
+    assert gateway.client.put(path, json={"label_kind": "single"}).json()["sha256"] == made["sha256"]
+    two = gateway.client.put(path, json={"labels": {"b": ["ham", "spam"]}, "not": {"a": ["ham"]}}).json()
+    assert [each["not"] for each in listed(gateway, two["id"])] == [["ham"], [], []]
+    answer = gateway.client.put(f"/v1/datasets/{two['id']}/labels", json={"label_kind": "single"})
+    assert [error["document"] for error in problem_of(answer, 422)["errors"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "must be an object"),
+        ({"labels": {"a": "spam"}}, "must be a list of labels"),
+        ({"labels": {"a": [True]}}, "must be a string or an integer"),
+        ({"not": {"a": "ham"}}, "must be a list of labels"),
+        ({"label_kind": "many"}, "label_kind"),
+    ],
+)
+def test_bad_changes_are_refused_with_words(gateway: Gateway, body: dict[str, Any], words: str) -> None:
+    made = gateway.upload(SEVERAL)
+    answer = gateway.client.put(f"/v1/datasets/{made['id']}/labels", json=body)
+    assert words in json.dumps(problem_of(answer, 422))
+
+
+def test_people_give_several_labels(gateway: Gateway) -> None:
+    made = gateway.upload(SEVERAL)
+    id = made["id"]
+    annotate(gateway, id, {"document": "d", "labels": ["ship", "corn"], "by": "ann"})
+    annotate(
+        gateway, id, {"document": "d", "labels": ["corn"], "by": "bob"}, {"document": "c", "labels": [], "by": "bob"}
+    )
+    found = documents(gateway, id, ids="d,c,a")
+    assert [each["labels"] for each in found] == [["corn"], [], ["grain", "wheat"]]
+    assert found[0]["people"] == {"ann": ["corn", "ship"], "bob": ["corn"]}
+    assert found[0]["by"] == "bob"
+    summary = gateway.client.get(f"/v1/datasets/{id}/annotations/summary").json()
+    assert (summary["classes"], summary["labeled"]) == ({"corn": 1, "grain": 1, "ship": 0, "wheat": 1}, 4)
+    assert (summary["compared"], summary["agreed"]) == (1, 0)
+    log = gateway.client.get(f"/v1/datasets/{id}/annotations").json()["annotations"]
+    assert [(each["label"], each["labels"]) for each in log[:2]] == [(None, ["corn", "ship"]), (None, ["corn"])]
+    annotate(gateway, id, {"document": "d", "action": "undo", "by": "bob"})
+    assert documents(gateway, id, ids="d")[0]["labels"] == ["corn", "ship"]
+    annotate(gateway, id, {"id": "again", "document": "d", "label": "ship", "by": "ann"})
+    assert documents(gateway, id, ids="d")[0]["labels"] == ["ship"]
+
+
+@pytest.mark.parametrize(
+    ("given", "annotation", "words"),
+    [
+        (SEVERAL, {"labels": ["x", "x"]}, "a label twice"),
+        (SEVERAL, {"labels": [3]}, "all strings or all integers"),
+        (SEVERAL, {"labels": ["x"], "by": "rule"}, "'rule' is a voter of the dataset"),
+        (SINGLE, {"label": "ham", "by": "rule-7"}, "'rule-7' is a voter of the dataset"),
+        (SINGLE, {"labels": ["ham", "spam"]}, "a dataset of several labels"),
+        (SINGLE, {"labels": []}, "a dataset of several labels"),
+    ],
+)
+def test_bad_annotations_are_refused_with_words(
+    gateway: Gateway, given: list[Any], annotation: dict[str, Any], words: str
+) -> None:
+    made = gateway.upload(given)
+    body = {"annotations": [{"id": "1", "document": "a"} | annotation]}
+    answer = gateway.client.post(f"/v1/datasets/{made['id']}/annotations", json=body)
+    assert words in json.dumps(problem_of(answer, 422))
