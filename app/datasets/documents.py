@@ -14,7 +14,6 @@ from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRow
 from core.documents.label_sets import EXCLUDED
 from core.documents.rows import SparseRows
 from storage.errors import RedisStateUnavailable
-from storage.records import Label
 from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
@@ -116,7 +115,9 @@ def _known(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Field
     draws = itertools.repeat(0) if documents.drawn is None else documents.drawn[ascending].tolist()
     labeled = documents.labeled[ascending].tolist()
     drawn = (Draw(draw).word if known else None for known, draw in zip(labeled, draws, strict=False))
-    columns: dict[str, Iterable[Any]] = {"label": _labels(documents, ascending), "drawn": drawn}
+    classes = [*documents.classes, None]
+    labels = (classes[class_index] for class_index in documents.class_indices[ascending].tolist())
+    columns: dict[str, Iterable[Any]] = {"label": labels, "drawn": drawn}
     if documents.label_sets is not None:
         sets = documents.label_sets.taken(ascending)
         columns["labels"] = (each if known else None for each, known in zip(sets.sets(), labeled, strict=True))
@@ -126,11 +127,6 @@ def _known(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Field
     if documents.weights is not None:
         columns["weight"] = documents.weights[ascending].tolist()
     return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-
-
-def _labels(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Label | None]:
-    classes = [*documents.classes, None]
-    return (classes[class_index] for class_index in documents.class_indices[ascending].tolist())
 
 
 def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[int]:

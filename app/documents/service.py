@@ -1,6 +1,6 @@
 """Pages of documents: which documents a query means, in its order, from its cursor on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.json.text import InvalidJson, decode_json
+from app.codecs.tables.cells import NONE_APPLIES
 from app.datasets.documents import claim, claimed_by_others, stored_documents
 from app.documents.schemas import MAX_PAGE, DocumentQuery, Order, State
 from app.documents.search import search
@@ -16,7 +17,7 @@ from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
-from storage.records import Given, Label, Version
+from storage.records import Given, Version
 from storage.repositories.datasets import Answer, Documents, StoredFields
 
 _MOST_BYTES = 8 << 20
@@ -74,7 +75,13 @@ def pages(
     """
     opened = _open(services, dataset, query, predictor)
     if joined and opened.documents.label_kind == "several":
-        _check_separator(query.separator, opened.documents.classes)
+        names = map(str, opened.documents.classes)
+        odd = next(
+            (each for each in names if query.separator in each or each != each.strip() or each == NONE_APPLIES), None
+        )
+        if odd is not None:
+            detail = f"{query.separator!r} cannot part the label {odd!r}; give another, as by ?separator=|"
+            raise InvalidRequest("separator", f"{detail}, or ask for NDJSON")
     if query.ids is not None:
         named = _named(services, dataset, query.ids)
         yield _page(opened, named, None, len(named))
@@ -95,18 +102,6 @@ def pages(
         yield _page(opened, found, cursor, total)
         if cursor is None:
             return
-
-
-def _check_separator(separator: str, classes: Sequence[Label]) -> None:
-    """Raises InvalidRequest for a label that would not come back as it is."""
-    odd = next(
-        (label for label in map(str, classes) if separator in label or label != label.strip() or label == "[]"), None
-    )
-    if odd is not None:
-        raise InvalidRequest(
-            "separator",
-            f"{separator!r} cannot part the label {odd!r}; give another, as by ?separator=|, or ask for NDJSON",
-        )
 
 
 def _open(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> _Opened:

@@ -1,12 +1,11 @@
 """Batches of documents in JSON, as arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from typing import cast
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from app.codecs.base import check_limit
 from app.codecs.faults import refuse, refused
@@ -17,7 +16,6 @@ from app.codecs.numbers import rows_of
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
 from core.documents.rows import SparseRows
-from core.documents.votes import Vote
 from core.errors import Fault
 from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
@@ -49,15 +47,22 @@ class BatchBuilder:
         given = cast(list[str | None], ids) if any(ids) else None
         draws = (Draw.UNKNOWN if word is None else Draw.of(word) for word in words)
         drawn = np.fromiter(draws, np.int8, len(words)) if any(words) else None
+        lists = LabelLists([document.labels for document in documents], [document.excluded for document in documents])
+        votes = [document.votes for document in documents]
+        weights = [document.weight for document in documents]
         return Batch(
             rows,
             cast(list[Label | None], labels),
             given,
             drawn,
             _extra_fields(documents),
-            _label_lists(documents),
-            _votes(documents),
-            _weights(documents),
+            None if lists.applied.count(None) == lists.excluded.count(None) == len(documents) else lists,
+            [{voter: vote for voter, vote in (each or {}).items() if vote is not None} for each in votes]
+            if any(votes)
+            else None,
+            None
+            if weights.count(None) == len(documents)
+            else np.array([1.0 if weight is None else weight for weight in weights]),
         )
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
@@ -136,24 +141,6 @@ def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
     names = list(dict.fromkeys(chain.from_iterable(fields for fields in given if fields)))
     check_limit(len(names), "names of extra fields", MAX_NAMES, LEAVE_OUT)
     return ExtraFields(names, [[fields.get(name) for name in names] if fields else () for fields in given])
-
-
-def _label_lists(documents: Sequence[Document]) -> LabelLists | None:
-    lists = LabelLists([document.labels for document in documents], [document.excluded for document in documents])
-    return None if lists.applied.count(None) == lists.excluded.count(None) == len(documents) else lists
-
-
-def _votes(documents: Sequence[Document]) -> list[Mapping[str, Vote] | None] | None:
-    """The votes about each document, without those of voters who abstain."""
-    given = [document.votes for document in documents]
-    if not any(given):
-        return None
-    return [{voter: vote for voter, vote in (votes or {}).items() if vote is not None} for votes in given]
-
-
-def _weights(documents: Sequence[Document]) -> NDArray[np.float64] | None:
-    given = [document.weight for document in documents]
-    return None if given.count(None) == len(given) else np.array([1.0 if each is None else each for each in given])
 
 
 def _label_fault(label: str | float | None) -> tuple[str, str] | None:

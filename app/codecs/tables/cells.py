@@ -1,7 +1,8 @@
 """Several labels, votes and weights in the cells of a table."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import nan
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from storage.repositories.datasets.batch import LabelLists
 
 NONE_APPLIES = "[]"
 """Cell of a document that has none of the labels."""
+_NO_OBJECT = 'begins like an object of JSON and is none; probabilities by class are written {"spam": 0.8}'
 _decode = msgspec.json.Decoder(dict[str, float]).decode
 Name = Callable[[int], str]
 """Names the document of a row in a fault."""
@@ -35,23 +37,16 @@ def known_in(
     columns: Mapping[Column, Sequence[Any]], votes: Mapping[str, Sequence[Any]], separator: str, name: Name
 ) -> Known:
     """What the cells of these columns say, None for an empty one; the votes are by voter. Raises InvalidDocuments."""
+    lists = None
+    if "labels" in columns or "not" in columns:
+        nothing = [None] * len(next(iter(columns.values())))
+        given = [[_labels(cell, separator) for cell in columns.get(each, nothing)] for each in ("labels", "not")]
+        detail = f"has an empty label beside a {separator!r}; {NONE_APPLIES} says that none applies"
+        for field, each in zip(("labels", "not"), given, strict=True):
+            refuse(Fault(name(row), field, detail) for row, labels in enumerate(each) if labels and "" in labels)
+        lists = LabelLists(*given)
     weights = columns.get("weight")
-    return Known(
-        _lists(columns, separator, name) if "labels" in columns or "not" in columns else None,
-        _votes(votes, name) if votes else None,
-        None if weights is None else _weights(weights, name),
-    )
-
-
-def _lists(columns: Mapping[Column, Sequence[Any]], separator: str, name: Name) -> LabelLists:
-    nothing = [None] * len(next(iter(columns.values())))
-    lists = LabelLists(
-        *([_labels(cell, separator) for cell in columns.get(each, nothing)] for each in ("labels", "not"))
-    )
-    detail = f"has an empty label beside a {separator!r}; {NONE_APPLIES} says that none applies"
-    for field, given in zip(("labels", "not"), lists, strict=True):
-        refuse(Fault(name(row), field, detail) for row, labels in enumerate(given) if labels and "" in labels)
-    return lists
+    return Known(lists, _votes(votes, name) if votes else None, None if weights is None else _weights(weights, name))
 
 
 def _labels(cell: Any, separator: str) -> list[Label] | None:
@@ -67,35 +62,21 @@ def _votes(columns: Mapping[str, Sequence[Any]], name: Name) -> list[Mapping[str
         votes = {voter: cell for voter, cell in zip(columns, cells, strict=True) if cell is not None}
         for voter, cell in votes.items():
             if isinstance(cell, str) and cell.startswith("{"):
-                votes[voter] = _probabilities(cell, f"{VOTE}{voter}", name(row))
-        found.append(votes or None)
+                try:
+                    votes[voter] = _decode(cell)
+                except msgspec.MsgspecError:
+                    refuse([Fault(name(row), f"{VOTE}{voter}", _NO_OBJECT)])
+        found.append(votes)
     return found
 
 
-def _probabilities(cell: str, column: str, document: str) -> dict[str, float]:
-    try:
-        return _decode(cell)
-    except msgspec.MsgspecError:
-        detail = 'begins like an object of JSON and is none; probabilities by class are written {"spam": 0.8}'
-        refuse([Fault(document, column, detail)])
-        raise
-
-
 def _weights(cells: Sequence[Any], name: Name) -> NDArray[np.float64]:
-    numbers = [_number(cell) for cell in cells]
-    refuse(_weight_faults(cells, numbers, name))
+    numbers = []
+    for row, cell in enumerate(cells):
+        number = nan
+        with suppress(ValueError):
+            number = 1.0 if cell is None else float(cell)
+        if isnan(number):
+            refuse([Fault(name(row), "weight", f"{cell!r:.40} is no number; an empty cell is the weight 1")])
+        numbers.append(number)
     return np.array(numbers)
-
-
-def _weight_faults(cells: Sequence[Any], numbers: Sequence[float], name: Name) -> Iterator[Fault]:
-    for row, (cell, number) in enumerate(zip(cells, numbers, strict=True)):
-        if number != number:
-            yield Fault(name(row), "weight", f"{cell!r:.40} is no number; an empty cell is the weight 1")
-
-
-def _number(cell: Any) -> float:
-    """The weight of a cell, NaN of one that has no number."""
-    try:
-        return 1.0 if cell is None else float(cell)
-    except (TypeError, ValueError):
-        return nan

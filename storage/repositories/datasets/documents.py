@@ -57,8 +57,8 @@ class Documents(NamedTuple):
     def has(self, class_index: int) -> NDArray[np.bool_]:
         """shape (n_documents,): whether each document is known to be of a class."""
         if self.label_sets is None:
-            return self.class_indices == class_index
-        return self.label_sets.known(class_index) == APPLIES
+            return np.equal(self.class_indices, class_index)
+        return np.equal(self.label_sets.known(class_index), APPLIES)
 
     @property
     def label_kind(self) -> LabelKind:

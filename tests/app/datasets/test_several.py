@@ -80,7 +80,10 @@ def test_what_is_downloaded_is_the_same_dataset_again(gateway: Gateway, media_ty
 
 
 def test_integers_come_back_from_lists_and_cells(gateway: Gateway) -> None:
-    lines = [{"text": "a", "labels": [3, 1], "votes": {"r": 3, "m": {"1": 0.5}}}, {"text": "b", "not": [1]}]
+    lines: list[dict[str, Any]] = [
+        {"text": "a", "labels": [3, 1], "votes": {"r": 3, "m": {"1": 0.5}}},
+        {"text": "b", "not": [1]},
+    ]
     made = gateway.upload(lines)
     for media_type in (NDJSON, PARQUET):
         content = downloaded(gateway, made["id"], media_type)
