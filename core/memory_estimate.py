@@ -23,6 +23,8 @@ _PART = 12
 """bytes a nonzero: the rows of each part alone, scaled"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """bytes of the vectors of one two-class problem"""
+_OF_LABELS = 80
+"""bytes of a document and a label: scores, standardised ones, probabilities, and what their sigmoids are fitted to"""
 _BEGUN_DOCUMENT, _BEGUN_FEATURE = 16, 28
 """bytes of the vectors of a further two-class problem that another thread has begun, and that waits for its passes"""
 
@@ -97,12 +99,14 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
     Mapped rows, and those of a cluster, count as none: only the sums of their parts do.
     """
     # many solutions side by side, of all folds and fractions, on scaled values
-    compared = options.selects_method or options.estimated
+    compared = (options.selects_method or options.estimated) and not size.several
     n_documents, n_nonzeros, n_features, n_classes = size.n_documents, size.n_nonzeros, size.n_features, size.n_classes
     seen = min(n_features, n_nonzeros)
     rows = 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     rows += _held_bytes(options, size, seen) if engine == "memory" else _unheld_bytes(options, size, seen)
-    if options.selects_method:
+    if size.several:
+        rows += _OF_LABELS * n_classes * n_documents
+    elif options.selects_method:
         rows += candidate_bytes(size._replace(n_features=seen))
     if compared:
         n_fractions = (

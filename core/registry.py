@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.errors import Fault, InvalidDocuments, UnknownAlgorithm
+from core.errors import Fault, InvalidDocuments, InvalidOption, UnknownAlgorithm
 from core.options.auto import AutoOptions
-from core.options.base import Options
+from core.options.base import BalancedOptions, Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
@@ -34,13 +34,21 @@ class Algorithm:
     """``module:function`` of its core.engine.solver.Solver"""
     start: Literal["coefficients", "scores"] | None = "coefficients"
     """what of another model its solver can start from"""
+    several: bool = False
+    """whether it learns several labels of a document"""
 
 
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.algorithms.svm:svm"),
-        Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.algorithms.tsvm:tsvm"),
+        Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.algorithms.svm:svm", several=True),
+        Algorithm(
+            "tsvm",
+            "transductive L2-SVM, multiple switching",
+            TsvmOptions,
+            "core.algorithms.tsvm:tsvm",
+            several=True,
+        ),
         Algorithm(
             "da", "deterministic (mean-field) annealing", AnnealingOptions, "core.algorithms.annealing:annealing"
         ),
@@ -131,7 +139,9 @@ ALGORITHMS = {
 }
 """The solvers, by name."""
 
-AUTO = Algorithm("auto", "chooses method, λ and class fractions, and calibrates", AutoOptions, "", start=None)
+AUTO = Algorithm(
+    "auto", "chooses method, λ and class fractions, and calibrates", AutoOptions, "", start=None, several=True
+)
 """No solver: core.selection.auto runs several."""
 
 OFFERED = {AUTO.name: AUTO, **ALGORITHMS}
@@ -150,14 +160,23 @@ _NUMBERS = {1: "one class", 2: "two classes"}
 
 
 def check_options(
-    algorithm: str, options: Mapping[str, Any], classes: Sequence[str | int], n_documents: int = 0
+    algorithm: str,
+    options: Mapping[str, Any],
+    classes: Sequence[str | int],
+    n_documents: int = 0,
+    *,
+    several: bool = False,
 ) -> Options:
     """The parsed options of a request; ``classes`` are the labels of the dataset, sorted, ``n_documents`` is its size.
+    ``several``: whether a document may have several labels.
 
     Raises UnknownAlgorithm, InvalidOption (naming the field) or InvalidDocuments (fewer classes than the algorithm
     needs).
     """
     parsed = find_algorithm(algorithm).options.parse(options)
+    if several:
+        _check_several(algorithm, parsed, classes)
+        return parsed
     if len(classes) < parsed.min_classes:
         found = (
             f"all labeled documents are of class {classes[0]!r}: label some of another"
@@ -171,3 +190,22 @@ def check_options(
     parsed.check_size(n_documents, len(classes))
     parsed.check_classes([str(label) for label in classes])
     return parsed
+
+
+def _check_several(name: str, options: Options, classes: Sequence[str | int]) -> None:
+    """Raise InvalidOption or InvalidDocuments where no model of several labels can be trained."""
+    if not find_algorithm(name).several:
+        able = ", ".join(each.name for each in OFFERED.values() if each.several)
+        raise InvalidOption(
+            "algorithm", f"{name} learns one label a document; of algorithms for several there are {able}"
+        )
+    if not classes:
+        found = "no label applies to any document: give some documents labels"
+        raise InvalidDocuments(f"training needs labeled documents; {found}", [Fault("", "labels", found)])
+    if isinstance(options, BalancedOptions):
+        requested = options.requested_fractions(classes)
+        if requested.source == "given" or requested.bounds is not None:
+            field = "positive_fraction" if options.class_fractions is None else "class_fractions"
+            raise InvalidOption(
+                field, "is for documents of one label; leave it out, and the frequency of each label is estimated"
+            )

@@ -1,7 +1,7 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import Compact, compact
 from core.documents.value_scale import ValueScale, value_scale
-from core.errors import Fault
 from core.evaluation.training_warnings import fraction_warnings, one_class_warnings, scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
@@ -19,50 +18,18 @@ from core.one_algorithm import Solutions, solve
 from core.one_vs_rest import n_problems
 from core.options.auto import AutoOptions
 from core.problem.result import Status, ensure_complete, unlabeled_scores
-from core.progress import Phase, Span, TracePoint
+from core.progress import Phase, Span
 from core.registry import AUTO
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
-from core.training_context import Run, TrainingContext
+from core.several.train import train_several
+from core.training_context import Run, Training, TrainingContext
 from core.training_task import CheckedTask, TrainingTask
 from core.validation.confidence import Confidence, Validated
 from core.watch import Stopped
 from core.weak_supervision.pooling import Pooled, by_majority
 
 __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
-
-
-@dataclass(frozen=True)
-class Training:
-    """A trained model, and its predictions for the unlabeled documents."""
-
-    model: Model
-    unlabeled: NDArray[np.int64]
-    """shape (n_unlabeled,), ascending: positions of the documents that were unlabeled"""
-    scores: NDArray[np.float64]
-    """shape (n_unlabeled, 1 for two classes or n_classes): scores of these documents"""
-    probabilities: NDArray[np.float64] | None
-    """shape (n_unlabeled, n_classes), or None where the model was not calibrated"""
-    objective: float
-    """objective of the two-class problem, or the sum over those of one-vs-rest"""
-    status: Status
-    """least satisfying status of all solvers"""
-    warnings: list[str]
-    trace: list[TracePoint]
-    passes: float
-    """passes over the nonzeros, summed over all solves, those for estimates and probabilities included"""
-    report: dict[str, Any] | None = None
-    """what was estimated and selected, and why, as JSON; of auto also what was tried; None where nothing was to be
-    found"""
-    range_remedy: str = ""
-    """what would have kept its numbers within range, for a training that is not usable"""
-    largest: Fault | None = None
-    """largest value of all documents, as a fault of its document"""
-    held_out: NDArray[np.float64] | None = None
-    """shape (n_labeled, n_columns): scores of the labeled documents in their order, each by cross-validation without
-    its label; NaN where no fold leaves a document out; None of a training without cross-validation"""
-    confidence: Confidence | None = None
-    """what these scores show of the model"""
 
 
 _DEFAULT_CONTEXT = TrainingContext()
@@ -78,6 +45,8 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
     ``context.max_model_bytes``.
     """
+    if task.label_sets is not None:
+        return train_several(task, task.label_sets, context)
     if task.votes is not None:
         return _by_votes(task, context)
     checked = CheckedTask.of(task)

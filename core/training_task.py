@@ -12,7 +12,7 @@ from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
 from core.documents.space import Space
 from core.documents.votes import Votes, checked_weights
-from core.errors import Fault, InvalidDocuments, MessageNames
+from core.errors import MessageNames
 from core.models.model import Model
 from core.options.base import Options
 from core.progress import Checkpoint
@@ -76,7 +76,6 @@ class CheckedTask:
     @classmethod
     def of(cls, task: TrainingTask) -> Self:
         """The task with its options parsed; raises as ``core.train.train``."""
-        _refuse_unread(task)
         weights = checked_weights(task.weights, task.rows.n_rows)
         known = (task.class_indices >= 0) & (weights > 0)
         labeled, unlabeled = np.flatnonzero(known), np.flatnonzero(~known)
@@ -165,13 +164,3 @@ class CheckedTask:
             bounds=self.fraction_bounds(),
             weights=self.weights,
         )
-
-
-def _refuse_unread(task: TrainingTask) -> None:
-    """Raise InvalidDocuments for a task with labels, votes or weights that no training reads yet."""
-    given = {
-        "labels": (task.label_sets, "documents of several labels; train on documents that have one `label` at most"),
-    }
-    for name, (value, detail) in given.items():
-        if value is not None:
-            raise InvalidDocuments(f"a training cannot learn from {detail}", [Fault("", name, detail)])

@@ -452,6 +452,8 @@ class Version(Record):
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]
+    label_kind: LabelKind = "single"
+    """whether it gives each document one label, or any number of them"""
     kind: Kind = "vectors"
     """kind of the documents that it takes"""
     text: dict[str, int] | None = None

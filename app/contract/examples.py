@@ -101,6 +101,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "probabilities": [[0.288, 0.712], [0.741, 0.259]],
         "warnings": ["1 of 7 words are new to the model; they count as zero"],
     },
+    "DocumentLabels": {"id": "d4", "labels": ["grain", "wheat"], "probabilities": {"grain": 0.91, "wheat": 0.74}},
     "LabeledDocument": {"id": "d3", "label": "sport", "score": 1.102, "probability": 0.899},
     "Problem": {
         "type": "/problems/invalid-documents",

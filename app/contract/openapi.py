@@ -24,7 +24,7 @@ from app.http.openapi_fragments import (
 )
 from app.http.schemas import ProblemOut
 from app.inference.schemas import MODELS
-from app.predictions.schemas import LabeledDocument
+from app.predictions.schemas import DocumentLabels, LabeledDocument
 
 _ABOUT = """Semi-supervised classification: few labels and many unlabeled documents in, a model that predicts out.
 
@@ -103,7 +103,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schemas(known: dict[str, Any]) -> dict[str, Any]:
-    kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, *MODELS]
+    kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, DocumentLabels, *MODELS]
     _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{SCHEMAS}{{model}}")
     unmentioned: dict[str, Any] = (
         extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}

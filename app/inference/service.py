@@ -89,7 +89,7 @@ async def _read(request: Request, services: Services) -> tuple[InferBody, bytes]
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
     """The input and output tensors of a model; a dimension of -1 has any length."""
-    outputs = [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, model.n_columns])]
+    outputs = [("labels", *_labels_form(model, -1)), ("scores", "FP64", [-1, model.n_columns])]
     if model.probabilities(np.zeros((1, model.n_columns))) is not None:
         outputs.append(("probabilities", "FP64", [-1, len(version.classes)]))
     return {
@@ -99,6 +99,11 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
         "inputs": _inputs(model.vocabulary),
         "outputs": [{"name": name, "datatype": datatype, "shape": shape} for name, datatype, shape in outputs],
     }
+
+
+def _labels_form(model: Model, n_rows: int) -> tuple[str, list[int]]:
+    """Type and shape of the labels: words, or of several 1 where a label is given, a column a class."""
+    return ("INT64", [n_rows, len(model.classes)]) if model.several else ("BYTES", [n_rows])
 
 
 def _inputs(vocabulary: Vocabulary) -> list[dict[str, Any]]:
@@ -126,7 +131,7 @@ def _answer(
     yield from texts.add_each(batches)
     classes = [str(label) for label in version.classes]
     known = {
-        "labels": _tensor("labels", "BYTES", [texts.n_rows], texts.array("labels")),
+        "labels": _tensor("labels", *_labels_form(model, texts.n_rows), texts.array("labels")),
         "scores": _tensor("scores", "FP64", [texts.n_rows, model.n_columns], texts.array("scores")),
         "classes": _tensor("classes", "BYTES", [len(classes)], [_ENCODER.encode(classes)]),
     }

@@ -2,7 +2,7 @@
 block at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,19 @@ class _Line(msgspec.Struct):
     probability: float | None
 
 
+class _LineOfSeveral(msgspec.Struct):
+    """A stored line of several labels: see DocumentLabels."""
+
+    id: str
+    labels: list[Label]
+    probabilities: dict[str, float]
+
+
+SEPARATOR = ";"
+"""stands between the labels of a document in a table"""
+AnyLine = _Line | _LineOfSeveral
+
+
 class Beside(NamedTuple):
     """Sources of the extra fields of labeled documents."""
 
@@ -36,7 +49,7 @@ class Beside(NamedTuple):
     fields: StoredFields
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder, _several_decoder = msgspec.json.Decoder(_Line), msgspec.json.Decoder(_LineOfSeveral)
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -44,8 +57,11 @@ def label_columns(path: Path, beside: Beside | None) -> list[Column]:
     """The columns of the table. An extra field that is called as one of the others has "fields." before its name."""
     with path.open("rb") as lines:
         first = lines.readline()
-    label = Column("label", "integer" if first and isinstance(_decoder.decode(first).label, int) else "text")
-    own = [Column("id", "text"), label, Column("score", "number"), Column("probability", "number")]
+    if _of_several(first):
+        own = [Column("id", "text"), Column("labels", "text")]
+    else:
+        label = Column("label", "integer" if first and isinstance(_decoder.decode(first).label, int) else "text")
+        own = [Column("id", "text"), label, Column("score", "number"), Column("probability", "number")]
     return columns_beside(own, [] if beside is None else beside.fields.names, "fields.")
 
 
@@ -53,8 +69,13 @@ def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
     """The rows of the table."""
     for block, fields in _blocks(path, beside):
         for line, found in zip(block, fields, strict=True):
+            own = (
+                (line.id, SEPARATOR.join(map(str, line.labels)))
+                if isinstance(line, _LineOfSeveral)
+                else msgspec.structs.astuple(line)
+            )
             yield (
-                *msgspec.structs.astuple(line),
+                *own,
                 *((found.get(name) for name in beside.fields.names) if beside else ()),
             )
 
@@ -67,7 +88,12 @@ def label_lines(path: Path, beside: Beside) -> Iterator[bytes]:
         )
 
 
-def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[list[_Line], list[dict[str, Any]]]]:
+def _of_several(line: bytes) -> bool:
+    """Whether a stored line has several labels."""
+    return b'"labels":' in line and b'"label":' not in line
+
+
+def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[Sequence[AnyLine], list[dict[str, Any]]]]:
     """Lines and the extra fields of their documents.
 
     Both are in the order of the dataset, so that its ids are read once.
@@ -75,7 +101,8 @@ def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[list[_Line], li
     left = enumerate(beside.ids) if beside else iter(())
     with path.open("rb") as lines:
         while block := list(islice(lines, _BLOCK_LINES)):
-            found = _decoder.decode_lines(b"".join(block))
+            decoder = _several_decoder if _of_several(block[0]) else _decoder
+            found: Sequence[AnyLine] = decoder.decode_lines(b"".join(block))
             if beside is None:
                 yield found, [{}] * len(found)
                 continue

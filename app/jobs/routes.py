@@ -125,7 +125,10 @@ _LINES: dict[int | str, dict[str, Any]] = {
         "description": "A line for each document that was unlabeled",
         "content": {
             NDJSON: {
-                "schema": {"type": "string", "description": "A LabeledDocument a line."},
+                "schema": {
+                    "type": "string",
+                    "description": "A LabeledDocument a line, or of several labels a DocumentLabels.",
+                },
                 "example": '{"id":"d3","label":"sport","score":1.102,"probability":0.899}\n',
             },
             CSV: {**_TEXT, "example": "id,label,score,probability\nd3,sport,1.102,0.899\n"},

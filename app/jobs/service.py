@@ -108,7 +108,8 @@ def _submit(
         if annotations
         else [label for label, _ in dataset.classes]
     )
-    options = check_options(body.algorithm, body.options, classes, dataset.n_documents)
+    several = dataset.label_kind == "several"
+    options = check_options(body.algorithm, body.options, classes, dataset.n_documents, several=several)
     start = None if body.start_from is None else services.models.resolve(body.start_from)
     text, encoder = _text(body, dataset), _encoder(services, body, dataset, start)
     in_other_form = {
@@ -270,7 +271,13 @@ def size_of(dataset: Dataset, options: Options, text: Mapping[str, int] | None, 
     """
     rows = _rows(dataset, TextOptions.parse(text or {}))
     size = TrainingSize(
-        rows.n_rows, dataset.n_labeled, rows.n_nonzeros, rows.n_features, max(2, len(dataset.classes)), rows.n_parts
+        rows.n_rows,
+        dataset.n_labeled,
+        rows.n_nonzeros,
+        rows.n_features,
+        max(2, len(dataset.classes)),
+        rows.n_parts,
+        several=dataset.label_kind == "several",
     )
     expected = max(rows.making_bytes, training_bytes(options, size))
     return (

@@ -12,7 +12,7 @@ from app.http.schemas import ComparisonOut, Page, Schema, left_out
 from core.documents.kinds import Kind
 from core.evaluation.proportions import clopper_pearson
 from storage.errors import NotFound, StoreDamaged
-from storage.records import Confidence, HeldOut, Label, Version
+from storage.records import Confidence, HeldOut, Label, LabelKind, Version
 from storage.repositories.models import Models
 from storage.store.keys import Damage
 
@@ -84,6 +84,8 @@ class VersionOut(Schema):
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]
+    label_kind: LabelKind
+    """Whether the model gives each document one label, or any number of them."""
     kind: Kind
     """Kind of the documents that the model predicts: vectors (indices), named features, or text."""
     text: dict[str, int] | None

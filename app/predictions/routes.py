@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, EXTRA, error_responses, json_body
 from app.http.route_classes import RawRoute
-from app.http.schemas import Schema
 from app.http.version_routes import MODEL, on_versions, version_reference
 from app.predictions.explanation import explain
 from app.predictions.schemas import (
@@ -15,6 +14,7 @@ from app.predictions.schemas import (
     ExplanationOut,
     LabelBody,
     LabelOut,
+    LabelsOut,
     Prediction,
     SuggestBody,
     Suggestions,
@@ -34,7 +34,7 @@ _EXPLAINED = json_body(
 _EXPLAINED["requestBody"]["required"] = False
 
 
-def _answers(schema: type[Schema], *others: int) -> dict[int | str, dict[str, Any]]:
+def _answers(schema: Any, *others: int) -> dict[int | str, dict[str, Any]]:
     return {200: {"model": schema}, **error_responses(404, 408, 413, 415, 422, 429, 503, *others)}
 
 
@@ -46,7 +46,7 @@ async def predict_newest(request: Request) -> Response:
 
 @router.post(
     "/{name}/label",
-    responses=_answers(LabelOut),
+    responses=_answers(LabelOut | LabelsOut),
     openapi_extra={
         **json_body(LabelBody, {"text": "The goalkeeper saved the penalty."}),
         "parameters": [MODEL, ENCODING],

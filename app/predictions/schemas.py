@@ -19,13 +19,30 @@ class Prediction(Schema):
     classes: list[Label]
     ids: list[str] | None = None
     """Ids of the documents; of one without an id its position. Left out if none has an id."""
-    labels: list[Label]
+    labels: list[Label] | list[list[Label]]
+    """Labels of the documents; by a model of several labels of each all that it is given, the likeliest first."""
     scores: list[list[float]]
-    """Scores, a row a document. Two classes have one column, for the second of ``classes``."""
+    """Scores, a row a document. Two classes have one column, for the second of ``classes``; several labels have one
+    each."""
     probabilities: list[list[float]] | None
-    """Probabilities, a row a document, a column a class. Null if the model is not calibrated: auto calibrates, other
-    algorithms by the option probabilities."""
+    """Probabilities, a row a document, a column a class: of several labels those that each applies. Null if the model
+    is not calibrated: auto calibrates, other algorithms by the option probabilities."""
     warnings: list[str]
+
+
+class LabelsOut(Schema):
+    """The labels of a text by a model of several."""
+
+    labels: list[Label]
+    """All labels that the text is given, the likeliest first."""
+    probabilities: dict[str, float]
+    """Probabilities of these labels, and of others that are not unlikely."""
+
+
+class DocumentLabels(LabelsOut):
+    """A document that was unlabeled, with the labels that a job has given to it."""
+
+    id: str
 
 
 class LabeledDocument(Schema):

@@ -64,7 +64,7 @@ class AnswerTexts:
                 scores = scored.scores[start : start + most]
                 self.n_rows += len(scores)
                 probabilities = self._model.probabilities(scores)
-                self._write("labels", self._labels.take(self._model.labels_of(scores, probabilities)).tolist())
+                self._write("labels", self._labels_of(scores, probabilities))
                 self._write_rows("scores", scores)
                 if probabilities is not None:
                     self._write_rows("probabilities", probabilities)
@@ -100,6 +100,18 @@ class AnswerTexts:
             position = stop
             yield batch
 
+    def _labels_of(self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None) -> list[Any]:
+        """The label of each row or, by a model of several, all labels; in flat answers 1 for each label that a row is
+        given, else 0.
+        """
+        model = self._model
+        if not model.several:
+            return list(self._labels.take(model.labels_of(scores, probabilities)).tolist())
+        assert probabilities is not None
+        if self._flat:
+            return model.given_labels(probabilities).astype(np.int64).ravel().tolist()
+        return model.label_sets(probabilities)
+
     def _write_rows(self, name: str, rows: NDArray[np.float64]) -> None:
         if self._flat:
             self._write(name, rows.ravel().tolist())
@@ -129,6 +141,10 @@ async def label(request: Request, services: Services, reference: str) -> Respons
 def _labeled(model: Model, text: str) -> Response:
     (scored,) = score_posted(model, [Batch(TextRows.of([text]), [None])])
     probabilities = model.probabilities(scored.scores)
+    if model.several:
+        assert probabilities is not None
+        (labels,), (likely,) = model.label_sets(probabilities), model.likely_labels(probabilities)
+        return Response(_ENCODER.encode({"labels": labels, "probabilities": likely}), media_type="application/json")
     class_index = int(model.labels_of(scored.scores, probabilities)[0])
     probability = None if probabilities is None else float(probabilities[0, class_index])
     content = {"label": model.classes[class_index], "probability": probability}

@@ -99,6 +99,13 @@ class LabelSets:
         found[self.owners[own]] = self.values[own]
         return found
 
+    def matrix(self) -> NDArray[np.int8]:
+        """shape (n_rows, n_classes): ``known`` of every class."""
+        found = np.where(self.complete[:, None], EXCLUDED, 0).astype(np.int8).repeat(len(self.classes), axis=1)
+        own = self.indices >= 0
+        found[self.owners[own], self.indices[own]] = self.values[own]
+        return found
+
     def sets(self, value: int = APPLIES) -> Iterator[list[str | int]]:
         """The classes of each document that have this value, sorted."""
         bounds = self.indptr.tolist()
@@ -112,7 +119,7 @@ class LabelSets:
         return LabelSets(self.classes, indptr, self.indices[where], self.values[where], self.complete[positions])
 
     def among(self, classes: Sequence[str | int]) -> "LabelSets":
-        """The same labels with their places in other sorted classes, which have all of them that occur."""
+        """The same labels with their places in other sorted classes; -1 for one that is not there."""
         return replace(self, classes=classes, indices=places_among(self.classes, classes)[self.indices])
 
     def replaced(self, positions: NDArray[np.int64], others: "LabelSets") -> "LabelSets":

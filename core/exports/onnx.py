@@ -31,6 +31,8 @@ from core.exports.onnx_graph import (
 )
 from core.models.linear import LinearModel
 from core.models.model import Model
+from core.validation.calibration import Calibration
+from core.validation.label_calibration import LabelCalibration
 
 _MOST_COLUMNS = 1 << 24
 """columns of X: a row of it is dense"""
@@ -61,10 +63,16 @@ def write_onnx(model: Model, about: Mapping[str, Any], file: IO[bytes]) -> None:
 
 
 def _parts(model: LinearModel) -> list[Message]:
-    parts = [*_score_nodes(model), *_label_nodes(model)]
+    parts = [*_score_nodes(model)]
     outputs = [graph_output("scores", DOUBLE, ["n", model.n_columns])]
+    if isinstance(model.calibration, LabelCalibration):
+        outputs = [*outputs, graph_output("probabilities", DOUBLE, ["n", len(model.classes)])]
+        outputs.append(graph_output("labels", INT64, ["n", len(model.classes)]))
+        nodes = [*_score_nodes(model), *_several_nodes(model, model.calibration)]
+        return [*nodes, graph_input("X", FLOAT, ["n", model.n_features]), *outputs]
+    parts += _label_nodes(model)
     if model.calibration is not None:
-        parts += _probability_nodes(model)
+        parts += _probability_nodes(model, model.calibration)
         outputs.append(graph_output("probabilities", DOUBLE, ["n", len(model.classes)]))
     outputs.append(graph_output("label", STRING if isinstance(model.classes[0], str) else INT64, ["n"]))
     return [*parts, graph_input("X", FLOAT, ["n", model.n_features]), *outputs]
@@ -80,10 +88,21 @@ def _score_nodes(model: LinearModel) -> Iterator[Message]:
     yield node("Add", ["products", "intercepts"], "scores")
 
 
-def _probability_nodes(model: LinearModel) -> Iterator[Message]:
+def _several_nodes(model: LinearModel, calibration: LabelCalibration) -> Iterator[Message]:
+    """As core.validation.label_calibration has them: probabilities of labels, and 1 where a label is given."""
+    for name in ("slopes", "offsets", "thresholds"):
+        yield tensor(name, getattr(calibration, name))
+    yield _classes(model.classes)
+    yield node("Mul", ["scores", "slopes"], "scaled")
+    yield node("Add", ["scaled", "offsets"], "margins")
+    yield node("Sigmoid", ["margins"], "probabilities")
+    yield node("Less", ["probabilities", "thresholds"], "below")
+    yield node("Not", ["below"], "given")
+    yield node("Cast", ["given"], "labels", to=INT64)
+
+
+def _probability_nodes(model: LinearModel, calibration: Calibration) -> Iterator[Message]:
     """As core.validation.calibration has them."""
-    calibration = model.calibration
-    assert calibration is not None
     for name, array in (("slopes", calibration.slopes), ("offsets", calibration.offsets), ("odds", calibration.odds)):
         yield tensor(name, array)
     yield tensor("least", np.array([_LEAST]))

@@ -13,6 +13,7 @@ from core.models.kernel import KernelModel
 from core.models.linear import LinearModel
 from core.models.model import Model
 from core.validation.calibration import Calibration
+from core.validation.label_calibration import LabelCalibration
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -22,7 +23,9 @@ def read_model(arrays: Arrays, meta: Mapping[str, Any]) -> Model:
     family = meta["family"] if "family" in meta else meta["kind"]
     model: Model = KernelModel.read(arrays, meta) if family == "kernel" else LinearModel.read(arrays, meta)
     stored = meta.get("calibration")
-    calibration = None if stored is None else Calibration.read(stored)
+    calibration: Calibration | LabelCalibration | None = None
+    if stored is not None:
+        calibration = (LabelCalibration if "thresholds" in stored else Calibration).read(stored)
     return replace(model, calibration=calibration, vocabulary=read_vocabulary(arrays, meta.get("vocabulary", {})))
 
 

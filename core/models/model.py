@@ -13,8 +13,11 @@ from core.documents.rows import SparseRows
 from core.documents.vocabulary import NUMBERS, Vocabulary
 from core.one_vs_rest import labels_of, n_problems
 from core.validation.calibration import Calibration
+from core.validation.label_calibration import LabelCalibration
 
 _TABLE_BYTES = 64 << 20
+LIKELY = 0.05
+"""probability from which a label that is not given is told, too"""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -59,7 +62,8 @@ class Model(ABC):
     """A classifier: scores of documents, and the labels that follow from them.
 
     Two classes have one column of scores, positive for the second of ``classes``. More classes have a column each, and
-    the largest score wins. Features that training never saw count as zero.
+    the largest score wins. Where documents may have several labels, each label has a column, however few there are.
+    Features that training never saw count as zero.
     """
 
     classes: Sequence[str | int]
@@ -67,8 +71,8 @@ class Model(ABC):
     """number of features of the training documents; larger indices are unseen, too"""
     features: NDArray[np.uint32]
     """shape (n_seen,), ascending: features that occurred in training"""
-    calibration: Calibration | None = field(default=None, kw_only=True)
-    """map from scores to probabilities, if the model is calibrated"""
+    calibration: Calibration | LabelCalibration | None = field(default=None, kw_only=True)
+    """map from scores to probabilities, if the model is calibrated; that of labels where documents may have several"""
     vocabulary: Vocabulary = field(default=NUMBERS, kw_only=True)
     """meaning of the features: it turns documents into rows"""
 
@@ -138,7 +142,36 @@ class Model(ABC):
     @property
     def n_columns(self) -> int:
         """The number of columns of scores."""
-        return n_problems(len(self.classes))
+        return len(self.classes) if self.several else n_problems(len(self.classes))
+
+    @property
+    def several(self) -> bool:
+        """Whether a document may have several labels."""
+        return isinstance(self.calibration, LabelCalibration)
+
+    def given_labels(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which labels each row is given, shape (n_rows, n_classes), by a model of several labels."""
+        assert isinstance(self.calibration, LabelCalibration)
+        return self.calibration.given(probabilities)
+
+    def label_sets(self, probabilities: NDArray[np.float64]) -> list[list[str | int]]:
+        """The same as labels, the likeliest first."""
+        given = self.given_labels(probabilities)
+        orders = np.argsort(-probabilities, axis=1, kind="stable")
+        return [
+            [self.classes[place] for place in order if own[place]] for order, own in zip(orders, given, strict=True)
+        ]
+
+    def likely_labels(self, probabilities: NDArray[np.float64]) -> list[dict[str, float]]:
+        """The probabilities of the labels that each row is given, and of all others from LIKELY on, the likeliest
+        first, by a model of several labels.
+        """
+        told = self.given_labels(probabilities) | (probabilities >= LIKELY)
+        orders = np.argsort(-probabilities, axis=1, kind="stable")
+        return [
+            {str(self.classes[place]): float(row[place]) for place in order if own[place]}
+            for order, own, row in zip(orders, told, probabilities, strict=True)
+        ]
 
     def labels_of(
         self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None

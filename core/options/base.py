@@ -37,6 +37,8 @@ class TrainingSize(NamedTuple):
     """number of parts of the documents"""
     n_threads: int = 1
     """number of threads that train"""
+    several: bool = False
+    """whether documents may have several labels"""
 
     @property
     def n_parallel(self) -> int:

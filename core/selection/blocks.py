@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from core.documents.rows import SparseRows
 from core.documents.space import MEMORY, Space
 from core.engine.runner import Scheduler
-from core.numerics.vectors import dot
 from core.options.auto import AutoOptions
 from core.problem.result import Linear, Result
 from core.progress import TOGETHER
@@ -57,8 +56,7 @@ class Block(NamedTuple):
         """The result with a decision over the block's columns as they came."""
         scaled, decision = self.data.scaled, result.decision
         if isinstance(decision, Linear):
-            coefficients = decision.coefficients * scaled.scales
-            return replace(result, decision=Linear(coefficients, decision.intercept - dot(coefficients, scaled.centre)))
+            return replace(result, decision=scaled.on_original(decision))
         # of label spreading or kernel ridge regression, whose kernels are of distances: what is taken off all rows does
         # not change them
         if scaled.equalised:

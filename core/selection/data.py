@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import FullRows, SparseRows
 from core.documents.space import MEMORY, Pages, Space
+from core.numerics.vectors import dot
 from core.one_vs_rest import n_classes_of, phases_of, positives_of
 from core.problem.problem import Problem
+from core.problem.result import Linear
 from core.progress import Checkpoint, Phase
 from core.selection.log_evidence import LabelCounts, is_balanced, is_planned
 from core.selection.registry import is_dense
@@ -38,6 +40,11 @@ class ScaledRows(NamedTuple):
     """shape (n_features,): what is taken off the original rows; zeros if nothing is"""
     equalised: bool
     """whether every feature has a scale of its own"""
+
+    def on_original(self, decision: Linear) -> Linear:
+        """The same decision over the rows as they came."""
+        coefficients = decision.coefficients * self.scales
+        return Linear(coefficients, decision.intercept - dot(coefficients, self.centre))
 
 
 def scale_features(

@@ -12,13 +12,14 @@ version that was unsure of them, which favours the new.
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.digests import row_digests
 from core.documents.kinds import kind_of
+from core.documents.label_sets import APPLIES, EXCLUDED
 from core.errors import InvalidDocuments
 from core.evaluation.proportions import is_worse, sign_test
 from core.models.model import Model
@@ -64,9 +65,11 @@ def compare(
         return _uncompared(f"version {served.number}, which was served, has other {difference}")
     try:
         known = Datasets(store).open(served.dataset, served.annotations)
-        rows, positions = _fresh_labels(documents, known, training.held_out, request.seed)
-        predicted = training.model.labels_of(training.held_out[rows])
-        return _compared(served, documents, positions, predicted, _predicted(models.load(served), encoded, positions))
+        rows, positions = _fresh_labels(documents, known, training, request.seed)
+        assert training.held_out is not None
+        new = _right(training.model, training.held_out[rows], documents, positions)
+        old = _right_of_served(models.load(served), encoded, documents, positions)
+        return _compared(served, documents, positions, new, old)
     except (NotFound, StoreDamaged, InvalidDocuments):
         return _uncompared(
             f"version {served.number}, which was served, or the dataset that it learned from was deleted or "
@@ -98,14 +101,16 @@ def _difference(served: Version, documents: Documents, model: Model) -> str | No
 
 
 def _fresh_labels(
-    documents: Documents, known: Documents, held_out: NDArray[np.float64], seed: int
+    documents: Documents, known: Documents, training: "Training", seed: int
 ) -> tuple[Positions, Positions]:
-    """The labels that neither version was told: rows of ``held_out``, and positions of their documents; of too many
-    some at random.
+    """The labels that neither version was told: rows of the held-out scores, and positions of their documents; of too
+    many some at random.
     """
-    labeled = np.flatnonzero(documents.class_indices >= 0)
-    rows = np.flatnonzero(np.isfinite(held_out).all(axis=1))
-    digests = set(row_digests(known.rows, np.flatnonzero(known.class_indices >= 0)))
+    assert training.held_out is not None
+    finite = np.isfinite(training.held_out)
+    labeled = documents.known
+    rows = np.flatnonzero(finite.any(axis=1) if training.model.several else finite.all(axis=1))
+    digests = set(row_digests(known.rows, np.flatnonzero(known.labeled)))
     fresh = np.fromiter(
         (digest not in digests for digest in row_digests(documents.rows, labeled[rows])), bool, len(rows)
     )
@@ -115,59 +120,77 @@ def _fresh_labels(
     return rows, labeled[rows]
 
 
-def _predicted(model: Model, documents: Documents, positions: Positions) -> NDArray[np.intp]:
-    """The classes that a model gives to documents."""
+def _right(model: Model, scores: NDArray[np.float64], documents: Documents, positions: Positions) -> Positions:
+    """How many answers of a model are right of each document, by its scores: whether its label is or, where it may have
+    several, how many of those that are known.
+    """
+    if documents.label_sets is None:
+        return np.asarray(model.labels_of(scores) == documents.class_indices[positions], np.int64)
+    probabilities = model.probabilities(scores)
+    assert probabilities is not None
+    known = documents.label_sets.taken(positions).among(model.classes).matrix()
+    answers = np.where(model.given_labels(probabilities), APPLIES, EXCLUDED)
+    return np.asarray(((answers == known) & np.isfinite(scores)).sum(axis=1))
 
-    def parts() -> Iterator[NDArray[np.intp]]:
+
+def _right_of_served(model: Model, encoded: Documents, documents: Documents, positions: Positions) -> Positions:
+    """The same of a model that predicts the documents anew, as they are ``encoded``."""
+
+    def parts() -> Iterator[Positions]:
         for start in range(0, len(positions), _ROWS):
-            rows = model.vocabulary.read(documents.rows.taken(positions[start : start + _ROWS])).rows
-            yield model.labels_of(model.scores(rows))
+            part = positions[start : start + _ROWS]
+            rows = model.vocabulary.read(encoded.rows.taken(part)).rows
+            yield _right(model, model.scores(rows), documents, part)
 
-    return np.concatenate([np.zeros(0, np.intp), *parts()])
+    return np.concatenate([np.zeros(0, np.int64), *parts()])
 
 
 def _compared(
     served: Version,
     documents: Documents,
     positions: Positions,
-    new: NDArray[np.integer[Any]],
-    old: NDArray[np.integer[Any]],
+    new: Positions,
+    old: Positions,
 ) -> Comparison:
-    """The verdict on predictions of the same documents by the new version and by the one that is served."""
-    labels = documents.class_indices[positions]
-    lost_of = labels[(old == labels) & (new != labels)]
-    gained, lost = int(np.count_nonzero((new == labels) & (old != labels))), len(lost_of)
+    """The verdict on how much of the same documents the new version and the one that is served have right."""
+    lost_of = positions[old > new]
+    gained, lost = int(np.count_nonzero(new > old)), len(lost_of)
     worse, p_value = is_worse(gained, lost), sign_test(gained, lost)
+    if documents.label_sets is None:
+        compared, alone = "labels", ("alone is right", "alone")
+    else:
+        compared, alone = "documents with labels", ("has more right", "has more right")
     counts = (
-        f"of {len(labels)} labels that neither was told, the new version alone is right on {gained}, version "
-        f"{served.number} alone on {lost}"
+        f"of {len(positions)} {compared} that neither was told, the new version {alone[0]} on {gained}, version "
+        f"{served.number} {alone[1]} on {lost}"
     )
     if worse:
         why = (
             f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = "
             f"{p_value:.1g}). "
         )
-        why += _remedy(served.name, [served.classes[label] for label in lost_of.tolist()])
+        why += _remedy(served.name, documents, lost_of)
     else:
         why = (
             f"the new version takes over: {counts}"
-            if len(labels)
+            if len(positions)
             else "the new version takes over: no label exists that neither was told"
         )
     return Comparison(
         takes_over=not worse,
         why=why,
         against=served.number,
-        labels=len(labels),
+        labels=len(positions),
         gained=gained,
         lost=lost,
         p_value=p_value,
     )
 
 
-def _remedy(name: str, lost: list[Any]) -> str:
-    """The remedy for a version that is worse: ``lost`` are the labels of the documents on which it alone is wrong."""
-    label, count = Counter(lost).most_common(1)[0]
+def _remedy(name: str, documents: Documents, lost: Positions) -> str:
+    """The remedy for a version that is worse: ``lost`` are the positions of the documents on which it is."""
+    counts = Counter(label for given in documents.given(lost) for label in given)
+    label, count = counts.most_common(1)[0] if counts else (None, len(lost))
     return (
         f"{count} of these {len(lost)} documents are labeled {label!r}: check that these labels are right; "
         "more labels of documents like these would "

@@ -66,6 +66,8 @@ class EngineChoice(NamedTuple):
     engine: Literal["auto"] | EngineName
     """the setting"""
     cluster: ClusterAddress | None = None
+    several: bool = False
+    """whether documents may have several labels"""
 
     def of_text(self, size: RowsSize) -> TextEngine:
         """The engine that finds the terms of texts of this size, whatever the algorithm. Raises as ``of``."""
@@ -100,7 +102,14 @@ class EngineChoice(NamedTuple):
         """
         options, most = find_algorithm(self.request.algorithm).options.parse(self.request.options), self.most_bytes
         training = TrainingSize(
-            size.n_rows, self.n_labeled, size.n_nonzeros, size.n_features, self.n_classes, size.n_parts, self.n_threads
+            size.n_rows,
+            self.n_labeled,
+            size.n_nonzeros,
+            size.n_features,
+            self.n_classes,
+            size.n_parts,
+            self.n_threads,
+            self.several,
         )
         offered = _LOCAL if self.engine == "auto" else (self.engine,)
         offered = ("memory",) if options.holds_rows else offered

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +63,13 @@ def _left_out(training: "Training", documents: Documents) -> dict[str, NDArray[A
     """
     if training.held_out is None or training.model.calibration is None:
         return None
-    known = np.isfinite(training.held_out).all(axis=1)
+    finite = np.isfinite(training.held_out)
+    known = finite.any(axis=1) if training.model.several else finite.all(axis=1)
     probabilities = training.model.probabilities(training.held_out[known])
     assert probabilities is not None
+    probabilities = np.where(finite[known].repeat(probabilities.shape[1] // finite.shape[1], 1), probabilities, np.nan)
     return {
-        "positions": np.flatnonzero(documents.class_indices >= 0)[known],
+        "positions": documents.known[known],
         "probabilities": probabilities.astype(np.float32),
     }
 
@@ -80,35 +82,50 @@ def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _write_labels(path: Path, training: "Training", documents: Documents) -> None:
-    """Write a line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``.
+    """Write a line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``, or of
+    several labels ``{"id", "labels", "probabilities"}``.
 
     ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given
     label, or null.
     """
-    positions, scores = training.unlabeled, training.scores
-    places = training.model.labels_of(scores, training.probabilities)
     encode = msgspec.json.Encoder().encode
-    ids = iter(documents.ids)
-    passed = 0
+    lines = _lines_of_several(training) if training.model.several else _lines(training)
+    ids, passed = iter(documents.ids), 0
     with path.open("wb") as file:
-        for start in range(0, len(positions), _ROWS):
-            part = slice(start, start + _ROWS)
-            chosen = places[part]
-            best = own_scores(scores[part], chosen)
-            sure = (
-                None
-                if training.probabilities is None
-                else training.probabilities[part][range(len(chosen)), chosen].tolist()
-            )
-            for row, (position, place) in enumerate(zip(positions[part].tolist(), chosen.tolist(), strict=True)):
-                for _ in range(position - passed):
-                    next(ids)
-                passed = position + 1
-                label = documents.classes[place]
-                line = {
-                    "id": next(ids),
-                    "label": label,
-                    "score": float(best[row]),
-                    "probability": sure[row] if sure else None,
-                }
-                file.write(encode(line) + b"\n")
+        for position, line in zip(training.unlabeled.tolist(), lines, strict=True):
+            for _ in range(position - passed):
+                next(ids)
+            passed = position + 1
+            file.write(encode({"id": next(ids)} | line) + b"\n")
+
+
+def _lines(training: "Training") -> Iterator[dict[str, Any]]:
+    """Label, score and probability of each document that was unlabeled."""
+    scores, model = training.scores, training.model
+    places = model.labels_of(scores, training.probabilities)
+    for start in range(0, len(scores), _ROWS):
+        part = slice(start, start + _ROWS)
+        chosen = places[part]
+        best = own_scores(scores[part], chosen)
+        sure = (
+            None
+            if training.probabilities is None
+            else training.probabilities[part][range(len(chosen)), chosen].tolist()
+        )
+        for row, place in enumerate(chosen.tolist()):
+            yield {
+                "label": model.classes[place],
+                "score": float(best[row]),
+                "probability": sure[row] if sure else None,
+            }
+
+
+def _lines_of_several(training: "Training") -> Iterator[dict[str, Any]]:
+    """The labels of each document that was unlabeled, the likeliest first, with the probabilities worth telling."""
+    assert training.probabilities is not None
+    for start in range(0, len(training.probabilities), _ROWS):
+        probabilities = training.probabilities[start : start + _ROWS]
+        for labels, likely in zip(
+            training.model.label_sets(probabilities), training.model.likely_labels(probabilities), strict=True
+        ):
+            yield {"labels": labels, "probabilities": likely}

@@ -133,7 +133,7 @@ class Work:
             n_labeled = int(np.count_nonzero(documents.labeled))
             choice = EngineChoice(
                 request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster
-            )
+            )._replace(several=documents.label_sets is not None)
             expected = size_of(documents.rows, request.text)
             text_engine = choice.of_text(expected)
             open_inputs = partial(

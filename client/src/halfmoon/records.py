@@ -104,6 +104,8 @@ class Version(Struct, frozen=True):
     confidence: str | None = None
     annotations: int | None = None
     """Number of entries of the log of the dataset that the version learned from."""
+    label_kind: str = "single"
+    """Whether it gives each document one label, or any number of them: several."""
 
 
 class ModelRecord(Struct, frozen=True):

@@ -61,6 +61,19 @@ class Documents(NamedTuple):
         return np.equal(self.label_sets.known(class_index), APPLIES)
 
     @property
+    def known(self) -> NDArray[np.int64]:
+        """Positions of the documents of which any label is known, ascending."""
+        sets = self.label_sets
+        some = self.class_indices >= 0 if sets is None else sets.complete | (np.diff(sets.indptr) > 0)
+        return np.flatnonzero(some if self.weights is None else some & (self.weights > 0))
+
+    def given(self, positions: NDArray[np.int64]) -> list[list[Label]]:
+        """The labels of the documents at these positions, as lists."""
+        if self.label_sets is not None:
+            return list(self.label_sets.taken(positions).sets())
+        return [[self.classes[place]] if place >= 0 else [] for place in self.class_indices[positions].tolist()]
+
+    @property
     def label_kind(self) -> LabelKind:
         """Whether each document has one label at most."""
         return "single" if self.label_sets is None else "several"

@@ -1,0 +1,111 @@
+"""The checked task of a training of several labels: its problems, and the folds of its labels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.label_sets import LabelSets
+from core.documents.rows import SparseRows
+from core.documents.votes import checked_weights
+from core.errors import Fault, InvalidDocuments, InvalidOption
+from core.options.base import BalancedOptions, Options
+from core.problem.problem import Problem
+from core.registry import Algorithm, check_options, find_algorithm
+from core.training_task import TrainingTask
+from core.validation.folds import N_FOLDS, without
+
+
+@dataclass(frozen=True)
+class SeveralTask:
+    """A task of several labels that can be trained."""
+
+    task: TrainingTask
+    algorithm: Algorithm
+    options: Options
+    classes: list[str | int]
+    """labels that apply to at least one document"""
+    order: NDArray[np.int64]
+    """shape (n_rows,): positions of the documents, those of which any label is known first"""
+    known: NDArray[np.int8]
+    """shape (n_labeled, n_labels): 1 where a label applies, -1 where it does not, 0 where that is not known"""
+    weights: NDArray[np.float64]
+    """shape (n_labeled,): weight of the labels of each document, above 0; documents of weight 0 are unlabeled"""
+
+    @classmethod
+    def of(cls, task: TrainingTask, sets: LabelSets) -> Self:
+        """The task with its options parsed; raises UnknownAlgorithm, InvalidOption and InvalidDocuments."""
+        if task.votes is not None:
+            detail = "votes stand beside several labels; send the documents with labels alone"
+            raise InvalidDocuments(f"a training cannot learn from votes where {detail}", [Fault("", "votes", detail)])
+        weights = checked_weights(task.weights, task.rows.n_rows)
+        labeled = (sets.complete | (np.diff(sets.indptr) > 0)) & (weights > 0)
+        own = sets.taken(np.flatnonzero(labeled))
+        places = np.flatnonzero(own.counts)
+        classes = [sets.classes[place] for place in places.tolist()]
+        options = check_options(task.algorithm, task.options, classes, task.rows.n_rows, several=True)
+        if task.start is not None:
+            raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
+        order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
+        known = own.among(classes).matrix()
+        return cls(task, find_algorithm(task.algorithm), options, classes, order, known, weights[labeled])
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of documents of which any label is known."""
+        return len(self.known)
+
+    @property
+    def unlabeled(self) -> NDArray[np.int64]:
+        """shape (n_unlabeled,), ascending: positions of the other documents."""
+        return self.order[self.n_labeled :]
+
+    def known_fractions(self) -> NDArray[np.float64] | None:
+        """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""
+        options = self.options
+        asked = isinstance(options, BalancedOptions) and options.requested_fractions(self.classes).source == "labeled"
+        if not asked:
+            return None
+        return np.asarray((self.known > 0).sum(axis=0) / np.maximum((self.known != 0).sum(axis=0), 1))
+
+    @cached_property
+    def folds(self) -> NDArray[np.int64]:
+        """shape (n_labeled,): the fold that each labeled document is left out in.
+
+        The documents of the rarest label are spread over the folds first, then those of the next that have no fold.
+        """
+        rng, following = np.random.default_rng(self.task.seed), 0
+        folds, counts = np.full(self.n_labeled, -1, np.int64), (self.known > 0).sum(axis=0)
+        for column in [*np.argsort(counts, kind="stable").tolist(), None]:
+            own = folds < 0 if column is None else (folds < 0) & (self.known[:, column] > 0)
+            rows = rng.permutation(np.flatnonzero(own))
+            folds[rows] = (np.arange(len(rows)) + following) % N_FOLDS
+            following += len(rows)
+        return folds
+
+    def whole_problem(self, rows: SparseRows) -> Problem:
+        """The problem that all labels share, over these rows: its labels have no meaning."""
+        costs = np.concatenate([self.weights / self.weights.mean(), np.ones(len(self.unlabeled))])
+        return Problem.of(rows, np.ones(self.n_labeled), costs, self.task.seed)
+
+    def problem(self, whole: Problem, column: int, fold: int | None = None) -> Problem | None:
+        """The two-class problem of a label, without the documents of a ``fold``; None if no document is left that it
+        applies to.
+
+        ``whole`` is that of ``whole_problem``. Documents of which this label is not known cost nothing.
+        """
+        known = self.known[:, column]
+        hidden = known == 0 if fold is None else (known == 0) | (self.folds == fold)
+        if not (known[~hidden] > 0).any():
+            return None
+        problem = replace(whole, y=np.where(known > 0, 1.0, -1.0))
+        return without(problem, hidden) if hidden.any() else problem
+
+
+def by_label(classes: list[str | int], **columns: NDArray[Any]) -> Mapping[str, dict[str, Any]]:
+    """Figures of labels as JSON, by label."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return {str(label): dict(zip(columns, row, strict=True)) for label, row in zip(classes, rows, strict=True)}

@@ -1,0 +1,227 @@
+"""Trains a model of several labels: scores of every label, then its frequency, probability and threshold together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.documents.label_sets import LabelSets
+from core.documents.reorder import Compact, compact
+from core.documents.value_scale import ValueScale, value_scale
+from core.engine.runner import Scheduler
+from core.errors import InvalidDocuments
+from core.evaluation.label_agreement import LabelCounts
+from core.evaluation.training_warnings import scale_warnings
+from core.models.assembly import model_of
+from core.models.linear import LinearModel
+from core.options.auto import AutoOptions
+from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
+from core.problem.problem import Problem
+from core.problem.result import Linear, Status, unlabeled_scores
+from core.progress import WHOLE, Phase, Span
+from core.selection.data import ScaledRows, scale_features
+from core.several.members import Member, solve_labels
+from core.several.task import SeveralTask, by_label
+from core.training_context import Run, Training, TrainingContext
+from core.training_task import TrainingTask
+from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
+from core.watch import Stopped, Watch
+
+_SMOOTHING = 0.2
+"""λ of auto times the number of labeled documents: a document weighs as much in a mean of few as of many"""
+_FIRST = 0.2
+"""share of the work that the supervised solutions are where transductive ones follow"""
+
+
+class _Choice(NamedTuple):
+    """A member that may be the model, fitted to labels left out."""
+
+    method: str
+    member: Member
+    fit: LabelFit
+
+
+def train_several(task: TrainingTask, sets: LabelSets, context: TrainingContext) -> Training:
+    """Train a model of several labels, as ``core.train.train`` does one of one label.
+
+    Every label is a two-class problem over the same rows. The supervised SVMs say, by labels left out, how likely each
+    label is by its score, and so how frequent among the unlabeled documents. Transductive SVMs take these frequencies.
+    """
+    checked = SeveralTask.of(task, sets)
+    run = Run.of(context)
+    run.watch.begin(Phase(task.algorithm))
+    try:
+        documents = compact(task.rows, checked.order, run.watch, context.engine.space)
+        _check_size(len(checked.classes), len(documents.features), context.max_model_bytes)
+        scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
+        scaled = _scaled(checked, documents, run)
+        choice = _chosen(checked, scaled, run)
+    except Stopped:
+        return _untrained(checked, run.counter.passes)
+    return _training(checked, documents, scaled, choice, run, scale)
+
+
+def _check_size(n_labels: int, n_features: int, most: int | None) -> None:
+    n_bytes = 8 * n_labels * n_features
+    if most is not None and n_bytes > most:
+        raise InvalidDocuments(
+            f"a model of {n_labels:,} labels and {n_features:,} features would take {n_bytes:,} bytes, more than the "
+            f"{most:,} that a model may take here; train with fewer labels, or with fewer terms (text.max_terms)"
+        )
+
+
+def _scaled(checked: SeveralTask, documents: Compact, run: Run) -> ScaledRows:
+    """The rows as the algorithm reads them."""
+    if checked.options.rescales_features:
+        return scale_features(documents.rows, run.watch, run.context.engine.space, centred=len(checked.task.parts) < 2)
+    n_features = documents.rows.n_features
+    return ScaledRows(documents.rows, np.ones(n_features), np.zeros(n_features), False)
+
+
+def _chosen(checked: SeveralTask, scaled: ScaledRows, run: Run) -> _Choice:
+    """The solutions that make the model; raises Stopped."""
+    options, n_labels = checked.options, len(checked.classes)
+    whole = checked.whole_problem(scaled.rows)
+    with run.scheduler(scaled.rows) as scheduler:
+        solved = partial(_solved, checked, scheduler, whole, run.watch)
+        if isinstance(options, SvmOptions):
+            return solved("svm", [options] * n_labels, WHOLE)
+        if isinstance(options, AutoOptions):
+            lambda_ = _SMOOTHING / checked.n_labeled
+            return solved("svm", [SvmOptions(lambda_=lambda_, tolerance=options.tolerance)] * n_labels, WHOLE)
+        assert isinstance(options, TsvmOptions)
+        before, rest = WHOLE.between(0.0, _FIRST), WHOLE.between(_FIRST, 1.0)
+        supervised = SvmOptions(lambda_=options.lambda_, tolerance=options.tolerance)
+        first = solved("svm", [supervised] * n_labels, before if whole.n_unlabeled else WHOLE)
+        if not whole.n_unlabeled:
+            return first
+        known = checked.known_fractions()
+        fractions = first.fit.fractions if known is None else known
+        own = [
+            options.model_copy(update={"positive_fraction": each, "class_fractions": None})
+            for each in fractions.tolist()
+        ]
+        return solved("tsvm", own, rest)
+
+
+def _solved(
+    checked: SeveralTask,
+    scheduler: Scheduler,
+    whole: Problem,
+    watch: Watch,
+    method: str,
+    options: Sequence[LinearOptions],
+    span: Span,
+) -> _Choice:
+    member = solve_labels(checked, scheduler, whole, options, span)
+    return _Choice(method, member, fit_labels(member.held_out, checked.known, member.scores, watch))
+
+
+def _calibration(checked: SeveralTask, choice: _Choice) -> LabelCalibration:
+    """Sigmoids of scores as they are, and the thresholds by which F1 is expected to be largest."""
+    fit, spreads = choice.fit, choice.member.spreads
+    means, deviations = (np.array(each) for each in zip(*spreads, strict=True))
+    slopes = fit.slopes / deviations
+    found = LabelCalibration(slopes, fit.offsets - slopes * means, np.full(len(slopes), 0.5))
+    known = choice.member.scores if len(choice.member.scores) else np.nan_to_num(choice.member.held_out)
+    probabilities = LabelCalibration(fit.slopes, fit.offsets, found.thresholds).probabilities(known)
+    return replace(found, thresholds=best_thresholds(probabilities))
+
+
+def _training(
+    checked: SeveralTask,
+    documents: Compact,
+    scaled: ScaledRows,
+    choice: _Choice,
+    run: Run,
+    scale: ValueScale,
+) -> Training:
+    """The outcome when all is solved; the observer gets a last report."""
+    task, results, watch = checked.task, choice.member.results, run.watch
+    decisions = [scaled.on_original(each.decision) for each in results if isinstance(each.decision, Linear)]
+    calibration = _calibration(checked, choice)
+    model = replace(
+        model_of(documents, checked.order, task.rows.n_features, checked.classes, decisions), calibration=calibration
+    )
+    scores = unlabeled_scores(results)
+    trace = [point for result in results for point in result.trace]
+    watch.end(trace[-1] if trace else watch.latest)
+    means, deviations = (np.array(each) for each in zip(*choice.member.spreads, strict=True))
+    statuses = [result.status for result in results]
+    held_out = choice.member.held_out * deviations + means
+    return Training(
+        model=model,
+        unlabeled=checked.unlabeled,
+        scores=scores,
+        probabilities=model.probabilities(scores),
+        objective=sum(result.objective for result in results),
+        status=reduce(Status.worse, statuses),
+        warnings=[
+            *scale_warnings(checked.options, statuses, scale, task.names, checked.n_labeled),
+            *_few_warnings(checked),
+        ],
+        trace=[watch.of_all(point) for point in trace],
+        passes=run.counter.passes,
+        report=_report(checked, choice, calibration, held_out),
+        range_remedy=scale.remedy(task.names) or checked.options.range_remedy,
+        largest=scale.fault(task.names),
+        held_out=held_out,
+    )
+
+
+_NAMED = 10
+"""labels that a warning names"""
+
+
+def _few_warnings(checked: SeveralTask) -> list[str]:
+    """Which labels have too few documents to be checked."""
+    counts = (checked.known > 0).sum(axis=0)
+    few = [str(label) for label, count in zip(checked.classes, counts.tolist(), strict=True) if count < 2]
+    if not few:
+        return []
+    named = ", ".join(map(repr, few[:_NAMED])) + (", …" if len(few) > _NAMED else "")
+    return [f"of each of these labels there is one document alone, so that nothing says how well it is found: {named}"]
+
+
+def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration, held_out: Any) -> dict[str, Any]:
+    """The method, what labels left out say of it, and the figures of each label."""
+    left_out = np.isfinite(held_out) & (checked.known != 0)
+    given = calibration.given(calibration.probabilities(np.nan_to_num(held_out))) & left_out
+    counts = LabelCounts(len(checked.classes))
+    counts.add((checked.known > 0) & left_out, given)
+    agreement = counts.agreement()
+    figures = by_label(
+        checked.classes,
+        labeled=(checked.known > 0).sum(axis=0),
+        fraction=choice.fit.fractions,
+        threshold=calibration.thresholds,
+        f1=np.nan_to_num(agreement.f1),
+    )
+    micro, macro = agreement.micro.f1, agreement.macro.f1
+    return {
+        "method": choice.method,
+        "labels": figures,
+        "held_out": {"f1_micro": micro, "f1_macro": macro},
+        "summary": [
+            f"of labels that were left out, {agreement.micro.recall:.0%} were found, and "
+            f"{agreement.micro.precision:.0%} of those given were right (F1 {micro:.2f} over all, {macro:.2f} in the "
+            "mean of the labels)"
+        ],
+    }
+
+
+def _untrained(checked: SeveralTask, passes: float) -> Training:
+    """The outcome when training is stopped: no label's solution is an answer without the others'."""
+    n_labels, unlabeled = len(checked.classes), checked.unlabeled
+    model = LinearModel(
+        checked.classes,
+        checked.task.rows.n_features,
+        np.zeros(0, np.uint32),
+        np.zeros((0, n_labels)),
+        np.zeros(n_labels),
+        calibration=LabelCalibration(np.ones(n_labels), np.zeros(n_labels), np.full(n_labels, 0.5)),
+    )
+    scores = np.full((len(unlabeled), n_labels), np.nan)
+    return Training(model, unlabeled, scores, None, np.nan, Status.CANCELLED, [], [], passes)

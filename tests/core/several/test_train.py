@@ -1,0 +1,188 @@
+"""Training of several labels: better than what a person would do by hand, honest about it, and the same everywhere."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.documents.label_sets import LabelSets
+from core.engine.engine import MappedEngine
+from core.errors import InvalidDocuments, InvalidOption
+from core.evaluation.label_agreement import LabelCounts
+from core.models.io import read_model
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.train import Training, TrainingContext, train
+from tests.core.several.topics import LABELS, Topics
+from tests.there import there
+from workers.worker.scratch import ScratchFiles
+
+TOPICS = Topics(600)
+
+
+def f1(training: Training, topics: Topics) -> tuple[float, float]:
+    counts = LabelCounts(len(LABELS))
+    counts.add(topics.truth[training.unlabeled], training.model.given_labels(there(training.probabilities)))
+    found = counts.agreement()
+    return found.micro.f1, found.macro.f1
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "svm", "tsvm"])
+def test_labels_are_found_with_their_frequencies_and_probabilities(algorithm: str) -> None:
+    training = train(TOPICS.task(80, algorithm))
+    assert (training.status, list(training.model.classes)) == (Status.CONVERGED, LABELS)
+    assert np.array_equal(training.unlabeled, np.arange(80, 600))
+    probabilities, truth = there(training.probabilities), TOPICS.truth[80:]
+    micro, macro = f1(training, TOPICS)
+    assert micro > 0.85
+    assert macro > 0.8
+    figures = there(training.report)["labels"]
+    for column, label in enumerate(LABELS):
+        assert figures[label]["fraction"] == pytest.approx(truth[:, column].mean(), abs=0.06)
+        assert probabilities[:, column].mean() == pytest.approx(figures[label]["fraction"], abs=0.02)
+    sure = probabilities > 0.8
+    assert truth[sure].mean() > 0.8
+    assert truth[probabilities < 0.1].mean() < 0.1
+
+
+def test_thresholds_give_more_than_scores_above_zero_do() -> None:
+    few = Topics(600, seed=3)
+    training = train(few.task(25))
+    counts = LabelCounts(len(LABELS))
+    counts.add(few.truth[25:], training.scores > 0)
+    micro, macro = f1(training, few)
+    assert micro > counts.agreement().micro.f1
+    assert macro > counts.agreement().macro.f1
+
+
+def test_held_out_scores_are_those_of_models_without_the_label() -> None:
+    """With labels that have nothing to do with the documents, what is left out is no better than chance."""
+    senseless = Topics(300, seed=1)
+    senseless.truth = np.random.default_rng(5).random(senseless.truth.shape) < 0.3
+    training = train(senseless.task(200))
+    held_out = there(training.held_out)
+    for column in range(len(LABELS)):
+        applies = senseless.truth[:200, column]
+        higher = (held_out[applies, column][:, None] > held_out[~applies, column]).mean()
+        assert 0.35 < higher < 0.65
+    assert there(training.report)["held_out"]["f1_micro"] < 0.6
+
+
+def test_a_label_that_is_known_of_few_documents_is_learned_from_these() -> None:
+    """``not`` and unknown labels: who is told of one label alone is unlabeled for the others."""
+    partly = LabelSets.of(
+        [[1] if row[1] else None for row in TOPICS.truth],
+        [None if row[1] else [1] for row in TOPICS.truth],
+        LABELS,
+    )
+    known = train(TOPICS.task(0, label_sets=partly))
+    assert list(known.model.classes) == ["corn"]
+    assert len(known.unlabeled) == 0
+    given = known.model.given_labels(there(known.model.probabilities(known.model.scores(TOPICS.rows))))
+    counts = LabelCounts(1)
+    counts.add(TOPICS.truth[:, [1]], given)
+    assert counts.agreement().micro.f1 > 0.9
+
+
+def test_a_label_of_one_document_is_kept_and_told() -> None:
+    rare = Topics(300, seed=2)
+    rare.truth[:, 2] = False
+    rare.truth[7, 2] = True
+    training = train(rare.task(60))
+    assert list(training.model.classes) == LABELS
+    assert "'ship'" in training.warnings[0]
+    assert "one document alone" in training.warnings[0]
+    assert there(training.report)["labels"]["ship"]["labeled"] == 1
+    assert np.isnan(there(training.held_out)[7, 2])
+
+
+def test_a_label_of_three_documents_is_not_dropped() -> None:
+    rare = Topics(400, seed=4)
+    rows = np.flatnonzero(rare.truth[:100, 2])
+    rare.truth[rows[3:], 2] = False
+    training = train(rare.task(100))
+    given = training.model.given_labels(there(training.probabilities))[:, 2]
+    assert given.sum() >= 1
+    assert rare.truth[100:][given, 2].mean() > 0.5
+
+
+def test_weight_zero_is_unlabeled_and_two_is_twice() -> None:
+    weights = np.ones(600)
+    weights[40:80] = 0.0
+    found = train(TOPICS.task(80, "svm", weights=weights))
+    assert np.array_equal(found.unlabeled, np.arange(40, 600))
+    weights = np.where(np.arange(600) < 5, 2.0, 1.0)
+    plain, weighed = (train(TOPICS.task(80, "svm", weights=each)) for each in (None, weights))
+    assert not np.array_equal(plain.scores, weighed.scores)
+
+
+def test_the_same_bits_with_any_threads_and_from_mapped_files(tmp_path: Any) -> None:
+    task = TOPICS.task(60)
+    contexts = [
+        TrainingContext(threads=1),
+        TrainingContext(threads=2),
+        TrainingContext(engine=MappedEngine(ScratchFiles(tmp_path))),
+    ]
+    first, *others = (train(task, context) for context in contexts)
+    for other in others:
+        assert np.array_equal(first.scores, other.scores)
+        assert np.array_equal(there(first.probabilities), there(other.probabilities))
+
+
+def test_a_model_is_read_as_it_was_written() -> None:
+    model = train(TOPICS.task(60)).model
+    arrays, meta = model.to_arrays()
+    again = read_model(arrays, meta)
+    scores = again.scores(TOPICS.rows)
+    assert again.several
+    assert np.array_equal(there(again.probabilities(scores)), there(model.probabilities(model.scores(TOPICS.rows))))
+    assert again.label_sets(there(again.probabilities(scores))) == model.label_sets(
+        there(model.probabilities(model.scores(TOPICS.rows)))
+    )
+
+
+def test_progress_grows_to_one_and_a_stop_is_heard() -> None:
+    seen: list[TracePoint] = []
+
+    def watch(point: TracePoint) -> bool:
+        seen.append(point)
+        return False
+
+    training = train(TOPICS.task(60, "tsvm"), TrainingContext(watch))
+    fractions = [point.fraction for point in seen]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert {point.phase.label for point in training.trace} == set(LABELS)
+    for stop in (1, len(seen) // 2):
+        calls = iter(range(stop))
+        stopped = train(TOPICS.task(60, "tsvm"), TrainingContext(lambda _, calls=calls: next(calls, None) is None))
+        assert stopped.status is Status.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "field", "words"),
+    [
+        ("kernel_svm", {}, "algorithm", "kernel_svm learns one label a document; of algorithms for several there are"),
+        ("tsvm", {"positive_fraction": 0.2}, "positive_fraction", "is for documents of one label"),
+        ("auto", {"class_fractions": {"corn": [0.1, 0.2]}}, "class_fractions", "is for documents of one label"),
+    ],
+)
+def test_what_is_for_one_label_is_refused(algorithm: str, options: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words) as error:
+        train(TOPICS.task(60, algorithm, options=options))
+    assert error.value.field == field
+
+
+def test_too_many_labels_and_no_labels_are_refused_with_words() -> None:
+    with pytest.raises(InvalidDocuments, match="a model of 3 labels and 48 features would take 1,152 bytes"):
+        train(TOPICS.task(60), TrainingContext(max_model_bytes=1000))
+    none = LabelSets.of([[]] * 600, [None] * 600, LABELS)
+    with pytest.raises(InvalidDocuments, match="no label applies to any document"):
+        train(TOPICS.task(0, label_sets=none))
+
+
+def test_fractions_of_the_labels_are_taken_where_the_options_say_so() -> None:
+    counted, estimated = (
+        train(TOPICS.task(40, "tsvm", options={"positive_fraction": each})) for each in ("labeled", "estimate")
+    )
+    assert not np.array_equal(counted.scores, estimated.scores)

@@ -1,0 +1,59 @@
+"""Sigmoids of labels, and the thresholds by which F1 is expected to be largest."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from core.numerics.elementary import expit
+from core.validation.label_calibration import LabelCalibration, best_thresholds, fit_labels, offsets_at
+
+RNG = np.random.default_rng(0)
+
+
+def test_offsets_bring_means_to_their_targets() -> None:
+    margins, targets = RNG.normal(size=(200, 4)) * [1, 5, 30, 0], np.array([0.02, 0.5, 0.999, 0.3])
+    weights = (RNG.random((200, 4)) < 0.5).astype(float)
+    found = expit(margins + offsets_at(margins, targets, weights))
+    assert (found * weights).sum(axis=0) / weights.sum(axis=0) == pytest.approx(targets, abs=1e-8)
+
+
+def test_the_sigmoids_that_made_the_labels_are_found() -> None:
+    slopes, offsets = np.array([0.8, 1.5, 3.0]), np.array([-2.0, -1.0, 0.5])
+    scores, unlabeled = RNG.normal(size=(4000, 3)), RNG.normal(size=(4000, 3)) + 0.3
+    applies = RNG.random(scores.shape) < expit(slopes * scores + offsets)
+    found = fit_labels(scores, np.where(applies, 1, -1).astype(np.int8), unlabeled)
+    assert found.slopes == pytest.approx(slopes, rel=0.35)
+    assert found.fractions == pytest.approx(expit(slopes * unlabeled + offsets).mean(axis=0), abs=0.02)
+    probabilities = expit(found.slopes * unlabeled + found.offsets)
+    assert probabilities.mean(axis=0) == pytest.approx(found.fractions, abs=1e-6)
+
+
+def test_a_label_that_could_not_be_left_out_has_the_slope_of_the_others_and_its_share() -> None:
+    scores = RNG.normal(size=(100, 2))
+    known = np.where(RNG.random((100, 2)) < expit(2 * scores), 1, -1).astype(np.int8)
+    known[:, 1] = -1
+    known[0, 1] = 1
+    scores[0, 1] = np.nan
+    found = fit_labels(scores, known, RNG.normal(size=(500, 2)))
+    assert found.slopes[1] == found.slopes[0]
+    assert found.fractions[1] == pytest.approx(1 / 101)
+
+
+def test_the_best_thresholds_are_those_of_all_thresholds() -> None:
+    probabilities = RNG.random((300, 3)) ** [1, 4, 20]
+    for column, threshold in enumerate(best_thresholds(probabilities).tolist()):
+        own = probabilities[:, column]
+
+        def expected(least: float, own: np.ndarray[tuple[int], np.dtype[np.float64]] = own) -> float:
+            given = own >= least
+            return float(2 * own[given].sum() / (given.sum() + own.sum()))
+
+        assert expected(threshold) == pytest.approx(max(map(expected, own.tolist())))
+
+
+def test_what_is_stored_is_what_is_read() -> None:
+    calibration = LabelCalibration(*(np.array(pair, float) for pair in pairwise([1.0, 2.0, 3.0, 0.4])))
+    again = LabelCalibration.read(calibration.to_json())
+    scores = RNG.normal(size=(5, 2))
+    assert np.array_equal(again.probabilities(scores), calibration.probabilities(scores))
