@@ -12,7 +12,8 @@ from typing import TypeVar
 from storage.errors import InvalidName
 
 T = TypeVar("T")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+"""Pattern of names, which ids match, too."""
 _VERSION_NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 VERSION_END = 2**31
 """Number that no version has, nor a greater one."""
@@ -28,7 +29,7 @@ def check_name(what: str, name: str) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a text is a valid name."""
-    return _NAME.fullmatch(text) is not None
+    return re.fullmatch(NAME, text) is not None
 
 
 def new_id(prefix: str) -> str:

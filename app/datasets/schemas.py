@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Page, Schema
 from core.documents.kinds import Kind
+from storage.names import NAME
 from storage.records import Dataset, DatasetPart, DatasetProfile, Label, LabelKind
 
 
@@ -63,7 +64,7 @@ class DatasetPage(Page):
 class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Changes of a dataset; fields that are left out stay."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] | msgspec.UnsetType = msgspec.UNSET
+    name: Annotated[str, Meta(pattern=f"^{NAME}$")] | msgspec.UnsetType = msgspec.UNSET
     """Name: 1 to 128 letters, digits, '.', '_' or '-'; need not be unique."""
     archived: bool | msgspec.UnsetType = msgspec.UNSET
     guidelines: Annotated[str, Meta(max_length=20_000)] | msgspec.UnsetType = msgspec.UNSET

@@ -10,7 +10,7 @@ from pydantic import Field
 from app.codecs.base import MAX_SEPARATOR, Reading
 from app.codecs.json_documents.document import DrawWord
 from app.http.answers.tables import EXACT
-from app.http.schemas import Schema
+from app.http.schemas import Position, Schema
 from storage.records import Label
 
 MAX_PAGE = 500
@@ -49,7 +49,7 @@ class DocumentQuery:
             description="Most documents of a page; in other forms, of a part that is read at a time.",
         ),
     ] = 50
-    cursor: Annotated[str | None, Query(max_length=256, description="`next` of the page before.")] = None
+    cursor: Position = None
     ids: Annotated[
         str | None,
         Query(

@@ -258,7 +258,7 @@ def _names(ids: str) -> list[str]:
 
 
 def _position(cursor: str, count: int) -> int:
-    if not (len(cursor) <= len(str(count)) and cursor.isascii() and cursor.isdigit() and int(cursor) < count):
+    if int(cursor) >= count:
         raise InvalidRequest("cursor", "must be the next of an earlier page")
     return int(cursor)
 

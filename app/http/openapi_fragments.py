@@ -10,6 +10,7 @@ from app.codecs.json_documents.document import PARTS
 from app.errors import PROBLEM
 from core.documents.drawn import Draw
 from core.documents.kinds import FIELDS, PartKind
+from storage import names
 from storage.records import MAX_TEXT
 
 _ERRORS = {
@@ -31,7 +32,7 @@ _V2_INVALID = 400
 """The status of the Open Inference Protocol in place of 422."""
 _TRY_AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
-NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
+NAME: dict[str, Any] = {"type": "string", "pattern": f"^{names.NAME}$"}
 LABEL: dict[str, Any] = {
     "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]
 }

@@ -9,6 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.codecs.base import MAX_FAULTS
+from storage.names import NAME
 from storage.store.keys import Damage
 
 
@@ -72,7 +73,10 @@ class ProblemOut(Schema):
 
 
 PageSize = Annotated[int, Query(ge=1, le=500, description="Most entries of a page.")]
-Cursor = Annotated[str | None, Query(max_length=256, description="`next_cursor` of the page before.")]
+Cursor = Annotated[str | None, Query(pattern=f"^{NAME}$", description="`next_cursor` of the page before.")]
+"""Cursor of a list: the id or name that ends the page before."""
+Position = Annotated[str | None, Query(pattern="^(0|[1-9][0-9]{0,9})$", description="`next` of the page before.")]
+"""Cursor of documents: the position that ends the page before."""
 _MOST_NAMED = 10
 
 

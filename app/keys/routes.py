@@ -15,13 +15,14 @@ from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.http.schemas import Schema
 from app.services import ServicesDep, services_of
 from storage.errors import Conflict, NotFound
+from storage.names import NAME
 from storage.repositories.api_keys import ApiKey, ApiKeys, Scope
 
 
 class InvitationBody(msgspec.Struct, forbid_unknown_fields=True):
     """Who is invited to label."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+    name: Annotated[str, Meta(pattern=f"^{NAME}$")]
     """Name of the person: 1 to 128 letters, digits, '.', '_' or '-'."""
     days: Annotated[float, Meta(gt=0, le=36_500)] = 30
     """Days for which the key is valid."""

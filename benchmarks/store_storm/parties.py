@@ -1,5 +1,6 @@
 """The processes of the storm: gateways, workers, an S3 server and Valkey; each can be killed and started again."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,13 +15,14 @@ from benchmarks.running import credentials
 from storage.store import Store, open_store
 from tests.processes import Program, free_port
 from tests.stores import Valkey, s3_options
-from tests.storm.clocks import HOOKED, Clocks
+from tests.storm.clocks import Clocks
 from tests.storm.store_proxy import StoreProxy
 from tests.storm.storm import Location
 from tests.waiting import until
 
 _BUCKET = "storm"
 START_SECONDS = 240.0
+_HOOKS = Path(__file__).parent / "hooks"
 _HALFMOON = (sys.executable, "-m", "app.cli")
 
 
@@ -51,7 +53,7 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("ab"))
         valkey, illness = stack.enter_context(Valkey(folder, lasting=True)), folder / "illness"
-        clocks = Clocks(folder / "clocks")
+        clocks = Clocks(folder)
         environment = {
             **settings,
             **clocks.environment,
@@ -71,7 +73,7 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
             environment |= {
                 "HALFMOON_STORE_URL": root.as_uri(),
                 "STORM_ILLNESS": str(illness),
-                **HOOKED,
+                "PYTHONPATH": os.pathsep.join([str(_HOOKS), os.getcwd()]),
             }
         ports = [free_port() for _ in range(n_gateways)]
         gateways = [

@@ -10,8 +10,8 @@ from benchmarks import base
 from benchmarks.store_storm import __main__ as page
 from benchmarks.store_storm.faults import BUCKET_ALONE, FOLDER_ALONE, Fault, Hit, faults_of
 from benchmarks.store_storm.storm import Plan, Probe, Result
-from tests.storm.clocks import HOOKS
 
+_HOOKS = Path(page.__file__).parent / "hooks"
 _READ = """
 from storage.store import open_store
 store = open_store({url!r})
@@ -22,7 +22,7 @@ print(store.create("a", b"1"), store.read("a"))
 def _read(tmp_path: Path, repository: Path, illness: str | None) -> str:
     if illness is not None:
         (tmp_path / "illness").write_text(illness)
-    path = os.pathsep.join([str(HOOKS), str(repository)])
+    path = os.pathsep.join([str(_HOOKS), str(repository)])
     environment = {**os.environ, "STORM_ILLNESS": str(tmp_path / "illness"), "PYTHONPATH": path}
     command = [sys.executable, "-c", _READ.format(url=(tmp_path / "store").as_uri())]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ Nothing here needs privileges beyond owning them (Linux).
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from random import Random
 
 import psutil
@@ -78,7 +79,7 @@ class Injector:
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.05)
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):
             with self._ledger.injected(kind, self._run_by(victim)):
                 match kind:
                     case Kind.CHILD_STOPPED | Kind.WORKER_STOPPED | Kind.GATEWAY_STOPPED:
@@ -108,7 +109,8 @@ class Injector:
                 found = self._service.parts("valkey-server")
             case Kind.CLOCK_SET:
                 supervisor = psutil.Process(there(self._service.process).pid)
-                found = [supervisor, *self._service.parts("api"), *self._service.parts("worker")]
+                parts = (self._service.parts(role) for role in ("api", "worker", "valkey-server"))
+                found = [supervisor, *chain.from_iterable(parts)]
             case _:
                 found = self._service.parts("api")
         return self._chance.choice(found) if found else None

@@ -16,7 +16,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.webhooks import Webhooks
 from storage.store import Store, open_store
 from tests.e2e.service import Service, description
-from tests.storm.clocks import LIBRARY, Clocks
+from tests.storm.clocks import COMPILER, Clocks
 from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies, probes
 from tests.storm.faults import Injector
 from tests.storm.invariants import SOON_SECONDS, Evidence, nothing_is_left_behind, run_again
@@ -26,7 +26,7 @@ from tests.storm.receivers import Receivers
 from tests.there import there
 from tests.waiting import HANG
 
-KINDS = tuple(kind for kind in Kind if kind is not Kind.CLOCK_SET or LIBRARY.exists())
+KINDS = tuple(kind for kind in Kind if kind is not Kind.CLOCK_SET or COMPILER is not None)
 """The kinds of faults that can be injected here."""
 _CLIENTS = 3
 _WAITING = 12
@@ -81,7 +81,7 @@ class Storm(NamedTuple):
         ledger, data = Ledger(), folder / "data"
         with ExitStack() as stack:
             proxy = stack.enter_context(Proxy(data / "valkey" / "valkey.sock"))
-            clocks = Clocks(folder / "clocks")
+            clocks = Clocks(folder)
             place = bucket or Location((data / "store").as_uri(), data / "store", open_store((data / "store").as_uri()))
             store = place.store
             environment = {**clocks.environment, **place.environment}

@@ -29,6 +29,8 @@ _ZIP = (
 )
 _COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": _ZIP}
 _MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)
+_FIRST_BYTES = 2
+"""Bytes of the first character in UTF-16, of which one is zero."""
 _ENCODINGS = re.compile(
     r"utf-(8|16|32)(-[bl]e|-sig)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|gb\w+|big5\w*|euc_\w+"
 )
@@ -132,7 +134,7 @@ def without_byte_order_mark(text: bytes) -> bytes:
     for mark, what in _COMPRESSED.items():
         if text.startswith(mark):
             raise InvalidJson(what)
-    if text.startswith(_WIDE) or b"\0" in text[:2]:
+    if text.startswith(_WIDE) or b"\0" in text[:_FIRST_BYTES]:
         raise InvalidJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
     return text.removeprefix(BYTE_ORDER_MARK)
 
@@ -148,7 +150,9 @@ class WithoutByteOrderMark(Filter):
         """See Filter."""
         if self._head is not None:
             self._head += data
-            if any(mark.startswith(self._head) and mark != self._head for mark in _MARKS):
+            if len(self._head) < _FIRST_BYTES or any(
+                mark.startswith(self._head) and mark != self._head for mark in _MARKS
+            ):
                 return
             try:
                 data, self._head = without_byte_order_mark(self._head), None

@@ -9,6 +9,7 @@ import pytest
 
 from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
+from core.errors import InvalidDocuments
 from tests.app.codecs.encodings import as_json, as_ndjson, as_svmlight
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 
@@ -45,10 +46,12 @@ def test_every_cut_of_a_mark(media_type: str) -> None:
 
 @every
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_what_is_not_utf_8_is_named(gateway: Gateway, media_type: str, encoding: str) -> None:
+@pytest.mark.parametrize("cut", range(3))
+def test_what_is_not_utf_8_is_named_however_it_is_cut(media_type: str, encoding: str, cut: int) -> None:
     body = BODIES[media_type].decode().encode(encoding)
-    problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)
-    assert "send it in UTF-8" in problem["detail"]
+    decoder = body_decoder({"content-type": media_type}, Bounds(1 << 20, 1 << 20, 1 << 20, 100, 100))
+    with pytest.raises(InvalidDocuments, match="send it in UTF-8"):
+        [*decoder.feed(body[:cut]), *decoder.feed(body[cut:]), *decoder.finish()]
 
 
 @every

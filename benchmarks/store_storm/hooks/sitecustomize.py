@@ -1,14 +1,12 @@
-"""Makes the folder of a process ill, as a network folder may be, and gives its clock a file by which it is set: loaded
-by Python itself.
+"""Makes the folder of a process ill, as a network folder may be: loaded by Python itself where ``STORM_ILLNESS`` names
+a file that says how.
 
-``STORM_ILLNESS`` names a file with a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the file all is well.
-``STORM_CLOCKS`` names a folder, in which libfaketime reads the file named as the process. No code of the service knows
-of it.
+The file holds a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the file all is well. No code of the service
+knows of it.
 """
 
 import errno
 import os
-import select
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -27,18 +25,14 @@ def _ill(call: Callable[..., Any], illness: Path) -> Callable[..., Any]:
         except OSError:
             return call(*given, **named)
         if kind == "slow":
-            _sleep(float(seconds))
+            time.sleep(float(seconds))
         if kind == "fails":
             raise _unavailable()
         while kind == "hangs" and illness.exists():
-            _sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
         return call(*given, **named)
 
     return made_ill
-
-
-def _sleep(seconds: float) -> None:
-    select.select([], [], [], seconds)
 
 
 def _unavailable() -> Exception:
@@ -47,10 +41,6 @@ def _unavailable() -> Exception:
     return StoreUnavailable(os.strerror(errno.EIO))
 
 
-if "STORM_CLOCKS" in os.environ:
-    os.environ["FAKETIME_TIMESTAMP_FILE"] = f"{os.environ['STORM_CLOCKS']}/{os.getpid()}"
-    # the original fails with EINVAL where libfaketime sets the clock of the process
-    setattr(time, "sleep", _sleep)  # noqa: B010
 if "STORM_ILLNESS" in os.environ:
     from storage.store.folder import FolderStore
 
