@@ -50,8 +50,9 @@ from storage.process.tracing import tracing
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
+    predictions.router,  # first, since routes are tried in order, and nobody waits for another answer as often
     *(page.router, page.session_router),
-    *(predictions.router, evaluations.router, predictions.suggestions_router, review.doubts_router),
+    *(evaluations.router, predictions.suggestions_router, review.doubts_router),
     *(
         datasets.router,
         datasets.raw_router,
