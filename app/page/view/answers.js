@@ -1,5 +1,6 @@
 /** @file The buttons of the classes: they stay where they are, and show their keys. */
 
+import { Tree, treeOf } from "./tree.js";
 import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
 export const KEYED = 9;
@@ -16,16 +17,18 @@ export const RESERVED = ["u", "f", "n", "h", "c"];
 /** Buttons of classes, or above nine a field in which typing finds one.
  * @param {{classes: Class[], guess?: any, onLabel: (label: string | number) => void, integers?: boolean, onNew?: (names: string[]) => void}} props */
 export function Answers({ classes, guess, integers, onLabel, onNew }) {
+  const tree = treeOf(classes.map(({ name }) => name));
   const many = classes.length > KEYED;
   const shown = differing(classes.map(({ name }) => String(name)));
   useKeys((event) => {
     const found = classes.find(({ key }) => key === event.key);
-    if (!found) return;
+    if (!found || tree) return;
     event.preventDefault();
     onLabel(found.name);
   });
   return html`<div class="answers">
-    ${many ? html`<${Finder} classes=${classes} guess=${guess} onLabel=${onLabel} />` : classes.map((each, k) => html`<${Answer} key=${each.name} of=${each} shown=${shown[k]} guessed=${each.name === guess} onLabel=${onLabel} />`)}
+    ${tree && html`<${Tree} tree=${tree} guess=${guess} onLabel=${onLabel} />`}
+    ${many ? html`<${Finder} classes=${classes} guess=${guess} quiet=${Boolean(tree)} onLabel=${onLabel} />` : !tree && classes.map((each, k) => html`<${Answer} key=${each.name} of=${each} shown=${shown[k]} guessed=${each.name === guess} onLabel=${onLabel} />`)}
     ${onNew && html`<${NewClass} classes=${classes} integers=${integers} onNew=${onNew} />`}
   </div>`;
 }
@@ -62,19 +65,23 @@ function Answer({ of: { name, key, description, color }, shown, guessed, onLabel
   return html`<button class=${guessed ? "answer guessed" : "answer"} title=${title || undefined} aria-label=${shown !== undefined && shown !== String(name) ? `${key ? `${key} ` : ""}${name}` : undefined} style=${color ? { borderInlineStart: `4px solid ${color}` } : undefined} onClick=${() => onLabel(name)}>${key && html`<${Key}>${key}<//>`}<span class="clip" dir="auto">${shown ?? name}</span></button>`;
 }
 
-/** @param {{classes: Class[], guess: any, onLabel: (label: string | number) => void}} props */
-function Finder({ classes, guess, onLabel }) {
+/** The classes with a text in their names, those first that begin with it. @param {Class[]} classes @param {string} wanted in lower case */
+export function matching(classes, wanted) {
+  const begins = classes.filter(({ name }) => String(name).toLowerCase().startsWith(wanted));
+  return [...begins, ...classes.filter((each) => !begins.includes(each) && String(each.name).toLowerCase().includes(wanted))];
+}
+
+/** @param {{classes: Class[], guess: any, quiet?: boolean, onLabel: (label: string | number) => void}} props `quiet`: only what is typed is listed */
+function Finder({ classes, guess, quiet, onLabel }) {
   const [text, setText] = useState("");
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const wanted = text.trim().toLowerCase();
-  const begins = classes.filter(({ name }) => String(name).toLowerCase().startsWith(wanted));
-  const others = classes.filter((each) => !begins.includes(each) && String(each.name).toLowerCase().includes(wanted));
   const guessed = classes.find(({ name }) => name === guess);
-  const found = wanted ? [...begins, ...others] : guessed ? [guessed, ...classes.filter((each) => each !== guessed)] : classes;
+  const found = wanted ? matching(classes, wanted) : guessed ? [guessed, ...classes.filter((each) => each !== guessed)] : classes;
   const groups = wanted || guessed ? [/** @type {[string, Class[]]} */ (["", found.slice(0, SHOWN)])] : [...grouped(found.slice(0, GROUPED))];
   const most = wanted || guessed ? SHOWN : GROUPED;
   useKeys((event) => {
-    if (/^[\p{L}\p{N}]$/u.test(event.key) && event.key !== "u" && !classes.some(({ key }) => key === event.key)) field.current?.focus();
+    if (/^[\p{L}\p{N}]$/u.test(event.key) && event.key !== "u" && !(quiet && /\d/.test(event.key)) && !classes.some(({ key }) => key === event.key)) field.current?.focus();
   });
   // the keys are those of the view again, until the next class is typed
   const leave = () => (setText(""), field.current?.blur());
@@ -88,12 +95,12 @@ function Finder({ classes, guess, onLabel }) {
   };
   return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder=${`type to find one of ${classes.length}, Enter confirms`}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${enter} /></label>
-    <div class="found">${groups.map(([prefix, members]) => html`<div class="group" role=${prefix ? "group" : undefined} aria-label=${prefix || undefined} key=${prefix}>${prefix && html`<span class="quiet">${prefix}</span>`}<div class="row">${members.map((each) => html`<${Answer} key=${each.name} of=${each} shown=${prefix ? String(each.name).slice(prefix.length).replace(/^[/.:]+/, "") : undefined} guessed=${each === found[0] && (wanted !== "" || guessed !== undefined)} onLabel=${(/** @type {string | number} */ name) => (onLabel(name), setText(""))} />`)}</div></div>`)}
-    ${found.length > most && html`<span class="quiet">${found.length - most} more: type to find them</span>`}</div>`;
+    ${(!quiet || wanted) && html`<div class="found">${groups.map(([prefix, members]) => html`<div class="group" role=${prefix ? "group" : undefined} aria-label=${prefix || undefined} key=${prefix}>${prefix && html`<span class="quiet">${prefix}</span>`}<div class="row">${members.map((each) => html`<${Answer} key=${each.name} of=${each} shown=${prefix ? String(each.name).slice(prefix.length).replace(/^[/.:]+/, "") : undefined} guessed=${each === found[0] && (wanted !== "" || guessed !== undefined)} onLabel=${(/** @type {string | number} */ name) => (onLabel(name), setText(""))} />`)}</div></div>`)}
+    ${found.length > most && html`<span class="quiet">${found.length - most} more: type to find them</span>`}</div>`}`;
 }
 
 /** A field for new classes, several separated by commas. @param {{classes: Class[], integers?: boolean, onNew: (names: string[]) => void}} props */
-function NewClass({ classes, integers, onNew }) {
+export function NewClass({ classes, integers, onNew }) {
   const [text, setText] = useState("");
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const names = text.split(",").map((name) => name.trim()).filter(Boolean);
