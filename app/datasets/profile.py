@@ -5,7 +5,7 @@ from msgspec import UNSET
 from app.datasets.schemas import ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut
 from app.errors import InvalidRequest
 from app.services import Services
-from storage.records import ClassProfile
+from storage.records import ClassProfile, labels_in
 from storage.repositories.datasets.labels import label_detail
 
 _KEYS = "123456789"
@@ -24,7 +24,7 @@ def classes(services: Services, id: str) -> ClassList:
     """The classes that were set, and behind them those that documents have; raises NotFound."""
     labels = [
         *(label for label, _ in services.datasets.get(id).classes),
-        *(answer.label for answer in services.datasets.log(id).answers().values() if answer.label is not None),
+        *(label for answer in services.datasets.log(id).answers().values() for label in labels_in(answer.label)),
     ]
     known = services.datasets.profile(id).classes
     others = sorted({*labels} - {each.name for each in known}, key=lambda label: (isinstance(label, str), label))

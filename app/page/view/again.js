@@ -4,7 +4,7 @@ import { store, stored } from "./stored.js";
 
 const MOST = 50;
 
-/** @typedef {{id: string, label: string | number, answered?: string | number}} Check */
+/** @typedef {{id: string, label: any, answered?: any}} Check */
 
 /** Let documents come once more. @param {string} dataset @param {string[]} ids @param {string | number} label what they were confirmed as */
 export function comeAgain(dataset, ids, label) {
@@ -18,7 +18,7 @@ export const forgetChecks = (dataset, ids) => keep(dataset, checks(dataset).filt
 /** The documents that are still to come. @param {string} dataset */
 export const due = (dataset) => checks(dataset).filter((each) => each.answered === undefined);
 
-/** Note the second answer, or that it was taken back; the check. @param {string} dataset @param {string} id @param {string | number} [label] */
+/** Note the second answer, or that it was taken back; the check. @param {string} dataset @param {string} id @param {any} [label] */
 export function answerAgain(dataset, id, label) {
   const all = checks(dataset);
   const found = all.find((each) => each.id === id);

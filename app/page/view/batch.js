@@ -16,8 +16,8 @@ const MOST_BUTTONS = 20;
 /** Documents of one answer of the service. */
 const MOST_LISTED = 500;
 
-/** @param {{parts: string[]}} props */
-export function Batch({ parts }) {
+/** @param {{parts: string[], dataset: any}} props */
+export function Batch({ parts, dataset: { label_kind } }) {
   const dataset = parts[0];
   const model = useLoad(() => modelOf(project.value.model), [project.value.model]);
   const [label, setLabel] = useState(/** @type {string | null} */ (null));
@@ -32,6 +32,7 @@ export function Batch({ parts }) {
     if (found && served?.classes.includes(found.name)) choose(String(found.name));
   });
   const served = model.value?.versions.find((/** @type {any} */ each) => each.version === model.value.served);
+  if (label_kind === "several") return html`<h1>One class at a time</h1><${Empty} title="These documents may have several classes"><p>One class says nothing of the others, so they are answered one by one.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
   if (model.error) return html`<h1>One class at a time</h1><${Problem} error=${model.error} />`;
   if (model.loaded && !served) return html`<h1>One class at a time</h1><${Empty} title="There is no model yet"><p>Label some documents first: the model learns from them.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
   if (!served) return html`<h1>One class at a time</h1><p class="quiet">Loading …</p>`;

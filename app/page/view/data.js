@@ -77,6 +77,7 @@ function Upload({ file, onCancel }) {
   const [columns, setColumns] = useState(/** @type {Record<string, string> | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const [sent, setSent] = useState(/** @type {number | null} */ (null));
+  const [several, setSeveral] = useState(false);
   const stop = useRef(new AbortController()).current;
   useEffect(() => () => stop.abort(), []); // who goes to another view would be taken away from it when the file has arrived
   useEffect(() => {
@@ -97,7 +98,7 @@ function Upload({ file, onCancel }) {
     setSent(0);
     setError(null);
     try {
-      const dataset = await upload(file, /** @type {any} */ (look.value), chosen, setSent, stop.signal);
+      const dataset = await upload(file, /** @type {any} */ (look.value), chosen, several, setSent, stop.signal);
       toast(`${counted(dataset.n_documents, "document")} are there`);
       go("label", dataset.id);
     } catch (failure) {
@@ -111,6 +112,7 @@ function Upload({ file, onCancel }) {
       ${look.value.note && html`<${Notice}>${look.value.note}<//>`}
       ${look.value.headless !== undefined && html`<label class="row"><input type="checkbox" name="headless" checked=${look.value.headless} disabled=${look.value.headless && look.value.rows.length < 2} onChange=${turn} />The first row is a document, not the names of the columns</label>`}
       ${look.value.kind === "table" && html`<${Columns} look=${look.value} chosen=${chosen} onChange=${setColumns} />`}
+      <label class="row"><input type="checkbox" name="several" checked=${several} onChange=${() => setSeveral(!several)} />A document may have several labels${several && chosen.label ? ", with semicolons between them" : ""}</label>
       ${look.value.rows.length > 0 && html`<${Preview} look=${look.value} chosen=${chosen} />`}
       ${look.value.kind === "documents" && html`<p>The service reads this file (${look.value.type}) by itself.</p>`}
       ${look.value.kind === "table" && isNumeric(look.value, chosen.text) && html`<${Notice}>The column <b>${chosen.text}</b> has numbers alone. Is it the text?<//>`}
@@ -182,15 +184,22 @@ function Rename({ name, onName, onClose }) {
   return html`<form class="row" onSubmit=${keep}><input ref=${field} required maxlength="100" aria-label="Name" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /><button>Keep</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
 }
 
-/** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen @param {(share: number) => void} onSent
+/** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen @param {boolean} several
+ * @param {(share: number) => void} onSent
  * @param {AbortSignal} signal */
-async function upload(file, look, chosen, onSent, signal) {
+async function upload(file, look, chosen, several, onSent, signal) {
   const body = look.kind === "lines" ? await documentsOfLines(file, look.charset) : look.headless ? await named(file, look) : file;
   const query = new URLSearchParams({ name: datasetName(file.name) });
-  if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) query.set(name, column);
+  if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) if (!several || name !== "label" || !column) query.set(name, column);
+  if (several && chosen.label) query.set("labels", chosen.label), query.set("label", "");
   /** @type {Record<string, string>} */
   const packed = isPacked(file) && body === file ? { "Content-Encoding": "gzip" } : {};
-  return send(`v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed }, onSent, signal);
+  const dataset = await send(`v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed }, onSent, signal);
+  if (!several || dataset.label_kind === "several") return dataset;
+  // the documents are stored once: the dataset of one label each goes, its twin of several stays
+  const twin = await call("PUT", `v1/datasets/${part(dataset.id)}/labels`, { label_kind: "several" });
+  await call("DELETE", `v1/datasets/${part(dataset.id)}`);
+  return twin;
 }
 
 /** The name of a file as the name of a dataset. @param {string} name */

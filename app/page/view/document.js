@@ -25,6 +25,12 @@ export function hits(text, find) {
   return found;
 }
 
+/** Labels in words: one, or all of several. @param {any} label */
+export const worded = (label) => (Array.isArray(label) ? label.join(", ") || "none of the classes" : label);
+
+/** The labels of a document, one or several; null if they are not known. @param {any} document @returns {any[] | null} */
+export const labelsOf = ({ label, labels }) => (labels !== undefined ? labels : label === null ? null : [label]);
+
 /** A document over the others, to be read whole. @param {{document: any, find?: string, onClose: () => void, children?: any}} props */
 export function Opened({ document, find, onClose, children }) {
   const frame = useRef(/** @type {HTMLDialogElement | null} */ (null));

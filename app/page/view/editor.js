@@ -60,14 +60,14 @@ function Become({ dataset, classes }) {
     setError(null);
     try {
       const old = listed[from], label = classes.integers ? Number(name.trim()) : name.trim();
-      const ids = await idsOf(dataset.id, old.name);
+      const found = await documentsOf(dataset.id, old.name);
       const outbox = outboxOf(dataset.id), batch = identifier(), by = project.value.by || undefined;
-      for (const id of ids) outbox.add({ document: id, label, batch, by });
+      for (const { id, labels } of found) outbox.add({ document: id, ...(labels ? { labels: [...new Set(labels.map((/** @type {any} */ each) => (each === old.name ? label : each)))] } : { label }), batch, by });
       const known = listed.some((each) => each.name === label);
       await outbox.settled();
       await classes.put(listed.flatMap((each) => (each !== old ? [each] : known ? [] : [{ ...old, name: label }])));
-      toast(`${counted(ids.length, "document")} of ${old.name} ${ids.length === 1 ? "is" : "are"} ${label} now`, async () => {
-        if (ids.length) outbox.takeBack(batch);
+      toast(`${counted(found.length, "document")} of ${old.name} ${found.length === 1 ? "is" : "are"} ${label} now`, async () => {
+        if (found.length) outbox.takeBack(batch);
         await outbox.settled();
         await classes.put(listed);
       });
@@ -83,16 +83,16 @@ function Become({ dataset, classes }) {
     <p class="quiet">A new name renames the class, that of another class joins the two. Models learn it with the next version.</p></section>`;
 }
 
-/** Ids of all documents of a class. @param {string} dataset @param {string | number} label @returns {Promise<string[]>} */
-async function idsOf(dataset, label) {
-  const ids = [];
+/** All documents of a class. @param {string} dataset @param {string | number} label @returns {Promise<any[]>} */
+async function documentsOf(dataset, label) {
+  const found = [];
   let cursor = null;
   do {
     const { documents, next } = await get(`v1/datasets/${part(dataset)}/documents`, { label, limit: PAGE, cursor });
-    ids.push(...documents.map((/** @type {any} */ each) => each.id));
+    found.push(...documents);
     cursor = next;
   } while (cursor);
-  return ids;
+  return found;
 }
 
 /** @param {{dataset: any}} props */

@@ -4,7 +4,7 @@ import { store, stored } from "./stored.js";
 
 const MOST = 500;
 
-/** @typedef {{document: any, label?: string | number}} Answered */
+/** @typedef {{document: any, label?: any}} Answered */
 
 /** The answers about one dataset, the last one at the end. The storage has no contents of documents: they may be long, and can be fetched. */
 export class History {

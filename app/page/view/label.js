@@ -2,9 +2,10 @@
 
 import { answerAgain, due } from "./again.js";
 import { Answers, KEYED } from "./answers.js";
+import { Several } from "./several.js";
 import { get, part, post } from "./api.js";
 import { useClasses } from "./classes.js";
-import { Document, Notes, content, snippet } from "./document.js";
+import { Document, Notes, content, snippet, worded } from "./document.js";
 import { Guide } from "./guide.js";
 import { History } from "./history.js";
 import { Name } from "./name.js";
@@ -41,6 +42,10 @@ export function Label({ dataset, query }) {
   const assisted = project.value.mode === "assisted";
   const guess = useGuess(current, trainer, assisted);
   const by = project.value.by || undefined;
+  const several = dataset.label_kind === "several";
+  const [own, setOwn] = useState(/** @type {any[] | null} */ (null));
+  // the model's labels stand there first, until the person changes one
+  const picked = own ?? (assisted && several ? (guess.value?.label ?? []) : []);
 
   useEffect(() => {
     trainer.onVersion = () => queue.find || queue.renew();
@@ -59,18 +64,21 @@ export function Label({ dataset, query }) {
   const answer = (/** @type {any} */ given) => {
     if (!current) return;
     outbox.add({ document: current.id, by, mode: project.value.mode, ...given });
-    const before = history.labelOf(current.id);
-    history.push({ document: current, label: given.label });
-    const first = current.why === "again" ? answerAgain(dataset.id, current.id, given.label) : null;
+    const before = history.labelOf(current.id), now = given.labels ?? given.label;
+    history.push({ document: current, label: now });
+    const first = current.why === "again" ? answerAgain(dataset.id, current.id, now) : null;
     if (before !== undefined && !first) counts.add(before, -1);
-    if (given.label !== undefined && !first) counts.add(given.label, 1);
-    setLast({ document: current, label: given.label, first: first?.label });
+    if (now !== undefined && !first) counts.add(now, 1);
+    setLast({ document: current, label: now, first: first?.label });
+    setOwn(null);
     setPanel("");
     queue.advance();
     const next = queue.documents.value[0];
-    say(`${given.label ?? "Skipped"}. ${next ? `Next: ${snippet(next)}` : "Fetching documents"}`);
+    say(`${now === undefined ? "Skipped" : worded(now)}. ${next ? `Next: ${snippet(next)}` : "Fetching documents"}`);
   };
-  const label = (/** @type {string | number} */ name) => answer({ label: name, drawn: current?.why === "again" ? undefined : (current?.drawn ?? undefined) });
+  const drawn = current?.why === "again" ? undefined : (current?.drawn ?? undefined);
+  const label = (/** @type {string | number} */ name) => answer({ label: name, drawn });
+  const confirm = () => answer({ labels: picked, drawn });
   const undo = () => {
     const before = history.pop();
     if (!before) return toast("There is nothing to take back");
@@ -79,6 +87,7 @@ export function Label({ dataset, query }) {
     if (before.label !== undefined && !first) counts.add(before.label, -1);
     queue.bringBack(before.document);
     setLast(null);
+    setOwn(several && Array.isArray(before.label) ? before.label : null);
     say("Taken back");
   };
   const flag = () => {
@@ -95,6 +104,7 @@ export function Label({ dataset, query }) {
     toast(text ? "The note is kept" : "The note is taken away");
   };
   const tried = (/** @type {Promise<any>} */ change, /** @type {string} */ done) => change.then(() => toast(done), (error) => toast(error.message));
+  const added = classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.join(", ")} added`) : undefined;
   const unused = classes.listed.value.filter(({ name }) => !counts.value[name] && !(name in dataset.classes));
   const open = (/** @type {"keys" | "guide" | "note"} */ name) => setPanel(panel === name ? "" : name);
   useKeys((event) => {
@@ -108,7 +118,7 @@ export function Label({ dataset, query }) {
     if (letters && event.key === "h") open("guide");
     if (event.key === "?") open("keys");
     if (event.key === "Escape") setPanel("");
-    if (event.key === "Enter" && assisted && guess.value?.label !== undefined && !pressed) label(guess.value.label);
+    if (event.key === "Enter" && assisted && !several && guess.value?.label !== undefined && !pressed) label(guess.value.label);
   });
 
   return html`<h1 class="unseen">Label</h1><div class="seat">
@@ -122,7 +132,7 @@ export function Label({ dataset, query }) {
       ${queue.trouble.value && html`<${Notice}>The model can suggest nothing, so these documents are random. ${stopped(queue.trouble.value.message)}<${Remedy} ...${queue.trouble.value} /><//>`}
       <div class="reading">${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} find=${queue.find} />` : html`<${Nothing} queue=${queue} dataset=${dataset.id} order=${order} onOrder=${setOrder} />`}</div>
       ${panel === "note" && current && html`<${Note} text=${current.notes?.[by ?? ""] ?? ""} onNote=${note} onClose=${() => setPanel("")} />`}
-      <${Answers} classes=${classes.listed.value} guess=${assisted ? guess.value?.label : undefined} integers=${classes.integers} onLabel=${label} onNew=${classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.join(", ")} added`) : undefined} />
+      ${several ? html`<${Several} classes=${classes.listed.value} picked=${picked} onPick=${setOwn} onConfirm=${confirm} integers=${classes.integers} onNew=${added} />` : html`<${Answers} classes=${classes.listed.value} guess=${assisted ? guess.value?.label : undefined} integers=${classes.integers} onLabel=${label} onNew=${added} />`}
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
         <button onClick=${undo} disabled=${!history.answers.length}><${Key}>u<//> Undo</button>
@@ -142,7 +152,7 @@ function Card({ document, guess, find }) {
   const rival = guess && document.why === "chosen" && document.guess?.label === guess.label ? document.guess.rival : undefined;
   return html`<${Paper}>
     <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span><span class="why">${rival === undefined ? why : html`the model wavers between <b><bdi>${guess.label}</bdi></b> and <b><bdi>${rival}</bdi></b>`}</span>${document.flagged && html`<span class="tag bad">marked</span>`}
-      ${guess && html`<span class="row-end">the model: <b><bdi>${guess.label}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
+      ${guess && html`<span class="row-end">the model: <b><bdi>${worded(guess.label)}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
     <${Document} document=${document} spans=${guess?.spans ?? []} find=${find} /><${Notes} notes=${document.notes} />
   <//>`;
 }
@@ -156,9 +166,10 @@ function Reply({ last }) {
 function reply(last) {
   const guess = last?.document.guess;
   if (last?.label === undefined) return null;
-  if (last.first !== undefined) return last.first === last.label ? "The same as before" : html`Before, together with others, it was <b><bdi>${last.first}</bdi></b>`;
+  if (last.first !== undefined) return last.first === last.label ? "The same as before" : html`Before, together with others, it was <b><bdi>${worded(last.first)}</bdi></b>`;
   if (!guess || project.value.mode !== "blind") return null;
-  return html`${guess.label === last.label ? "The model agrees" : html`The model thought <b><bdi>${guess.label}</bdi></b>`}${guess.probability !== null ? ` (${percent(guess.probability)})` : ""}`;
+  const same = worded([guess.label].flat().sort()) === worded([last.label].flat().sort());
+  return html`${same ? "The model agrees" : html`The model thought <b><bdi>${worded(guess.label)}</bdi></b>`}${guess.probability !== null ? ` (${percent(guess.probability)})` : ""}`;
 }
 
 /** @param {{order: string, onOrder: (order: string) => void, onOpen: (panel: "keys" | "guide") => void}} props */
@@ -193,7 +204,7 @@ function Note({ text, onNote, onClose }) {
 
 /** @param {{onClose: () => void}} props */
 function Keys({ onClose }) {
-  const keys = [["1 … 9", "the class with that key; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["f", "mark it for others to look at"], ["n", "write a note"], ["h", "guidelines and examples"], ["c", "add a class"], ["↑ ↓", "scroll a long document"], ["?", "these keys"]];
+  const keys = [["1 … 9", "the class with that key; above nine classes type its name, Enter confirms; of several classes they toggle"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["f", "mark it for others to look at"], ["n", "write a note"], ["h", "guidelines and examples"], ["c", "add a class"], ["↑ ↓", "scroll a long document"], ["?", "these keys"]];
   return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}<div><dt></dt><dd><button class="small" onClick=${onClose}>Close</button></dd></div></dl>`;
 }
 
@@ -240,7 +251,9 @@ function useQueue(dataset, order, trainer) {
 /** The labels of each class, counted on as answers are given. @param {any} summary */
 function useCounts(summary) {
   const [own, setOwn] = useState(/** @type {Record<string, number>} */ ({}));
-  const add = (/** @type {string | number} */ label, /** @type {number} */ by) => setOwn((before) => ({ ...before, [label]: (before[label] ?? 0) + by }));
+  const add = (/** @type {any} */ given, /** @type {number} */ by) => {
+    for (const label of [given].flat()) setOwn((before) => ({ ...before, [label]: (before[label] ?? 0) + by }));
+  };
   const value = { ...(summary?.classes ?? {}) };
   for (const [label, count] of Object.entries(own)) value[label] = Math.max(0, (value[label] ?? 0) + count);
   return { value, add };
@@ -255,7 +268,7 @@ function useGuess(document, trainer, wanted) {
     const explained = found.documents[0];
     const sign = explained.class === explained.label ? 1 : -1;
     const spans = explained.contributions.filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);
-    return { label: explained.label, probability: document.guess?.probability ?? null, spans };
+    return { label: explained.labels ?? explained.label, probability: document.guess?.probability ?? null, spans };
   }, [document?.id, version, wanted]);
 }
 

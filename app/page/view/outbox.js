@@ -11,7 +11,7 @@ const PATIENCE = [500, 1000, 2000, 5000];
 /** What does not get better by waiting. */
 const FINAL = [404, 413, 422];
 
-/** @typedef {{document: string, action?: string, label?: string | number, note?: string, batch?: string, drawn?: string, by?: string, mode?: string}} Given */
+/** @typedef {{document: string, action?: string, label?: string | number, labels?: (string | number)[], note?: string, batch?: string, drawn?: string, by?: string, mode?: string}} Given */
 /** @typedef {Partial<Given> & {id: string, at: string, undo_of?: string}} Answer an answer, or a batch of them to take back */
 
 /** Answers of one dataset that are not known to be durable. Each has an entry of its own in the storage, so that tabs do not disturb each other. */

@@ -150,7 +150,7 @@ export class Queue {
       ...each.document,
       drawn: each.drawn,
       why: each.drawn,
-      guess: { label: each.label, probability: each.probability, rival: each.rival },
+      guess: { label: each.labels ?? each.label, probability: each.probability, rival: each.rival },
     }));
     return { fresh, last: suggestions.length < MORE };
   }

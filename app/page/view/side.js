@@ -1,7 +1,7 @@
 /** @file Beside the document: labels by class, what the model knows, what to do next. */
 
 import { get, part } from "./api.js";
-import { snippet } from "./document.js";
+import { snippet, worded } from "./document.js";
 import { Download } from "./download.js";
 import { doubtful, project } from "./project.js";
 import { Sentence, qualityOf } from "./quality.js";
@@ -23,12 +23,13 @@ const inWords = (phase) => (phase ? (DOING.find(([words]) => words.test(phase))?
 
 /** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any, answered: any[], onBack: (document: any) => void}} props */
 export function Side({ dataset, counts, trainer, summary, answered, onBack }) {
-  const labels = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const several = dataset.label_kind === "several";
+  const labels = several ? (summary?.labeled ?? 0) + answered.filter(({ label }) => label !== undefined).length : Object.values(counts).reduce((sum, count) => sum + count, 0);
   const most = Math.max(1, ...Object.values(counts));
   const named = Object.entries(counts).sort((a, b) => b[1] - a[1]);
   return html`<aside class="side" aria-label="Progress">
     <h2>${dataset.name ?? project.value.name}</h2>
-    <p class="quiet">${counted(labels, "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
+    <p class="quiet">${counted(labels, several ? "answer" : "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
     ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}<//>`)}
     <div>${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
@@ -44,7 +45,7 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack }) {
 function Recent({ answered, onBack }) {
   if (!answered.length) return null;
   const shown = answered.slice(-RECENT).reverse();
-  return html`<h3>Last answers</h3><ol class="recent">${shown.map(({ document, label }, k) => html`<li key=${answered.length - k}><button class="small" onClick=${() => onBack(document)} title=${snippet(document)}><b class="clip" dir="auto">${label ?? "skipped"}</b> <span class="clip quiet" dir="auto">${document.unfetched ? document.id : snippet(document)}</span></button></li>`)}</ol>`;
+  return html`<h3>Last answers</h3><ol class="recent">${shown.map(({ document, label }, k) => html`<li key=${answered.length - k}><button class="small" onClick=${() => onBack(document)} title=${snippet(document)}><b class="clip" dir="auto">${label === undefined ? "skipped" : worded(label)}</b> <span class="clip quiet" dir="auto">${document.unfetched ? document.id : snippet(document)}</span></button></li>`)}</ol>`;
 }
 
 /** How far people agree, where several of them answered the same documents. @param {{dataset: string, summary: any}} props */
