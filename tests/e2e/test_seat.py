@@ -239,6 +239,84 @@ def test_the_tour(tmp_path: Path) -> None:
         assert at.complaints == []
 
 
+GRAINS = ("corn", "ship", "wheat")
+
+
+def test_several_labels_of_a_document(service: Service, tmp_path: Path) -> None:
+    """Keys toggle the classes that apply, Enter confirms them, also none, and undo brings them back to be changed.
+
+    A model of several labels says them first, if that is wished.
+    """
+    texts = {
+        f"d{k}": "report of " + " ".join(each for j, each in enumerate(GRAINS) if k >> j & 1) + f" number {k}"
+        for k in range(48)
+    }
+    with (tmp_path / "grains.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text"], *texts.items()])
+    with seat(service.url) as at:
+        page = at.page
+        with page.expect_file_chooser() as chosen:
+            at.press(page.get_by_role("button", name="Choose a file"))
+        chosen.value.set_files(tmp_path / "grains.csv")
+        at.press(page.get_by_label("A document may have several labels"), "Space")
+        at.press(page.get_by_role("button", name="Use these documents"))
+        page.wait_for_selector("article .document")
+        at.type(page.get_by_label("Name of a new class"), ", ".join(GRAINS))
+        page.keyboard.press("Enter")
+        check_accessible(at)
+        given = {}
+        for _ in range(24):
+            id = page.inner_text("article .clip")
+            given[id] = [each for each in GRAINS if each in texts[id]]
+            for each in given[id]:
+                page.keyboard.press(str(1 + GRAINS.index(each)))
+            page.keyboard.press("Enter")
+            page.wait_for_function(NEXT, arg=id)
+        saved(at, 24)
+        dataset = dataset_of(service)
+        page.keyboard.press("u")
+        page.wait_for_function("id => document.querySelector('article .clip')?.innerText === id", arg=id)
+        pressed = page.locator(".answer[aria-pressed=true]").all_inner_texts()
+        assert [each.split()[-1] for each in pressed] == given[id], "the answer is there to be changed"
+        page.keyboard.press("Enter")
+        page.wait_for_function(NEXT, arg=id)
+        saved(at, 26)
+        found = service.get(f"/v1/datasets/{dataset}/documents?state=labeled&limit=100")["documents"]
+        assert {each["id"]: sorted(each["labels"]) for each in found} == given
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        at.reach(page.locator("[name=mode]"))
+        page.keyboard.press("ArrowDown")
+        at.leave_field()
+        page.get_by_text("the model:").wait_for()
+        check_accessible(at)
+        at.view("Documents")
+        at.press(page.get_by_role("button", name="Labels of d7"))
+        page.get_by_role("group", name="Classes that apply").get_by_role("button", name="corn").first.wait_for()
+        check_accessible(at)
+        assert at.complaints == []
+
+
+def test_a_tree_is_walked_by_keys(service: Service, tmp_path: Path) -> None:
+    """A key goes a step deeper or labels a leaf; Enter labels as deep as a person knows; Backspace goes up."""
+    with (tmp_path / "tree.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text"], *([f"d{k}", f"text {k}"] for k in range(5))])
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "tree.csv")
+        at.type(page.get_by_label("Name of a new class"), "sport/football, sport/tennis, politics")
+        page.keyboard.press("Enter")
+        for keys in (["1", "2"], ["1", "Enter"], ["1", "Backspace", "2"]):
+            id = page.inner_text("article .clip")
+            for key in keys:
+                page.keyboard.press(key)
+            check_accessible(at)
+            page.wait_for_function(NEXT, arg=id)
+        saved(at, 3)
+        entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
+        assert [each["label"] for each in entries] == ["sport/tennis", "sport", "politics"]
+        assert at.complaints == []
+
+
 VIEWS = ("Data", "Label", "One class", "Doubts", "Audit", "Documents", "Classes", "People", "Models", "Try", "Jobs")
 
 

@@ -264,11 +264,13 @@ function useGuess(document, trainer, wanted) {
   const version = trainer.version.value?.version;
   return useLoad(async () => {
     if (!wanted || !document || !version) return null;
-    const found = await post(`v1/models/${part(trainer.model)}/explain`, { documents: [content(document)], n: 6 });
+    const asked = { documents: [content(document)] }, path = `v1/models/${part(trainer.model)}`;
+    const [found, predicted] = await Promise.all([post(`${path}/explain`, { ...asked, n: 6 }), document.labels === undefined ? null : post(`${path}/predict`, asked)]);
     const explained = found.documents[0];
     const sign = explained.class === explained.label ? 1 : -1;
     const spans = explained.contributions.filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);
-    return { label: explained.labels ?? explained.label, probability: document.guess?.probability ?? null, spans };
+    if (predicted) return { label: [predicted.labels[0]].flat(), probability: null, spans };
+    return { label: explained.label, probability: document.guess?.probability ?? null, spans };
   }, [document?.id, version, wanted]);
 }
 

@@ -150,7 +150,8 @@ export class Queue {
       ...each.document,
       drawn: each.drawn,
       why: each.drawn,
-      guess: { label: each.labels ?? each.label, probability: each.probability, rival: each.rival },
+      // of several labels the model's are asked for when they are shown
+      guess: each.document.labels === undefined ? { label: each.label, probability: each.probability, rival: each.rival } : null,
     }));
     return { fresh, last: suggestions.length < MORE };
   }

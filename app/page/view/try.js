@@ -1,7 +1,7 @@
 /** @file Try a model: type a text, see its label, how sure it is, and why. */
 
 import { get, part, post } from "./api.js";
-import { marked } from "./document.js";
+import { marked, worded } from "./document.js";
 import { project } from "./project.js";
 import { go, to } from "./route.js";
 import { Bar, Empty, Notice, Problem, html, percent, useEffect, useLoad, useState } from "./ui.js";
@@ -46,8 +46,8 @@ function Answer({ found: { predicted, explained }, text }) {
   const sign = why && why.class !== why.label ? -1 : 1;
   const spans = (why?.contributions ?? []).filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);
   const most = Math.max(1e-12, ...(why?.contributions ?? []).map((/** @type {any} */ each) => Math.abs(each.contribution)));
-  return html`<div class="columns" id="answer" aria-live="polite"><section class="card"><h2>${predicted.labels[0]}</h2>
-      ${probabilities ? ranked.slice(0, 8).map((/** @type {any} */ each) => html`<${Bar} strong=${each.label === predicted.labels[0]} label=${each.label} share=${each.probability} text=${percent(each.probability, 1)} />`) : html`<p class="quiet">This model has no probabilities.</p>`}
+  return html`<div class="columns" id="answer" aria-live="polite"><section class="card"><h2 dir="auto">${worded(predicted.labels[0])}</h2>
+      ${probabilities ? ranked.slice(0, 8).map((/** @type {any} */ each) => html`<${Bar} strong=${[predicted.labels[0]].flat().includes(each.label)} label=${each.label} share=${each.probability} text=${percent(each.probability, 1)} />`) : html`<p class="quiet">This model has no probabilities.</p>`}
       ${predicted.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}</section>
     ${why && html`<section class="card"><h2>Why</h2>${spans.length > 0 && html`<p class="lines" dir="auto">${marked(text, spans)}</p>`}${why.contributions.map((/** @type {any} */ each) => html`<${Bar} strong=${sign * each.contribution > 0} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.contribution) / most} text=${`${sign * each.contribution > 0 ? "for" : "against"} ${why.label}`} />`)}${!why.contributions.length && html`<p class="quiet">Nothing in it is known to the model.</p>`}</section>`}</div>`;
 }

@@ -54,6 +54,12 @@ def test_classes_are_those_of_labels_until_some_are_set(gateway: Gateway, datase
     assert classes(gateway, dataset) == [("maybe", "1"), ("no", "2"), ("yes", "3")]
 
 
+def test_classes_are_those_of_several_labels_too(gateway: Gateway, dataset: str) -> None:
+    several = gateway.client.put(f"/v1/datasets/{dataset}/labels", json={"label_kind": "several"}).json()["id"]
+    annotate(gateway, several, {"document": "c", "labels": ["maybe", "yes"]})
+    assert [name for name, _ in classes(gateway, several)] == ["maybe", "no", "yes"]
+
+
 def test_set_classes_come_first_and_keep_their_keys(gateway: Gateway, dataset: str) -> None:
     spam = {"name": "spam", "key": "2", "description": "Nobody asked for it.", "color": "#a3202b"}
     answer = put(gateway, dataset, spam, {"name": "yes"})
