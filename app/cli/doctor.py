@@ -254,7 +254,7 @@ def examine_documents(path: Path, query: Mapping[str, str]) -> Iterator[Finding]
             document = f"document {fault.document}" if fault.document else ""
             yield Finding("documents", False, ": ".join(filter(None, [document, fault.field, fault.detail])))
     except InvalidRequest as error:
-        column = f"--{error.field} " if error.field in (*COLUMNS, "extra") else ""
+        column = f"--{error.field} " if error.field in (*COLUMNS, "separator", "extra") else ""
         yield Finding("documents", False, f"{column}{error}")
     except (LimitExceeded, UnsupportedMediaType) as error:
         yield Finding("documents", False, str(error))

@@ -31,7 +31,7 @@ _FILE = (
     ".zip, .tar or .tgz of text files in folders "
     "named by class"
 )
-_COLUMNS = ("text", "label", "id")
+_COLUMNS = ("text", "label", "id", "labels", "weight")
 _Format = Literal["csv", "ndjson", "parquet"]
 _FORMATS: Mapping[str, _Format] = {".csv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}
 """Formats of files by the ends of their names."""
@@ -120,6 +120,10 @@ def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUM
             metavar="COLUMN",
             help=f"column of a table, or field of JSON, with the {name} (default: {name})",
         )
+    if "labels" in columns:
+        parser.add_argument(
+            "--separator", metavar="TEXT", help="text between several labels in a cell of a table (default: ;)"
+        )
     parser.add_argument(
         "--extra",
         choices=("keep", "ignore", "refuse"),
@@ -130,7 +134,9 @@ def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUM
 
 def query_of(options: argparse.Namespace) -> dict[str, str]:
     """The options for reading a file, as query parameters of an upload."""
-    return {name: value for name in (*_COLUMNS, "extra") if (value := getattr(options, name, None)) is not None}
+    return {
+        name: value for name in (*_COLUMNS, "separator", "extra") if (value := getattr(options, name, None)) is not None
+    }
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
@@ -215,8 +221,12 @@ def _datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
 
 def _labels(service: "Halfmoon", options: argparse.Namespace) -> None:
     more = {} if options.model is None else {"model": options.model}
-    columns = ("id", "label", "by", *(("predicted", "probability") if more else ()))
-    documents = service.datasets.named(options.dataset).documents(limit=500, **more)
+    dataset, plain = service.datasets.named(options.dataset), _format(options.out) == "csv"
+    labels = "label" if dataset.record.label_kind == "single" else "labels"
+    columns = ("id", labels, "by", *(("predicted", "probability") if more else ()))
+    documents = dataset.documents(limit=500, **more)
+    if plain and labels == "labels":
+        documents = ({**each, labels: each[labels] and ";".join(map(str, each[labels]))} for each in documents)
     _write(options.out, columns, ([document[name] for name in columns] for document in documents))
 
 
@@ -237,7 +247,8 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
         data = service.datasets.named(str(options.file))
         name = options.model or data.name or data.id
         return data, service.train(data, name, algorithm=options.algorithm, options=of_algorithm, annotations="latest")
-    data = service.datasets.create(_file(options), **query_of(options))
+    query: dict[str, Any] = {**query_of(options)}
+    data = service.datasets.create(_file(options), **query)
     _print_warnings(data.warnings)
     try:
         return data, service.train(

@@ -230,3 +230,73 @@ def test_lines_are_one_object_where_they_are_held() -> None:
 def test_texts_of_numpy_and_missing_ones() -> None:
     assert sent(np.array(["a", "b"]), Choice()) == [{"text": "a"}, {"text": "b"}]
     assert sent(["a", None, float("nan")], Choice()) == [{"text": "a"}, {"text": ""}, {"text": ""}]
+
+
+SEVERAL: list[dict[str, Any]] = [
+    {"text": "late, again", "labels": ["x", "y"], "weight": 2.0, "votes": {"r": "x", "m": {"y": 0.5}}},
+    {"text": "a vote", "labels": []},
+    {"text": "cup", "votes": {"r": "y"}},
+]
+LISTS, WEIGHTS = [["x", "y"], [], None], [2, float("nan"), None]
+VOTES: dict[str, list[Any]] = {"r": ["x", None, "y"], "m": [{"y": 0.5}, None, None]}
+
+
+def test_several_labels_weights_and_votes_of_frames_and_lists() -> None:
+    columns = {
+        "text": TEXTS,
+        "labels": LISTS,
+        "weight": WEIGHTS,
+        **{f"vote:{name}": each for name, each in VOTES.items()},
+    }
+    frame = pd.DataFrame(columns)
+    beside = Choice(labels=LISTS, weight=WEIGHTS, votes=VOTES)
+    assert sent(frame, Choice()) == sent(frame.rename(columns={"labels": "t"}), Choice(labels="t")) == SEVERAL
+    assert sent(frame[["text"]], beside) == sent(TEXTS, beside) == SEVERAL
+    assert sent([{"text": text} for text in TEXTS], beside) == sent(SEVERAL, Choice()) == SEVERAL
+    named = [{"body": each["text"], "topics": each.get("labels")} for each in SEVERAL]
+    assert sent(named, Choice("body", labels="topics")) == [
+        {name: value for name, value in each.items() if name in ("text", "labels")} for each in SEVERAL
+    ]
+
+
+def test_a_column_of_one_label_is_read_before_one_of_several() -> None:
+    frame = pd.DataFrame({"text": ["a"], "label": ["x"], "labels": [["y"]]})
+    assert sent(frame, Choice()) == [{"text": "a", "label": "x"}]
+    assert sent(frame, Choice(labels="labels")) == [{"text": "a", "labels": ["y"]}]
+
+
+INDICATORS = np.array([[1, 0], [0, 0], [1, 1]])
+
+
+def test_an_indicator_matrix_has_the_classes_of_its_columns() -> None:
+    wanted = [[0], [], [0, 1]]
+    for given in (INDICATORS, INDICATORS.astype(bool), scipy.sparse.csr_matrix(INDICATORS)):
+        assert [each["labels"] for each in sent(TEXTS, Choice(labels=given))] == wanted
+    frame = pd.DataFrame(INDICATORS, columns=["b", "a"])
+    assert [each["labels"] for each in sent(TEXTS, Choice(labels=frame))] == [["b"], [], ["b", "a"]]
+
+
+def test_several_labels_of_a_matrix_are_arrays() -> None:
+    body = body_of(np.eye(3), Choice(labels=LISTS, weight=WEIGHTS))
+    arrays = np.load(io.BytesIO(joined(body)))
+    assert arrays["classes"].tolist() == ["x", "y"]
+    assert arrays["indicators"].tolist() == [[True, True], [False, False], [False, False]]
+    assert arrays["labeled"].tolist() == [True, True, False]
+    assert arrays["weights"].tolist() == [2.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (Choice(label=["x"] * 3, labels=[["x"]] * 3), "give label=, one of each document, or labels="),
+        (Choice(labels=["x"] * 3), "give a list of labels"),
+        (Choice(labels=[["x", None]] * 3), "a missing label"),
+        (Choice(labels=[["x"]] * 2), "labels: there are fewer values"),
+        (Choice(weight=["heavy"] * 3), "no number"),
+        (Choice(votes={"r": ["x"] * 4}), "r: there are more values"),
+        (Choice(label=[["x"]] * 3), "several are labels="),
+    ],
+)
+def test_what_does_not_fit_is_said(choice: Choice, words: str) -> None:
+    with pytest.raises(InvalidData, match=words):
+        sent(TEXTS, choice)

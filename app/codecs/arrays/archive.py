@@ -17,6 +17,7 @@ from app.codecs.base import check_limit
 from core.errors import Fault, InvalidDocuments
 from core.spelling import did_you_mean
 from storage.records import MAX_TEXT, Label
+from storage.repositories.datasets.batch import LabelLists
 
 SPARSE_FORMATS = ("csr", "csc", "coo")
 _TYPE_REMEDIES = {
@@ -195,6 +196,36 @@ def labels_of(arrays: Arrays, n_rows: int) -> list[Label | None]:
         return [text or None for text in texts_of(arrays["labels"], n_rows)]
     labels, labeled = arrays["labels"].read(n_rows).tolist(), arrays["labeled"].read(n_rows).tolist()
     return [label if known else None for label, known in zip(labels, labeled, strict=True)]
+
+
+def classes_of(arrays: Arrays) -> list[Label]:
+    """The names of the classes of indicators, none without these; raises InvalidDocuments."""
+    if ("indicators" in arrays) != ("classes" in arrays):
+        raise invalid_array("classes", "are the names of the columns of indicators, and neither goes without the other")
+    if "indicators" not in arrays:
+        return []
+    if "labels" in arrays:
+        raise invalid_array("labels", "stands beside indicators, which are all labels")
+    if arrays["indicators"].fortran:
+        raise invalid_array("indicators", "is stored column by column; store numpy.ascontiguousarray(indicators)")
+    n_classes = arrays["indicators"].shape[1]
+    if arrays["classes"].length != n_classes:
+        raise invalid_array("classes", f"has {arrays['classes'].length} names, but indicators has {n_classes} columns")
+    names = arrays["classes"]
+    return [*texts_of(names, n_classes)] if names.dtype.kind == "U" else names.read(n_classes).tolist()
+
+
+def lists_of(arrays: Arrays, classes: Sequence[Label], n_rows: int) -> LabelLists:
+    """The next labels of documents that may have several."""
+    numbers = arrays["indicators"].read(n_rows * len(classes)).reshape(n_rows, len(classes))
+    if not np.isin(numbers, [0, 1]).all():
+        raise invalid_array("indicators", "must be 0 or 1: whether a class applies")
+    labeled = arrays["labeled"].read(n_rows).tolist() if "labeled" in arrays else [True] * n_rows
+    given = [
+        [classes[column] for column in np.flatnonzero(row).tolist()] if known else None
+        for row, known in zip(numbers, labeled, strict=True)
+    ]
+    return LabelLists(given, [None] * n_rows)
 
 
 def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:

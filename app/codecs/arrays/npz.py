@@ -9,7 +9,9 @@ unpickled.
   several vectors of a document ``vectors.NAME``, each such a matrix.
 - Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats,
   NaN for unlabeled.
-- Optionally ``ids``: strings or integers.
+- Or, of documents that may have several labels, ``indicators`` of shape (n_documents, n_classes), 1 where a class
+  applies, with the names of the ``classes``; optionally ``labeled``, false where the labels are not known.
+- Optionally ``weights`` of the labels, and ``ids``: strings or integers.
 
 A zip file has its directory at its end. So the body is first stored, then read in parallel, a slice of each array at a
 time.
@@ -17,7 +19,7 @@ time.
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, reduce
 from typing import IO, Any
@@ -29,9 +31,11 @@ from app.codecs.arrays.archive import (
     DIRECTORY_BYTES,
     Array,
     ArraySpec,
+    classes_of,
     ids_of,
     invalid_array,
     labels_of,
+    lists_of,
     open_array,
     open_arrays,
     sparse_format,
@@ -44,7 +48,7 @@ from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, z
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from storage.errors import LimitExceeded
-from storage.records import MAX_TEXT
+from storage.records import MAX_TEXT, Label
 from storage.repositories.datasets import Batch
 
 Arrays = Mapping[str, Array]
@@ -66,7 +70,11 @@ _DENSE = {"X": ArraySpec("fiub", 2)}
 _NAMED = "vectors."
 """What the names of dense matrices begin with where a document has several vectors."""
 _TEXT = {"text": ArraySpec("U", longest=None)}
-_BESIDE = {"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArraySpec("iuU")}
+_BESIDE = {
+    **{"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArraySpec("iuU")},
+    **{"indicators": ArraySpec("biuf", 2), "weights": ArraySpec("fiu")},
+}
+_CLASSES = {"classes": ArraySpec("iuU")}
 _IGNORED = ("format", "_is_array")
 
 
@@ -85,11 +93,12 @@ class NpzDecoder(WholeBodyDecoder):
             wrong = next((name for name in names if not VECTOR_NAME.match(name.removeprefix(_NAMED))), None)
             if wrong is not None:
                 raise invalid_array(wrong[:MAX_TEXT], "the name of a vector has 1 to 64 letters, digits, _ or -")
-            specs = _SPARSE | _COORDINATES | _DENSE | dict.fromkeys(names, _DENSE["X"]) | _TEXT | _BESIDE
+            specs = _SPARSE | _COORDINATES | _DENSE | dict.fromkeys(names, _DENSE["X"]) | _TEXT | _BESIDE | _CLASSES
             arrays = open_arrays(archive, specs, _IGNORED, self.reading.bounds.decompressed_bytes, stack)
+            classes = classes_of(arrays)
             # slices without rows are among them: after each the caller may stop
             for rows in reduce(side_by_side, self._streams(arrays, order)):
-                yield _batch(arrays, rows)
+                yield _batch(arrays, rows, classes)
             for array in arrays.values():
                 array.finish()
 
@@ -196,7 +205,7 @@ class NpyDecoder(NpzDecoder):
         with zip_errors("not a readable zip of arrays"):
             matrix = open_array("X", _DENSE["X"], spool)
             for rows in self._dense({"X": matrix}, "X"):
-                yield _batch({"X": matrix}, rows)
+                yield _batch({"X": matrix}, rows, [])
             matrix.finish()
 
 
@@ -288,9 +297,10 @@ def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> N
         raise invalid_array(
             "labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all"
         )
-    if not whole and "labeled" in arrays:
+    if not whole and "labeled" in arrays and "indicators" not in arrays:
         raise invalid_array(
-            "labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN'
+            "labeled",
+            'is allowed only beside integer labels and indicators; among strings "" is unlabeled, among floats NaN',
         )
     for name, length in {**lengths, **dict.fromkeys((*_BESIDE, *_dense_names(arrays)), n_rows)}.items():
         if name in arrays and arrays[name].length != length:
@@ -352,8 +362,16 @@ def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
     return SparseRows(indptr, (kept % max(1, n_features)).astype(np.uint32), values[kept], n_features)
 
 
-def _batch(arrays: Arrays, rows: Rows) -> Batch:
-    return Batch(rows, labels_of(arrays, rows.n_rows), ids_of(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
+def _batch(arrays: Arrays, rows: Rows, classes: Sequence[Label]) -> Batch:
+    n_rows = rows.n_rows
+    lists = lists_of(arrays, classes, n_rows) if "indicators" in arrays else None
+    return Batch(
+        rows,
+        labels_of(arrays, n_rows),
+        ids_of(arrays["ids"], n_rows) if "ids" in arrays else None,
+        label_lists=lists,
+        weights=arrays["weights"].read(n_rows).astype(np.float64) if "weights" in arrays else None,
+    )
 
 
 FORMAT = Format(
@@ -369,7 +387,8 @@ FORMAT = Format(
             "zeros are dropped, or several, "
             "vectors.NAME, alone or beside one of these; optionally labels (strings, '' for unlabeled, or "
             "integers with a boolean array "
-            "labeled, or whole floats, NaN for unlabeled) and ids (strings or integers). Nothing is unpickled.",
+            "labeled, or whole floats, NaN for unlabeled) or indicators of shape (documents, classes), 1 where a "
+            "class applies, with classes, their names; weights, and ids (strings or integers). Nothing is unpickled.",
         }
     },
     compressed=True,

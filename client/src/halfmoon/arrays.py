@@ -7,6 +7,8 @@ from typing import IO, Any
 
 from halfmoon.errors import InvalidData
 
+_MATRIX = 2
+"""dimensions of an indicator matrix"""
 _IN_MEMORY = 16 << 20
 """Bytes up to which a file of arrays is held in memory."""
 
@@ -18,10 +20,23 @@ def is_matrix(data: Any) -> bool:
     return getattr(data, "ndim", 0) == 2 and getattr(getattr(data, "dtype", None), "kind", "") in ("b", "i", "u", "f")
 
 
-def arrays_of(
-    matrix: Any, labels: Sequence[str | int | None] | None, ids: Sequence[str | None] | None
-) -> dict[str, Any]:
-    """The arrays of a matrix with its labels and ids, by their names in an npz file; raises InvalidData."""
+def lists_of(labels: Any) -> Any:
+    """An indicator matrix, as of scikit-learn, as a list of the classes of each row; other data as they are.
+
+    The classes are the names of the columns of a frame, else numbers from 0.
+    """
+    names = getattr(labels, "columns", None)
+    if type(labels).__module__.startswith("scipy.sparse"):
+        labels = labels.toarray()
+    if names is None and getattr(labels, "ndim", 1) != _MATRIX:
+        return labels
+    classes = [*range(labels.shape[1])] if names is None else [*names]
+    rows = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    return [[each for each, applies in zip(classes, row, strict=True) if applies] for row in rows.tolist()]
+
+
+def arrays_of(matrix: Any, columns: Mapping[str, Sequence[Any] | None]) -> dict[str, Any]:
+    """The arrays of a matrix with its labels, weights and ids, by their names in an npz file; raises InvalidData."""
     import numpy
 
     arrays: dict[str, Any] = {}
@@ -32,14 +47,34 @@ def arrays_of(
     else:
         arrays["X"] = matrix
     n_rows = int(matrix.shape[0])
-    for name, values in (("labels", labels), ("ids", ids)):
-        if values is not None and len(values) != n_rows:
+    given = {name: values for name, values in columns.items() if values is not None}
+    for name, values in given.items():
+        if len(values) != n_rows:
             raise InvalidData(f"{name}: {len(values)} values for {n_rows} documents")
-    if labels is not None:
-        arrays |= _labels(labels)
-    if ids is not None:
-        arrays["ids"] = numpy.array([str(place) if id is None else id for place, id in enumerate(ids)])
+    if "label" in given:
+        arrays |= _labels(given["label"])
+    if "labels" in given:
+        arrays |= _indicators(given["labels"])
+    if "weight" in given:
+        arrays["weights"] = numpy.array([1.0 if each is None else each for each in given["weight"]])
+    if "id" in given:
+        arrays["ids"] = numpy.array([str(place) if id is None else id for place, id in enumerate(given["id"])])
     return arrays
+
+
+def _indicators(lists: Sequence[Sequence[str | int] | None]) -> dict[str, Any]:
+    import numpy
+
+    every = {label for labels in lists for label in labels or ()}
+    if len({*map(type, every)}) > 1:
+        raise InvalidData("labels are all texts or all integers")
+    classes = sorted(every, key=str)
+    places = {label: place for place, label in enumerate(classes)}
+    indicators = numpy.zeros((len(lists), len(classes)), bool)
+    for row, labels in enumerate(lists):
+        indicators[row, [places[label] for label in labels or ()]] = True
+    names = numpy.array(classes) if classes else numpy.array([], str)
+    return {"indicators": indicators, "classes": names, "labeled": numpy.array([each is not None for each in lists])}
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from halfmoon.arrays import arrays_of, is_matrix, npz_of
+from halfmoon.arrays import arrays_of, is_matrix, lists_of, npz_of
 from halfmoon.errors import InvalidData
-from halfmoon.values import id_of, is_missing, label_of, plain_of, text_of
+from halfmoon.values import id_of, is_missing, label_of, labels_of, plain_of, text_of, vote_of, weight_of
 
 NDJSON = "application/x-ndjson"
 _FILES = {
@@ -56,11 +56,14 @@ class Line(msgspec.Struct, omit_defaults=True):
     text: str
     label: str | int | None = None
     id: str | None = None
+    labels: list[str | int] | None = None
+    weight: float | None = None
+    votes: dict[str, Any] | None = None
     fields: dict[str, Any] | None = None
 
 
 class Choice(NamedTuple):
-    """The columns of text, label and id, and the columns that are kept beside them."""
+    """The columns of text, label, id and so on, and the columns that are kept beside them."""
 
     text: str | None = None
     label: Column = None
@@ -68,16 +71,38 @@ class Choice(NamedTuple):
     features: Sequence[str] | None = None
     fields: Sequence[str] | None = None
     extra: str | None = None
+    labels: Any = None
+    """name of the column with all labels, or lists of them, or an indicator matrix"""
+    weight: Column = None
+    votes: Mapping[str, Column] | None = None
+    """by voter"""
+    separator: str | None = None
+    """text between several labels in a cell"""
+
+
+_VALUES: Mapping[str, Callable[[Any], Any]] = {
+    "label": label_of,
+    "id": id_of,
+    "labels": labels_of,
+    "weight": weight_of,
+}
+"""What becomes of the values of these columns."""
+_VOTE = "vote:"
+"""What the names of columns with votes begin with."""
 
 
 def body_of(data: Any, choice: Choice) -> Body:
     """The body for data of any kind; raises InvalidData."""
-    for what, values in (("label", choice.label), ("id", choice.id)):
+    choice = choice._replace(labels=lists_of(choice.labels))
+    for what in _VALUES:
+        values = getattr(choice, what)
         if values is not None and not isinstance(values, Iterable):
             raise InvalidData(
                 f"{what}: {values!r:.60} is {type(values).__name__}; give the name of a column, or a list with a "
                 "value a document"
             )
+    if choice.label is not None and choice.labels is not None:
+        raise InvalidData("give label=, one of each document, or labels=, lists of all that apply")
     body = _body_of(data, choice)
     return body if choice.extra is None else body._replace(query={**body.query, "extra": choice.extra})
 
@@ -122,13 +147,7 @@ def _file(path: Path, choice: Choice) -> Body:
             else "other files are read into a data frame or a list"
         )
         raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {known}; {instead}")
-    given = {
-        "text": choice.text,
-        "label": choice.label,
-        "id": choice.id,
-        "features": choice.features,
-        "fields": choice.fields,
-    }
+    given = {name: value for name, value in choice._asdict().items() if name != "extra"}
     query = {name: value for name, value in given.items() if isinstance(value, str)}
     lost = [name for name, value in given.items() if value is not None and name not in query]
     if lost:
@@ -180,22 +199,25 @@ def _frame_batches(path: Path, choice: Choice) -> Body:
 
 
 def _others(schema: Any, choice: Choice) -> list[str]:
-    """The columns beside text, label and id, without lists and structures."""
+    """The columns that are not read, without lists and structures."""
     from pyarrow import types
 
-    read = {
-        given if isinstance(given, str) else name
-        for name, given in (("text", choice.text), ("label", choice.label), ("id", choice.id))
-    }
+    read = {given if isinstance(given, str) else name for name, given in choice._asdict().items()}
+    read |= {name for name in schema.names if choice.votes is None and name.startswith(_VOTE)}
+    read |= {given for given in (choice.votes or {}).values() if isinstance(given, str)}
     return [column.name for column in schema if column.name not in read and not types.is_nested(column.type)]
 
 
 def _matrix(data: Any, choice: Choice) -> Body:
-    if isinstance(choice.label, str) or isinstance(choice.id, str):
-        raise InvalidData("a matrix has no columns with names; give label= and id= as lists")
-    labels = None if choice.label is None else list(map(label_of, choice.label))
-    ids = None if choice.id is None else list(map(id_of, choice.id))
-    arrays = arrays_of(data, labels, ids)
+    if choice.votes is not None:
+        raise InvalidData("a matrix has no votes; give dicts: [{'indices': …, 'values': …, 'votes': …}]")
+    columns: dict[str, list[Any] | None] = {}
+    for what, value_of in _VALUES.items():
+        given = getattr(choice, what)
+        if isinstance(given, str):
+            raise InvalidData(f"a matrix has no columns with names; give {what}= as a list")
+        columns[what] = None if given is None else list(map(value_of, given))
+    arrays = arrays_of(data, columns)
 
     def chunks() -> Iterator[bytes]:
         with npz_of(arrays) as file:
@@ -231,17 +253,48 @@ def _frame(frame: Any, choice: Choice) -> Body:
         )
     fields = [name for name in choice.fields or () if _column_name("fields", name, names)]
     n_rows = len(frame) if hasattr(frame, "__len__") else int(frame.num_rows)
-    label, id = (_values(name, value, names, n_rows) for name, value in (("label", choice.label), ("id", choice.id)))
+    known = _known(choice, names, n_rows)
+    votes = choice.votes
+    if votes is None:
+        votes = {name.removeprefix(_VOTE): name for name in names if name.startswith(_VOTE)}
+    columns = {voter: _values(f"{_VOTE}{voter}", given, names, n_rows) for voter, given in votes.items()}
 
     def chunks() -> Iterator[bytes]:
         for start in range(0, n_rows, _SLICE_ROWS):
             stop = min(start + _SLICE_ROWS, n_rows)
-            texts = map(text_of, _slice(frame, text, start, stop))
-            labels = map(label_of, _slice(frame, label, start, stop))
-            ids = map(id_of, _slice(frame, id, start, stop))
-            yield _encode_lines(list(map(Line, texts, labels, ids, _beside(frame, fields, start, stop))))
+            cells = {what: map(_VALUES[what], _slice(frame, known[what], start, stop)) for what in _VALUES}
+            cast = {voter: map(vote_of, _slice(frame, each, start, stop)) for voter, each in columns.items()}
+            voted = _rows_of(cast, stop - start)
+            texts, beside = map(text_of, _slice(frame, text, start, stop)), _beside(frame, fields, start, stop)
+            yield _encode_lines(
+                list(map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside))
+            )
 
     return Body(NDJSON, chunks)
+
+
+def _known(choice: Choice, names: Sequence[str], n_rows: int) -> dict[str, str | Sequence[Any] | None]:
+    """The columns of labels, ids and weights; where there is one of single labels, another of several is not read."""
+    single = choice.labels is None and _column_name(
+        "label", "label" if choice.label is None and "label" in names else None, names
+    )
+    return {
+        what: None
+        if (what == "labels" and (single or choice.label is not None))
+        or (what == "label" and choice.labels is not None)
+        else _values(what, getattr(choice, what), names, n_rows)
+        for what in _VALUES
+    }
+
+
+def _rows_of(columns: Mapping[str, Iterable[Any]], n_rows: int) -> Iterable[dict[str, Any] | None]:
+    """The values of each row by name, without those that are missing."""
+    if not columns:
+        return [None] * n_rows
+    return (
+        {name: value for name, value in zip(columns, row, strict=True) if value is not None} or None
+        for row in zip(*columns.values(), strict=True)
+    )
 
 
 def _features(frame: Any, names: Sequence[str], choice: Choice) -> Body:
@@ -251,11 +304,11 @@ def _features(frame: Any, names: Sequence[str], choice: Choice) -> Body:
     for name in choice.features:
         _column_name("features", name, names)
     matrix = numpy.column_stack([_numbers(frame, name) for name in choice.features])
-    label, id = (
-        _values(name, value, names, len(matrix)) for name, value in (("label", choice.label), ("id", choice.id))
-    )
-    columns = [None if each is None else list(_slice(frame, each, 0, len(matrix))) for each in (label, id)]
-    return _matrix(matrix, Choice(None, columns[0], columns[1]))
+    known = _known(choice, names, len(matrix))
+    columns = {
+        what: None if each is None else list(_slice(frame, each, 0, len(matrix))) for what, each in known.items()
+    }
+    return _matrix(matrix, Choice(votes=choice.votes)._replace(**columns))
 
 
 def _numbers(frame: Any, name: str) -> Any:
@@ -302,64 +355,70 @@ def _slice(frame: Any, column: str | Sequence[Any] | None, start: int, stop: int
 
 
 def _beside(frame: Any, fields: Sequence[str], start: int, stop: int) -> Iterable[dict[str, Any] | None]:
-    """The fields of each row that are kept beside it, without those that are missing."""
-    if not fields:
-        return [None] * (stop - start)
-    columns = [map(plain_of, _slice(frame, name, start, stop)) for name in fields]
-    return (
-        {name: value for name, value in zip(fields, row, strict=True) if value is not None} or None
-        for row in zip(*columns, strict=True)
-    )
+    """The fields of each row that are kept beside it."""
+    return _rows_of({name: map(plain_of, _slice(frame, name, start, stop)) for name in fields}, stop - start)
 
 
 def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
-    labels, ids = (None if isinstance(each, str) or each is None else iter(each) for each in (choice.label, choice.id))
-    is_plain = choice.text is choice.label is choice.id is None
+    given = {what: values for what in _VALUES if (values := getattr(choice, what)) is not None}
+    beside = {what: iter(values) for what, values in given.items() if not isinstance(values, str)}
+    votes = {voter: iter(values or ()) for voter, values in (choice.votes or {}).items()}
+    is_plain = choice.text is None and not given and not votes
     source = iter(data)
     while batch := list(islice(source, _SLICE_ROWS)):
         if is_plain and set(map(type, batch)) == {str}:
             yield _encode_lines(list(map(Line, batch)))
         else:
-            yield _encode_lines([_line(each, choice, _next("label", labels), _next("id", ids)) for each in batch])
-    for what, values in (("label", labels), ("id", ids)):
-        if values is not None and next(values, _END) is not _END:
+            yield _encode_lines(
+                [
+                    _line(
+                        each,
+                        choice,
+                        {what: _next(what, values) for what, values in beside.items()},
+                        {voter: vote_of(_next(f"{_VOTE}{voter}", values)) for voter, values in votes.items()},
+                    )
+                    for each in batch
+                ]
+            )
+    for what, values in (*beside.items(), *votes.items()):
+        if next(values, _END) is not _END:
             raise InvalidData(f"{what}: there are more values than documents")
 
 
-def _next(what: str, values: Iterator[Any] | None) -> Any:
-    if values is None:
-        return None
+def _next(what: str, values: Iterator[Any]) -> Any:
     try:
         return next(values)
     except StopIteration:
         raise InvalidData(f"{what}: there are fewer values than documents") from None
 
 
-def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
+def _line(document: Any, choice: Choice, beside: Mapping[str, Any], votes: Mapping[str, Any]) -> Any:
+    """A line of a document, with the values that stand beside it in lists."""
+    named = {what: name for what in ("text", *_VALUES) if isinstance(name := getattr(choice, what), str)}
+    known = {what: value_of(beside[what]) for what, value_of in _VALUES.items() if what in beside}
+    cast = {voter: vote for voter, vote in votes.items() if vote is not None}
+    known |= {"votes": cast} if cast else {}
     if isinstance(document, str | bytes) or document is None or is_missing(document):
-        column = next((what for what in ("text", "label", "id") if isinstance(getattr(choice, what), str)), None)
-        if column:
+        if named:
+            column = next(iter(named))
             raise InvalidData(
                 f"{column}: texts have no columns with names; "
                 f"{'leave it out' if column == 'text' else 'give a list with a value a text'}"
             )
-        return Line(text_of(document), label_of(label), id_of(id))
+        return Line(text_of(document), **known)
     if not isinstance(document, Mapping):
         raise InvalidData(
             f"a document is a text or a dict, not {type(document).__name__}; numbers are a matrix of two "
             "dimensions: numpy.array(…, float)"
         )
-    named = {"text": choice.text, "label": choice.label, "id": choice.id}
-    if any(isinstance(name, str) for name in named.values()):
+    if named:
         fields = {name: value for name in choice.fields or () if (value := plain_of(document.get(name))) is not None}
-        document = {what: document.get(name if isinstance(name, str) else what) for what, name in named.items()}
-        return Line(text_of(document["text"]), label_of(document["label"]), id_of(document["id"]), fields or None)
-    found = dict(document)
-    if label is not None or "label" in found:
-        found["label"] = label_of(found.get("label") if label is None else label)
-    if id is not None or "id" in found:
-        found["id"] = id_of(found.get("id") if id is None else id)
-    return found
+        read = {what: named.get(what, what) for what in _VALUES if what != "labels" or "labels" in named}
+        own = {what: _VALUES[what](document.get(name)) for what, name in read.items()}
+        own |= {"votes": document["votes"]} if "votes" in document else {}
+        return Line(text_of(document.get(named.get("text", "text"))), **(own | known), fields=fields or None)
+    own = {what: value_of(document[what]) for what, value_of in _VALUES.items() if what in document}
+    return {**document, **own, **{what: value for what, value in known.items() if value is not None}}
 
 
 def held(body: Body) -> tuple[bytes, dict[str, str]]:

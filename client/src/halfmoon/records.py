@@ -34,6 +34,10 @@ class DatasetRecord(Struct, frozen=True):
     classes: dict[str, int]
     sha256: str
     created_at: datetime
+    label_kind: str = "single"
+    """Whether each document has one label at most, or any number of them: single, several."""
+    voters: dict[str, int] = {}
+    """Number of documents by voter."""
     drawn: dict[str, int] = {}
     fields: list[str] = []
     warnings: list[str] = []
@@ -210,6 +214,8 @@ class Annotation(Struct, frozen=True):
     mode: str | None
     at: datetime
     note: str | None = None
+    labels: list[Label] | None = None
+    """All that apply in place of one label, in a dataset of several."""
     batch: str | None = None
     """Name of what was done at once."""
     undo_of: str | None = None

@@ -125,11 +125,14 @@ def id_of_dataset(data: Any) -> str:
     raise InvalidData(f"a dataset is needed here, or its id, not {type(data).__name__}: data = hm.datasets.create(…)")
 
 
-def annotation_of(document: Any, label: Label | None, action: str, by: str | None, more: Any) -> dict[str, Any]:
+def annotation_of(
+    document: Any, label: Label | Sequence[Label] | None, action: str, by: str | None, more: Any
+) -> dict[str, Any]:
     """An entry for the log, with an id of its own; raises InvalidData."""
     if action == "label" and label is None:
         raise InvalidData("annotate: give the label, or action='skip'")
-    entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, "label": label, "by": by, **more}
+    given = {"label": label} if label is None or isinstance(label, str | int) else {"labels": list(label)}
+    entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, **given, "by": by, **more}
     return {key: value for key, value in entry.items() if value is not None}
 
 

@@ -1,5 +1,6 @@
 """Single values of tables, in the types of JSON: labels, ids and texts, with all that stands for nothing."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from halfmoon.errors import InvalidData
@@ -25,11 +26,41 @@ def label_of(value: Any) -> str | int | None:
         )
     if isinstance(value, list | tuple | set):
         raise InvalidData(
-            f"the label {value!r:.60} is {type(value).__name__}; a document has one label, a text or an integer"
+            f"the label {value!r:.60} is {type(value).__name__}; a document has one label, a text or an integer; "
+            "several are labels="
         )
     if not isinstance(plain, str | int):
         raise InvalidData(f"the label {value!r:.60} is {type(value).__name__}; a label is a text or an integer")
     return label_of(str(plain) if isinstance(plain, str) else int(plain))
+
+
+def labels_of(value: Any) -> list[str | int] | None:
+    """All labels of a document, None where they are not known; raises InvalidData."""
+    if value is None or is_missing(value):
+        return None
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidData(
+            f"labels: {value!r:.60} is {type(value).__name__}; give a list of labels, [] where none applies"
+        )
+    labels = [label_of(each) for each in value]
+    if None in labels:
+        raise InvalidData(f"labels: {value!r:.60} has a missing label in it; leave it out")
+    return [label for label in labels if label is not None]
+
+
+def weight_of(value: Any) -> float | None:
+    """The weight of a label, None for a missing one; raises InvalidData."""
+    if value is None or is_missing(value):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidData(f"the weight {value!r:.60} is {type(value).__name__}, no number") from None
+
+
+def vote_of(value: Any) -> Any:
+    """A vote, a class or probabilities by class; None of one who abstains."""
+    return dict(value) if isinstance(value, Mapping) else label_of(value)
 
 
 def id_of(value: Any) -> str | None:

@@ -4,6 +4,7 @@ import io
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -265,3 +266,51 @@ def test_bad_annotations_are_refused_with_words(
     body = {"annotations": [{"id": "1", "document": "a"} | annotation]}
     answer = gateway.client.post(f"/v1/datasets/{made['id']}/annotations", json=body)
     assert words in json.dumps(problem_of(answer, 422))
+
+
+def npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **{"X": np.eye(3, dtype=np.float32), **arrays})
+    return file.getvalue()
+
+
+INDICATORS = np.array([[1, 1], [0, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("names", [["b", "a"], [7, 3]], ids=["texts", "integers"])
+def test_indicators_of_arrays_are_several_labels(gateway: Gateway, names: list[Any]) -> None:
+    labels = [[names[0], names[1]], [], None]
+    wanted = gateway.upload(
+        [{"vector": row, "labels": each, "weight": 2} for row, each in zip(np.eye(3).tolist(), labels, strict=True)]
+    )
+    labeled = np.array([True, True, False])
+    body = npz(indicators=INDICATORS, classes=np.array(names), labeled=labeled, weights=np.full(3, 2))
+    assert send(gateway, body, "application/x-npz")["sha256"] == wanted["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "field", "words"),
+    [
+        ({"indicators": INDICATORS}, "classes", "neither goes without the other"),
+        ({"classes": np.array(["a"])}, "classes", "neither goes without the other"),
+        ({"indicators": INDICATORS, "classes": np.array(["a"])}, "classes", "has 1 names, but indicators has 2"),
+        ({"indicators": 2 * INDICATORS, "classes": np.array(["a", "b"])}, "indicators", "must be 0 or 1"),
+        ({"indicators": INDICATORS[:2], "classes": np.array(["a", "b"])}, "indicators", "has length 2, not 3"),
+        (
+            {"indicators": np.asfortranarray(INDICATORS), "classes": np.array(["a", "b"])},
+            "indicators",
+            "ascontiguousarray",
+        ),
+        (
+            {"indicators": INDICATORS, "classes": np.array(["a", "b"]), "labels": np.array(["a"] * 3)},
+            "labels",
+            "beside indicators",
+        ),
+        ({"weights": np.array([1.0, -1.0, 1.0])}, "weight", "at least 0"),
+        ({"weights": np.array([1.0, np.nan, 1.0])}, "weight", "at least 0"),
+    ],
+)
+def test_odd_arrays_are_refused_with_words(gateway: Gateway, arrays: dict[str, Any], field: str, words: str) -> None:
+    error = refused(gateway, npz(**arrays), "application/x-npz")
+    assert error["field"] == field
+    assert words in error["detail"]

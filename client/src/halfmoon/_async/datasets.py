@@ -31,6 +31,10 @@ class AsyncDatasets(DatasetsMixin):
         fields: Sequence[str] | None = None,
         extra: str | None = None,
         name: str | None = None,
+        labels: Any = None,
+        weight: Column = None,
+        votes: Mapping[str, Column] | None = None,
+        separator: str | None = None,
     ) -> "AsyncDataset":
         """Send documents, a slice at a time.
 
@@ -40,10 +44,14 @@ class AsyncDatasets(DatasetsMixin):
 
         ``text``, ``label`` and ``id`` are the names of columns, by default these; label and id may also be lists.
         ``features`` are columns of numbers, in place of text. A label that is missing (None, NaN, "") is none.
+        ``labels`` in place of label has all labels that apply: a column of lists, a list of lists, [] where none
+        applies and None where that is not known, or an indicator matrix as scikit-learn has it; in a file they stand in
+        a cell, with ``separator`` between them. ``weight`` is the weight of each label. ``votes`` are columns or lists
+        by voter, by default the columns named ``vote:NAME``; a vote is a class, or a dict of probabilities.
         ``fields`` are columns that are kept beside the documents and not learned from; ``extra`` says what becomes of
         other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse".
         """
-        body = body_of(data, Choice(text, label, id, features, fields, extra))
+        body = body_of(data, Choice(text, label, id, features, fields, extra, labels, weight, votes, separator))
         headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
         params = {**body.query, "name": name}
         record = await self._transport.call(
@@ -108,20 +116,38 @@ class AsyncDataset(ShownDataset):
 
     @operation("change_labels")
     async def relabel(
-        self, labels: Mapping[str, Label | None], *, drawn: Mapping[str, str] | None = None, name: str | None = None
+        self,
+        labels: Mapping[str, Label | Sequence[Label] | None],
+        *,
+        drawn: Mapping[str, str] | None = None,
+        name: str | None = None,
+        excluded: Mapping[str, Sequence[Label]] | None = None,
+        label_kind: str | None = None,
     ) -> "AsyncDataset":
-        """Another dataset of the same documents, with some labels changed, by document id; None removes a label."""
-        body = {"labels": dict(labels)} | ({} if drawn is None else {"drawn": dict(drawn)})
+        """Another dataset of the same documents, with some labels changed, by document id; None removes a label.
+
+        ``excluded`` are labels that do not apply. ``label_kind`` "several" makes a dataset of several labels of it,
+        with lists of labels, and "single" turns it back where no document has two.
+        """
+        given = {"drawn": drawn, "not": excluded}
+        body: dict[str, Any] = {"labels": dict(labels), **{each: dict(value) for each, value in given.items() if value}}
+        body |= {} if label_kind is None else {"label_kind": label_kind}
         path, params = f"{self._path}/labels", {"name": name}
         record = await self._transport.call("PUT", path, DatasetRecord, json=body, params=params, repeatable=False)
         return AsyncDataset(self._transport, record)
 
     @operation("annotate")
     async def annotate(
-        self, document: Any, label: Label | None = None, *, action: str = "label", by: str | None = None, **more: Any
+        self,
+        document: Any,
+        label: Label | Sequence[Label] | None = None,
+        *,
+        action: str = "label",
+        by: str | None = None,
+        **more: Any,
     ) -> int:
         """Log a person's answer to a document, a label or the action ``skip`` or ``undo``; returns the number of
-        entries then.
+        entries then. In a dataset of several labels it is a list of all that apply.
 
         ``document`` is an id, a suggestion, or a dict with an id, as ``documents`` and ``doubts`` give them.
 
