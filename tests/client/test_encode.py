@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from halfmoon import InvalidData
-from halfmoon.encode import Body, Choice, body_of, held
+from halfmoon.columns import Choice
+from halfmoon.encode import Body, body_of, held
 from halfmoon.labels import Labels, decode_lines
 
 TEXTS = ["late, again", "a vote", "cup"]

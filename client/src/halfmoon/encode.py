@@ -8,7 +8,6 @@ import gzip
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
@@ -17,8 +16,22 @@ from typing import Any, NamedTuple
 import msgspec
 
 from halfmoon.arrays import arrays_of, is_matrix, lists_of, npz_of
+from halfmoon.columns import (
+    VALUES,
+    VOTE,
+    Choice,
+    Line,
+    column_name,
+    fields_of,
+    known_columns,
+    names_of,
+    numbers_in,
+    rows_of,
+    slice_of,
+    values_in,
+)
 from halfmoon.errors import InvalidData
-from halfmoon.values import id_of, is_missing, label_of, labels_of, plain_of, text_of, vote_of, weight_of
+from halfmoon.values import is_missing, plain_of, text_of, vote_of
 
 NDJSON = "application/x-ndjson"
 _FILES = {
@@ -37,9 +50,6 @@ _END: Any = object()
 """What ``next`` returns at the end of an iterator."""
 _encode_lines = msgspec.json.Encoder().encode_lines
 
-Column = str | Sequence[Any] | None
-"""Name of a column, or its values."""
-
 
 class Body(NamedTuple):
     """A body that is sent: each call of ``chunks`` begins anew, unless the data are an iterator."""
@@ -50,51 +60,10 @@ class Body(NamedTuple):
     encoding: str | None = None
 
 
-class Line(msgspec.Struct, omit_defaults=True):
-    """A line of text."""
-
-    text: str
-    label: str | int | None = None
-    id: str | None = None
-    labels: list[str | int] | None = None
-    weight: float | None = None
-    votes: dict[str, Any] | None = None
-    fields: dict[str, Any] | None = None
-
-
-class Choice(NamedTuple):
-    """The columns of text, label, id and so on, and the columns that are kept beside them."""
-
-    text: str | None = None
-    label: Column = None
-    id: Column = None
-    features: Sequence[str] | None = None
-    fields: Sequence[str] | None = None
-    extra: str | None = None
-    labels: Any = None
-    """name of the column with all labels, or lists of them, or an indicator matrix"""
-    weight: Column = None
-    votes: Mapping[str, Column] | None = None
-    """by voter"""
-    separator: str | None = None
-    """text between several labels in a cell"""
-
-
-_VALUES: Mapping[str, Callable[[Any], Any]] = {
-    "label": label_of,
-    "id": id_of,
-    "labels": labels_of,
-    "weight": weight_of,
-}
-"""What becomes of the values of these columns."""
-_VOTE = "vote:"
-"""What the names of columns with votes begin with."""
-
-
 def body_of(data: Any, choice: Choice) -> Body:
     """The body for data of any kind; raises InvalidData."""
     choice = choice._replace(labels=lists_of(choice.labels))
-    for what in _VALUES:
+    for what in VALUES:
         values = getattr(choice, what)
         if values is not None and not isinstance(values, Iterable):
             raise InvalidData(
@@ -203,7 +172,7 @@ def _others(schema: Any, choice: Choice) -> list[str]:
     from pyarrow import types
 
     read = {given if isinstance(given, str) else name for name, given in choice._asdict().items()}
-    read |= {name for name in schema.names if choice.votes is None and name.startswith(_VOTE)}
+    read |= {name for name in schema.names if choice.votes is None and name.startswith(VOTE)}
     read |= {given for given in (choice.votes or {}).values() if isinstance(given, str)}
     return [column.name for column in schema if column.name not in read and not types.is_nested(column.type)]
 
@@ -212,7 +181,7 @@ def _matrix(data: Any, choice: Choice) -> Body:
     if choice.votes is not None:
         raise InvalidData("a matrix has no votes; give dicts: [{'indices': …, 'values': …, 'votes': …}]")
     columns: dict[str, list[Any] | None] = {}
-    for what, value_of in _VALUES.items():
+    for what, value_of in VALUES.items():
         given = getattr(choice, what)
         if isinstance(given, str):
             raise InvalidData(f"a matrix has no columns with names; give {what}= as a list")
@@ -227,45 +196,36 @@ def _matrix(data: Any, choice: Choice) -> Body:
     return Body("application/x-npz", chunks)
 
 
-def _names(frame: Any) -> list[str]:
-    names = (
-        getattr(getattr(frame, "schema", None), "names", None)
-        if type(frame).__module__.startswith("pyarrow")
-        else frame.columns
-    )
-    return [str(name) for name in (frame.columns if names is None else names)]
-
-
 def _frame(frame: Any, choice: Choice) -> Body:
-    names = _names(frame)
+    names = names_of(frame)
     if choice.features is not None:
         if choice.text is not None:
             raise InvalidData(
                 "give text= or features=; documents of both are given as dicts: {'text': …, 'features': …}"
             )
         return _features(frame, names, choice)
-    text = _column_name("text", choice.text, names)
+    text = column_name("text", choice.text, names)
     if text is None:
         shown = ", ".join(repr(name) for name in names[:20])
         raise InvalidData(
             "no column is named 'text'; say which has the text, text=…, or which have numbers, features=[…]; "
             f"there are {shown}"
         )
-    fields = [name for name in choice.fields or () if _column_name("fields", name, names)]
+    fields = [name for name in choice.fields or () if column_name("fields", name, names)]
     n_rows = len(frame) if hasattr(frame, "__len__") else int(frame.num_rows)
-    known = _known(choice, names, n_rows)
+    known = known_columns(choice, names, n_rows)
     votes = choice.votes
     if votes is None:
-        votes = {name.removeprefix(_VOTE): name for name in names if name.startswith(_VOTE)}
-    columns = {voter: _values(f"{_VOTE}{voter}", given, names, n_rows) for voter, given in votes.items()}
+        votes = {name.removeprefix(VOTE): name for name in names if name.startswith(VOTE)}
+    columns = {voter: values_in(f"{VOTE}{voter}", given, names, n_rows) for voter, given in votes.items()}
 
     def chunks() -> Iterator[bytes]:
         for start in range(0, n_rows, _SLICE_ROWS):
             stop = min(start + _SLICE_ROWS, n_rows)
-            cells = {what: map(_VALUES[what], _slice(frame, known[what], start, stop)) for what in _VALUES}
-            cast = {voter: map(vote_of, _slice(frame, each, start, stop)) for voter, each in columns.items()}
-            voted = _rows_of(cast, stop - start)
-            texts, beside = map(text_of, _slice(frame, text, start, stop)), _beside(frame, fields, start, stop)
+            cells = {what: map(VALUES[what], slice_of(frame, known[what], start, stop)) for what in VALUES}
+            cast = {voter: map(vote_of, slice_of(frame, each, start, stop)) for voter, each in columns.items()}
+            voted = rows_of(cast, stop - start)
+            texts, beside = map(text_of, slice_of(frame, text, start, stop)), fields_of(frame, fields, start, stop)
             yield _encode_lines(
                 list(map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside))
             )
@@ -273,94 +233,22 @@ def _frame(frame: Any, choice: Choice) -> Body:
     return Body(NDJSON, chunks)
 
 
-def _known(choice: Choice, names: Sequence[str], n_rows: int) -> dict[str, str | Sequence[Any] | None]:
-    """The columns of labels, ids and weights; where there is one of single labels, another of several is not read."""
-    single = choice.labels is None and _column_name(
-        "label", "label" if choice.label is None and "label" in names else None, names
-    )
-    return {
-        what: None
-        if (what == "labels" and (single or choice.label is not None))
-        or (what == "label" and choice.labels is not None)
-        else _values(what, getattr(choice, what), names, n_rows)
-        for what in _VALUES
-    }
-
-
-def _rows_of(columns: Mapping[str, Iterable[Any]], n_rows: int) -> Iterable[dict[str, Any] | None]:
-    """The values of each row by name, without those that are missing."""
-    if not columns:
-        return [None] * n_rows
-    return (
-        {name: value for name, value in zip(columns, row, strict=True) if value is not None} or None
-        for row in zip(*columns.values(), strict=True)
-    )
-
-
 def _features(frame: Any, names: Sequence[str], choice: Choice) -> Body:
     import numpy
 
     assert choice.features is not None
     for name in choice.features:
-        _column_name("features", name, names)
-    matrix = numpy.column_stack([_numbers(frame, name) for name in choice.features])
-    known = _known(choice, names, len(matrix))
-    columns = {
-        what: None if each is None else list(_slice(frame, each, 0, len(matrix))) for what, each in known.items()
+        column_name("features", name, names)
+    matrix = numpy.column_stack([numbers_in(frame, name) for name in choice.features])
+    known = known_columns(choice, names, len(matrix))
+    columns: dict[str, Any] = {
+        what: None if each is None else list(slice_of(frame, each, 0, len(matrix))) for what, each in known.items()
     }
     return _matrix(matrix, Choice(votes=choice.votes)._replace(**columns))
 
 
-def _numbers(frame: Any, name: str) -> Any:
-    import numpy
-
-    try:
-        numbers = numpy.asarray(frame[name], dtype=numpy.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidData(f"features: the column {name!r} has what is no number: {error}") from None
-    if numpy.isnan(numbers).any():
-        raise InvalidData(f"features: the column {name!r} has gaps; fill them, as frame[{name!r}].fillna(0) does")
-    return numbers
-
-
-def _column_name(what: str, given: str | None, names: Sequence[str]) -> str | None:
-    """The name of a column: the given one, or the default if there is one of this name."""
-    if given is None:
-        given = what if what in names else None
-    if given is not None and names.count(given) > 1:
-        raise InvalidData(f"{what}: two columns are called {given!r}; rename one")
-    if given is not None and given not in names:
-        similar = [f"; did you mean {name!r}?" for name in get_close_matches(given, names, 1)]
-        raise InvalidData(f"{what}: there is no column {given!r}{''.join(similar)}; there are {', '.join(names[:20])}")
-    return given
-
-
-def _values(what: str, given: Column, names: Sequence[str], n_rows: int) -> str | Sequence[Any] | None:
-    if given is None or isinstance(given, str):
-        return _column_name(what, given, names)
-    if len(given) != n_rows:
-        raise InvalidData(f"{what}: {len(given)} values for {n_rows} documents")
-    return given
-
-
-def _slice(frame: Any, column: str | Sequence[Any] | None, start: int, stop: int) -> Iterable[Any]:
-    if column is None:
-        return [None] * (stop - start)
-    if not isinstance(column, str):
-        return column[start:stop]
-    series = frame[column]
-    part = series.iloc[start:stop] if hasattr(series, "iloc") else series[start:stop]
-    values: Iterable[Any] = part.to_pylist() if hasattr(part, "to_pylist") else part.to_list()
-    return values
-
-
-def _beside(frame: Any, fields: Sequence[str], start: int, stop: int) -> Iterable[dict[str, Any] | None]:
-    """The fields of each row that are kept beside it."""
-    return _rows_of({name: map(plain_of, _slice(frame, name, start, stop)) for name in fields}, stop - start)
-
-
 def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
-    given = {what: values for what in _VALUES if (values := getattr(choice, what)) is not None}
+    given = {what: values for what in VALUES if (values := getattr(choice, what)) is not None}
     beside = {what: iter(values) for what, values in given.items() if not isinstance(values, str)}
     votes = {voter: iter(values or ()) for voter, values in (choice.votes or {}).items()}
     is_plain = choice.text is None and not given and not votes
@@ -375,7 +263,7 @@ def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
                         each,
                         choice,
                         {what: _next(what, values) for what, values in beside.items()},
-                        {voter: vote_of(_next(f"{_VOTE}{voter}", values)) for voter, values in votes.items()},
+                        {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()},
                     )
                     for each in batch
                 ]
@@ -394,8 +282,8 @@ def _next(what: str, values: Iterator[Any]) -> Any:
 
 def _line(document: Any, choice: Choice, beside: Mapping[str, Any], votes: Mapping[str, Any]) -> Any:
     """A line of a document, with the values that stand beside it in lists."""
-    named = {what: name for what in ("text", *_VALUES) if isinstance(name := getattr(choice, what), str)}
-    known = {what: value_of(beside[what]) for what, value_of in _VALUES.items() if what in beside}
+    named = {what: name for what in ("text", *VALUES) if isinstance(name := getattr(choice, what), str)}
+    known = {what: value_of(beside[what]) for what, value_of in VALUES.items() if what in beside}
     cast = {voter: vote for voter, vote in votes.items() if vote is not None}
     known |= {"votes": cast} if cast else {}
     if isinstance(document, str | bytes) or document is None or is_missing(document):
@@ -413,11 +301,11 @@ def _line(document: Any, choice: Choice, beside: Mapping[str, Any], votes: Mappi
         )
     if named:
         fields = {name: value for name in choice.fields or () if (value := plain_of(document.get(name))) is not None}
-        read = {what: named.get(what, what) for what in _VALUES if what != "labels" or "labels" in named}
-        own = {what: _VALUES[what](document.get(name)) for what, name in read.items()}
+        read = {what: named.get(what, what) for what in VALUES if what != "labels" or "labels" in named}
+        own = {what: VALUES[what](document.get(name)) for what, name in read.items()}
         own |= {"votes": document["votes"]} if "votes" in document else {}
         return Line(text_of(document.get(named.get("text", "text"))), **(own | known), fields=fields or None)
-    own = {what: value_of(document[what]) for what, value_of in _VALUES.items() if what in document}
+    own = {what: value_of(document[what]) for what, value_of in VALUES.items() if what in document}
     return {**document, **own, **{what: value for what, value in known.items() if value is not None}}
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from halfmoon.columns import Choice
 from halfmoon.connection import JSON
 from halfmoon.display import pairs
-from halfmoon.encode import Choice, body_of, held
+from halfmoon.encode import body_of, held
 from halfmoon.errors import InvalidData
 from halfmoon.records import (
     Annotation,

@@ -5,7 +5,8 @@ from typing import Any
 
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import DatasetsMixin
-from halfmoon.encode import Choice, Column, body_of
+from halfmoon.columns import Choice, Column
+from halfmoon.encode import body_of
 from halfmoon.errors import NotFound
 from halfmoon.operation import operation
 from halfmoon.records import Annotation, DatasetRecord, Label

@@ -9,7 +9,7 @@ import msgspec
 from halfmoon._async.datasets import AsyncDataset
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import AliasesMixin, ModelMixin, ModelsMixin
-from halfmoon.encode import Choice, Column
+from halfmoon.columns import Choice, Column
 from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
 from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
