@@ -37,6 +37,13 @@ class Judgement(NamedTuple):
         """Whether the labels are likelier than by chance; true where there are none."""
         return self.log_likelihood > self.chance or not self.chance
 
+    @property
+    def gained(self) -> float:
+        """The share of what chance loses that is not lost, at most 1; one nat more counts as lost by both, so that a
+        handful of right labels proves nothing.
+        """
+        return 1.0 - (1.0 - self.log_likelihood) / (1.0 - self.chance)
+
 
 def judge(
     scores: Matrix, class_indices: NDArray[np.integer[Any]], weights: NDArray[np.float64] | None = None

@@ -20,6 +20,7 @@ from core.progress import Checkpoint, Phase, Span
 from core.selection.answers import SHARED, counted, posterior_of_classes
 from core.selection.class_densities import Moments
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, log_evidence_of
+from core.selection.comparison import judge
 from core.selection.data import SelectionData
 from core.selection.fraction_path import (
     SPARSE_TOLERANCE,
@@ -101,6 +102,9 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     if other is None:
         answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
     random, unknown = data.counts_by_origin
+    if not (random.any() or unknown.any()):  # a plan, by which labels of every class are left out
+        gained = judge(supervised.held_out[data.left_out], data.class_indices[data.left_out]).gained
+        answers = answers._replace(kappa=max(answers.kappa, gained))
     posterior = posterior_of_classes(answers, random, unknown)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])

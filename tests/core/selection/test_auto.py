@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from core import watch
 from core.documents.rows import SparseRows
 from core.problem.result import Status
+from core.selection import estimation
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 from tests.core.watcher import Watcher
@@ -351,6 +352,16 @@ def test_fractions_of_some_classes_stand_and_the_others_are_estimated(algorithm:
     if len(fractions) == 3:
         assert found["c0"] == pytest.approx(0.5, abs=1e-6)
         assert found["c1"] > found["c2"]
+
+
+def test_answers_that_labels_left_out_confirm_need_no_second_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that says nothing agrees with none, and fractions would be even; the supervised SVM is right of nearly all
+    labels left out.
+    """
+    data = pool(3, [0.7, 0.2, 0.1], per_class=10, gap=3.5)
+    labels = np.random.default_rng(0).integers(0, 3, len(data.truth) - 30)
+    monkeypatch.setattr(estimation, "_naive_bayes_labels", lambda *_: labels)
+    assert variation(fit(data, "tsvm"), data) < 0.2
 
 
 def test_a_guess_is_told_with_what_would_settle_it() -> None:

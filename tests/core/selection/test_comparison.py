@@ -55,8 +55,14 @@ def test_scores_of_nothing_are_no_likelier_than_chance() -> None:
 
 
 def test_what_separates_better_is_likelier() -> None:
-    gaps = [judge(*scores_of(2, gap)).log_likelihood for gap in (0.0, 1.0, 2.0, 4.0)]
-    assert gaps == sorted(gaps)
+    found = [judge(*scores_of(2, gap)) for gap in (0.0, 1.0, 2.0, 4.0)]
+    assert found == sorted(found, key=lambda each: each.log_likelihood)
+    gained = [each.gained for each in found]
+    assert gained == sorted(gained)
+    assert gained[0] < 0.1
+    assert 0.7 < gained[-1] < 1
+    assert Judgement(0.0, -4 * np.log(2), 4).gained < 0.75, "four right labels prove little"
+    assert Judgement(0.0, 0.0, 0).gained == 0
 
 
 def test_no_label_counts_more_than_one() -> None:
