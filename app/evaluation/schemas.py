@@ -66,6 +66,36 @@ class CalibrationFigures(Schema):
     bins: list[ReliabilityBin]
 
 
+class SeveralFigures(Schema):
+    """Figures of sets of labels, with the names of scikit-learn. Averages are over documents and labels together
+    (micro), labels (macro), labels by their number of documents (weighted), or documents (samples); 0 / 0 counts as 0.
+    """
+
+    precision_micro: float
+    recall_micro: float
+    f1_micro: float
+    precision_macro: float
+    recall_macro: float
+    f1_macro: float
+    precision_weighted: float
+    recall_weighted: float
+    f1_weighted: float
+    precision_samples: float
+    recall_samples: float
+    f1_samples: float
+    subset_accuracy: float
+    """Share of the documents that are given all their labels and no other."""
+    hamming_loss: float
+    """Share of all pairs of document and label that are wrong."""
+    coverage_error: float
+    """How far down the labels by probability one must go, in the mean, to have all that apply."""
+    label_ranking_average_precision_score: float
+    label_ranking_loss: float
+    """Share of the pairs of a label that applies and one that does not that are in the wrong order."""
+    expected_error: float
+    """Expected calibration error of the probabilities of all pairs of document and label."""
+
+
 class Evaluation(Schema):
     """An evaluation of a version of a model on labeled documents."""
 
@@ -91,7 +121,7 @@ class Evaluation(Schema):
     macro_f1: float
     """Mean over the labels that documents have or were given."""
     micro_f1: float
-    """F1 over all documents and labels. Each document has one label and is given one, so it equals the accuracy."""
+    """F1 over all documents and labels. Where each document has one label and is given one, it equals the accuracy."""
     macro_break_even: Fraction
     """Mean of break_even over the labels that have one."""
     classes: list[ClassFigures]
@@ -100,7 +130,10 @@ class Evaluation(Schema):
     """Confusion matrix: documents by the label that they have (rows) and the label that they were given (columns), in
     the order of ``classes``."""
     calibration: CalibrationFigures | None
-    """Calibration of the probabilities; null if the model is not calibrated."""
+    """Calibration of the probabilities; null if the model is not calibrated, or of several labels."""
+    several: SeveralFigures | None = None
+    """Figures of sets of labels, by a model of several. Accuracy is then that of whole sets, and there is no confusion
+    matrix."""
     warnings: list[str] = Field(
         examples=[["12 of the 400 labeled documents were trained on with their labels: the figures are too optimistic"]]
     )

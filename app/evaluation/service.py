@@ -19,6 +19,7 @@ from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
 from app.evaluation.report import SVG, check_plot, page_of, plot_of
 from app.evaluation.schemas import EvaluateBody
+from app.evaluation.several import SeveralEvaluator
 from app.http.answers.files import temporary_file
 from app.http.answers.negotiation import negotiate
 from app.http.bodies import read_blocks, read_json, run_until_disconnect
@@ -114,7 +115,11 @@ def _query(request: Request) -> EvaluateBody:
 
 def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, plot: str | None) -> Response:
     with temporary_file(services.store) as file:
-        evaluator = Evaluator(loaded.model, file, services.settings.max_ranked_scores)
+        evaluator = (
+            SeveralEvaluator(loaded.model)
+            if loaded.model.several
+            else Evaluator(loaded.model, file, services.settings.max_ranked_scores)
+        )
         if input.dataset is None:
             digests, found = told_documents(services, loaded.version), list[bytes]()
             batches = _checked(input.batches, services.settings.max_classes, found)
@@ -204,7 +209,7 @@ def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_o
     """Positions of the labeled documents; with ``held_out`` without the labels that were trained on."""
     labeled = documents.labeled
     if held_out and overlap.labeled is not None:
-        labeled &= ~overlap.labeled
+        labeled = labeled & ~overlap.labeled
     return np.flatnonzero(labeled)
 
 

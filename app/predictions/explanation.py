@@ -69,7 +69,8 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iter
         raise InvalidRequest(
             "class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_LISTED_CLASSES]))}"
         )
-    columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
+    positives = range(model.n_columns) if model.several else positives_of(len(version.classes))
+    columns = [version.classes[class_index] for class_index in positives]
     weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = UnseenCounter()
     documents = list(_documents(version, model, body, list(batches), unseen))
@@ -106,7 +107,8 @@ def _documents(
     for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
         texts = list(batch.rows) if isinstance(batch.rows, TextRows) else [None] * batch.rows.n_rows
-        for index, class_index in enumerate(model.labels_of(scored.scores).tolist()):
+        likeliest = scored.scores.argmax(axis=1) if model.several else model.labels_of(scored.scores)
+        for index, class_index in enumerate(likeliest.tolist()):
             wanted = class_index if body.class_ is None else version.classes.index(body.class_)
             column = column_of(wanted, model.n_columns)
             id = batch.ids[index] if batch.ids else None

@@ -19,7 +19,7 @@ from app.services import Services
 from core.documents.kinds import Kind, Rows, spans
 from core.documents.rows import SparseRows
 from core.errors import Fault, InvalidDocuments
-from core.evaluation.active_learning import TopTwo, top_two
+from core.evaluation.active_learning import TopTwo, least_certain, top_two
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from storage.records import Label, Version
@@ -52,6 +52,9 @@ class ScoredBatch(NamedTuple):
     """Number of values, or of words."""
     missing: Mapping[str, int]
     """Of documents of several parts, the number of those that lack each part, where any does."""
+    sets: Sequence[Sequence[Label] | None] | None = None
+    """All labels of documents that may have several, of length n_rows, None where not all are known; None where each
+    has one at most."""
 
 
 class UnseenCounter:
@@ -111,6 +114,8 @@ def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[ScoredBatch
         positions = np.arange(start, start + batch.rows.n_rows)
         try:
             scored = _scored(model, batch.rows, positions, batch.labels)
+            if batch.label_lists is not None:
+                scored = scored._replace(sets=batch.label_lists.applied)
         except InvalidDocuments as error:
             raise invalid_documents([identify_fault(fault, batch, start) for fault in error.faults]) from None
         yield scored
@@ -144,6 +149,10 @@ def score_stored(
             raise invalid_documents(
                 [fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]
             ) from None
+        if documents.label_sets is not None:
+            given, known = documents.given(chosen), documents.label_sets.complete[chosen].tolist()
+            sets = [own if complete else None for own, complete in zip(given, known, strict=True)]
+            scored = scored._replace(sets=sets)
         yield scored
 
 
@@ -217,8 +226,13 @@ class DatasetScores(NamedTuple):
         return np.abs(self.scores) if self.probabilities is None else self.probabilities
 
 
-def two_likeliest(scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None) -> TopTwo:
-    """By probabilities, or by scores if the model is not calibrated; ``scores`` have the shape (n_rows, n_columns)."""
+def two_likeliest(model: Model, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None) -> TopTwo:
+    """Of several labels the two that are least certain; else by probabilities, or by scores if the model is not
+    calibrated; ``scores`` have the shape (n_rows, n_columns).
+    """
+    if model.several:
+        assert probabilities is not None
+        return least_certain(probabilities)
     return top_two(scores if probabilities is None else probabilities)
 
 
@@ -239,7 +253,7 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
         predicted.append(labels.astype(np.int32))
         columns = np.array([column_of(label, model.n_columns) for label in range(len(model.classes))])
         scores.append(scored.scores[everyone, columns[labels]].astype(np.float32))
-        margins.append(two_likeliest(scored.scores, of_classes).margins)
+        margins.append(two_likeliest(model, scored.scores, of_classes).margins)
         if of_classes is not None:
             probabilities.append(of_classes[everyone, labels].astype(np.float32))
     known = None if model.calibration is None else np.concatenate(probabilities)

@@ -165,8 +165,8 @@ def _suggestions(
     for scored in score_stored(model, documents, ascending):
         unseen.count(scored)
         probabilities = model.probabilities(scored.scores)
-        first, second, margins = two_likeliest(scored.scores, probabilities)
-        labels = model.labels_of(scored.scores, probabilities)
+        first, second, margins = two_likeliest(model, scored.scores, probabilities)
+        labels = first if model.several else model.labels_of(scored.scores, probabilities)
         rivals = np.where(first == labels, second, first)
         for index, (position, label, rival) in enumerate(
             zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)

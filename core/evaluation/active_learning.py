@@ -55,6 +55,18 @@ def top_two(values: NDArray[np.float64]) -> TopTwo:
     return TopTwo(first, second, values[everyone, first] - values[everyone, second])
 
 
+def least_certain(probabilities: NDArray[np.float64]) -> TopTwo:
+    """The two labels of each document of which it is least certain whether they apply, by ``probabilities`` of shape
+    (n_rows, n_labels) of several labels. The margin is less the more labels are uncertain: it is the negative number of
+    labels that are expected to be wrong.
+    """
+    doubts = np.minimum(probabilities, 1 - probabilities)
+    first = np.asarray(doubts.argmax(axis=1), np.intp)
+    everyone, others = np.arange(len(doubts)), doubts.copy()
+    others[everyone, first] = -1.0
+    return TopTwo(first, np.asarray(others.argmax(axis=1), np.intp), -doubts.sum(axis=1))
+
+
 class SmallestMargins:
     """The documents of least margin among any number that are added; holds no more than ``most``."""
 

@@ -1,0 +1,68 @@
+"""Several labels of a document, from the upload over a job without an option to predictions and their evaluation."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.e2e.service import Service
+
+WORDS = {"grain": ["barley", "harvest", "tonnes"], "ship": ["vessel", "harbour", "cargo"], "money": ["bank", "rate"]}
+
+
+def texts(n: int) -> list[dict[str, Any]]:
+    """Texts of labels whose words they have; the last ones have no label."""
+    rng = np.random.default_rng(0)
+    found = []
+    for number in range(n):
+        labels = [label for label in WORDS if rng.random() < 0.35]
+        words = [rng.choice(WORDS[label]) for label in labels for _ in range(2)]
+        words += [f"word{rng.integers(20)}" for _ in range(5)]
+        found.append({"id": f"d{number}", "text": " ".join(words), "truth": labels})
+    return found
+
+
+def test_labels_in_and_a_model_of_several_out(service: Service) -> None:
+    documents = texts(300)
+    sent = [
+        {"id": each["id"], "text": each["text"], **({"labels": each["truth"]} if place < 60 else {})}
+        for place, each in enumerate(documents)
+    ]
+    dataset = service.post("/v1/datasets", {"documents": sent})
+    assert dataset["label_kind"] == "several"
+    job = service.wait_for(service.post("/v1/jobs", {"dataset": dataset["id"], "model": "topics"})["id"])
+    assert (job["state"], job["algorithm"]) == ("succeeded", "auto")
+    assert job["report"]["held_out"]["f1_micro"] > 0.8
+
+    lines = service.labels(job["id"])
+    assert [line["id"] for line in lines] == [each["id"] for each in documents[60:]]
+    right = [set(line["labels"]) == set(each["truth"]) for line, each in zip(lines, documents[60:], strict=True)]
+    assert np.mean(right) > 0.8
+    assert all({*line["labels"]} <= {*line["probabilities"]} for line in lines)
+    table = service.client.get(f"/v1/jobs/{job['id']}/labels", headers={"accept": "text/csv"}).text.splitlines()
+    assert table[:2] == ["id,labels", f"d60,{';'.join(lines[0]['labels'])}"]
+
+    version = service.get("/v1/models/topics")["versions"][0]
+    assert (version["label_kind"], version["classes"]) == ("several", sorted(WORDS))
+    asked = [{"id": each["id"], "text": each["text"]} for each in documents[60:90]]
+    predicted = service.post("/v1/models/topics/predict", {"documents": asked})
+    assert predicted["labels"] == [line["labels"] for line in lines[:30]]
+    one = service.post("/v1/models/topics/label", {"text": asked[0]["text"]})
+    assert one == {name: lines[0][name] for name in ("labels", "probabilities")}
+
+    truth = [{"text": each["text"], "labels": each["truth"]} for each in documents[60:]]
+    found = service.post("/v1/models/topics/evaluate", {"documents": truth})
+    assert found["several"]["f1_micro"] == found["micro_f1"] > 0.9
+    assert found["several"]["subset_accuracy"] == found["accuracy"] == np.mean(right)
+    assert found["several"]["expected_error"] < 0.1
+
+    explained = service.post("/v1/models/topics/explain", {"documents": asked[:1], "class": "ship"})
+    assert {each["class"] for each in explained["weights"]} == set(WORDS)
+    assert {each["name"] for each in explained["weights"][2]["for"][:3]} & set(WORDS["ship"])
+    suggested = service.post("/v1/models/topics/suggest", {"dataset": dataset["id"], "n": 5})["suggestions"]
+    assert len({each["id"] for each in suggested} - {each["id"] for each in documents[:60]}) == 5
+
+    again = service.post("/v1/datasets", {"documents": [*sent[:60], *(each | {"labels": []} for each in sent[60:90])]})
+    worse = service.wait_for(service.post("/v1/jobs", {"dataset": again["id"], "model": "topics"})["id"])
+    assert worse["comparison"]["against"] == 1
+    assert worse["comparison"]["labels"] == 30
+    assert "documents with labels that neither was told" in worse["comparison"]["why"]
