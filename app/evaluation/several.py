@@ -10,7 +10,8 @@ from app.evaluation.schemas import ClassFigures, Evaluation, SeveralFigures
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import Fault, InvalidDocuments
 from core.evaluation import Reliability, ranked
-from core.evaluation.label_agreement import LabelCounts, RankingCounts
+from core.evaluation.label_agreement import LabelAgreement, LabelCounts, RankingCounts
+from core.evaluation.ranking import Ranking
 from core.models.model import Model
 from storage.records import Label, Version
 
@@ -62,31 +63,12 @@ class SeveralEvaluator:
                 "no document has labels to compare with; send documents with labels, [] where none applies",
                 [Fault("", "labels", "no document has any")],
             )
-        found, ranking = self._counts.agreement(), self._rankings.ranking()
+        found = self._counts.agreement()
         rankings = [ranked(likely[:, place].astype(np.float64), truth[:, place]) for place in range(truth.shape[1])]
-        classes = [
-            ClassFigures(
-                label=label,
-                known=True,
-                documents=int(found.support[place]),
-                given=int(found.given[place]),
-                precision=float(found.precision[place]),
-                recall=float(found.recall[place]),
-                f1=float(found.f1[place]),
-                break_even=None if own is None else own.break_even,
-                average_precision=None if own is None else own.average_precision,
-                curve=None,
-            )
-            for place, (label, own) in enumerate(zip(self._model.classes, rankings, strict=True))
-        ]
+        classes = self._classes(found, rankings)
         if self._beyond:
             warnings = [*warnings, f"{self._beyond} labels of documents are unknown to the model, and left out"]
         break_evens = [own.break_even for own in rankings if own is not None]
-        averages = {
-            f"{measure}_{average}": getattr(getattr(found, average), measure)
-            for average in ("micro", "macro", "weighted", "samples")
-            for measure in ("precision", "recall", "f1")
-        }
         return Evaluation(
             model=version.name,
             version=version.number,
@@ -105,14 +87,39 @@ class SeveralEvaluator:
             classes=classes,
             confusion=[],
             calibration=None,
-            several=SeveralFigures(
-                **averages,
-                **ranking._asdict(),
-                subset_accuracy=found.subset_accuracy,
-                hamming_loss=found.hamming_loss,
-                expected_error=self._reliability.expected_error,
-            ),
+            several=self._several(found),
             warnings=[*warnings, *self._unseen.warnings()],
+        )
+
+    def _classes(self, found: LabelAgreement, rankings: Sequence[Ranking | None]) -> list[ClassFigures]:
+        return [
+            ClassFigures(
+                label=label,
+                known=True,
+                documents=int(found.support[place]),
+                given=int(found.given[place]),
+                precision=float(found.precision[place]),
+                recall=float(found.recall[place]),
+                f1=float(found.f1[place]),
+                break_even=None if own is None else own.break_even,
+                average_precision=None if own is None else own.average_precision,
+                curve=None,
+            )
+            for place, (label, own) in enumerate(zip(self._model.classes, rankings, strict=True))
+        ]
+
+    def _several(self, found: LabelAgreement) -> SeveralFigures:
+        averages = {
+            f"{measure}_{average}": getattr(getattr(found, average), measure)
+            for average in ("micro", "macro", "weighted", "samples")
+            for measure in ("precision", "recall", "f1")
+        }
+        return SeveralFigures(
+            **averages,
+            **self._rankings.ranking()._asdict(),
+            subset_accuracy=found.subset_accuracy,
+            hamming_loss=found.hamming_loss,
+            expected_error=self._reliability.expected_error,
         )
 
 
