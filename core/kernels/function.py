@@ -50,8 +50,11 @@ class Kernel(NamedTuple):
         """k(x, x) of rows with these |x|², shape (n_rows,); infinite where it is beyond float64."""
         if self.name == "rbf":
             return np.ones_like(norms)
-        with np.errstate(over="ignore"):
-            return norms.copy() if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
+        diagonal = norms.copy()
+        if self.name == "poly":
+            with np.errstate(over="ignore"):
+                self._poly(diagonal)
+        return diagonal
 
     def _rbf(self, tile: Values, left: Values, right: Values) -> None:
         tile *= 2.0
@@ -61,6 +64,7 @@ class Kernel(NamedTuple):
         np.exp(tile, out=tile)
 
     def _poly(self, tile: Values) -> None:
+        """The powers by multiplication: a library's function for them rounds as the processor has it."""
         tile *= self.gamma
         tile += self.coef0
         base = tile.copy()
