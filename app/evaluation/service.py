@@ -30,8 +30,9 @@ from app.services import Services
 from core.documents.digests import row_digests
 from core.errors import Fault
 from storage.errors import NotFound
-from storage.records import Dataset, Version
+from storage.records import Dataset, LabelKind, Version
 from storage.repositories.datasets import Batch, Documents
+from storage.repositories.datasets.label_files import KNOWN
 from storage.repositories.datasets.labels import Classes
 
 JSON, HTML = "application/json", "text/html"
@@ -99,6 +100,12 @@ async def _read(request: Request, services: Services) -> _Input:
     return _Input(documents, None, False, None)
 
 
+_SINGLE = (
+    "has several labels, and the model gives each document one; evaluate a model of several labels, or a dataset with "
+    "label_kind single"
+)
+
+
 def _query(request: Request) -> EvaluateBody:
     """The query of a link to an evaluation; raises InvalidRequest."""
     given = {
@@ -122,7 +129,7 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
         )
         if input.dataset is None:
             digests, found = told_documents(services, loaded.version), list[bytes]()
-            batches = _checked(input.batches, services.settings.max_classes, found)
+            batches = _checked(input.batches, services.settings.max_classes, found, loaded.version.label_kind)
             evaluator.add_all(score_posted(loaded.model, batches))
             n_told = None if digests is None else sum(digest in digests for digest in found)
             warnings = [_TOLD.format(n_told, len(found))] if n_told else []
@@ -131,6 +138,8 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
             assert input.dataset is not None
             dataset = services.datasets.get(input.dataset)
             documents = services.datasets.open(dataset.id, resolved(services, dataset.id, input.annotations))
+            if documents.label_kind == "several" and loaded.version.label_kind == "single":
+                raise InvalidRequest("dataset", _SINGLE)
             overlap = training_overlap(services, loaded.version, dataset)
             if input.held_out and not overlap.known:
                 raise InvalidRequest(
@@ -151,7 +160,7 @@ def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, 
     return page_of(evaluation) if media_type == HTML else Response(evaluation.model_dump_json(), media_type=JSON)
 
 
-def _checked(batches: Iterable[Batch], most: int, digests: list[bytes]) -> Iterator[Batch]:
+def _checked(batches: Iterable[Batch], most: int, digests: list[bytes], label_kind: LabelKind) -> Iterator[Batch]:
     """The batches, after the checks of a dataset's labels; adds the digests of labeled documents to ``digests``. Raises
     InvalidDocuments and LimitExceeded.
     """
@@ -160,6 +169,9 @@ def _checked(batches: Iterable[Batch], most: int, digests: list[bytes]) -> Itera
         ids = batch.ids or [None] * batch.rows.n_rows
         faults = classes.faults(batch.labels, MAX_FAULTS)
         refuse(Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults)
+        if batch.label_lists is not None and label_kind == "single":
+            several = (row for row, given in enumerate(batch.label_lists.applied) if given is not None)
+            refuse(Fault(ids[row] or str(position + row), "labels", _SINGLE) for row in several)
         classes.encode(batch.labels)
         labeled = [row for row, label in enumerate(batch.labels) if label is not None]
         digests += row_digests(batch.rows, np.array(labeled, np.int64))
@@ -195,7 +207,7 @@ def training_overlap(services: Services, version: Version, dataset: Dataset) -> 
         training = services.datasets.get(version.dataset)
         # the same documents in the same order; their labels and ids may differ
         contents = [
-            {kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids", "drawn")}
+            {kind: file.sha256 for kind, file in each.files.items() if not kind.startswith((*KNOWN, "ids"))}
             for each in (training, dataset)
         ]
         if contents[0] != contents[1]:

@@ -1,6 +1,6 @@
 """A labeling configuration of Label Studio, read as the choice of a class of a text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ class TextChoice(NamedTuple):
     """field of the data of a task that has the text"""
     values: frozenset[str]
     """values of the choices, as results have them; empty if tasks bring their own"""
+    several: bool
+    """whether a task may have several choices"""
 
     def text_of(self, data: Mapping[str, Any]) -> str | None:
         """The text of a task by its data, None if it has none."""
@@ -34,13 +36,11 @@ class TextChoice(NamedTuple):
             found = found.get(name) if isinstance(found, Mapping) else None
         return found if isinstance(found, str) else None
 
-    def result(self, label: str) -> list[dict[str, Any]]:
-        """The result that says this label; empty if it is none of the choices."""
-        if self.values and label not in self.values:
-            return []
-        return [
-            {"from_name": self.from_name, "to_name": self.to_name, "type": "choices", "value": {"choices": [label]}}
-        ]
+    def result(self, labels: Sequence[str]) -> list[dict[str, Any]]:
+        """The result that says these labels, of which others than the choices are left out; empty without any."""
+        chosen = [label for label in labels if not self.values or label in self.values]
+        value = {"from_name": self.from_name, "to_name": self.to_name, "type": "choices", "value": {"choices": chosen}}
+        return [value] if chosen else []
 
 
 def text_choice(config: str) -> TextChoice:
@@ -53,7 +53,8 @@ def text_choice(config: str) -> TextChoice:
         name, about = choices.get("name"), choices.get("toname")
         text = tags.texts.get(about or "", "")
         if name and about and text.startswith("$") and len(text) <= _MAX_FIELD:
-            return TextChoice(name, about, text[1:], frozenset(() if choices.get("value") else values))
+            own = frozenset(() if choices.get("value") else values)
+            return TextChoice(name, about, text[1:], own, choices.get("choice") == "multiple")
     raise NotTextChoice(
         'the labeling configuration has no <Choices toName="…"> about a <Text value="$…">; Halfmoon chooses '
         "classes of texts"

@@ -4,6 +4,7 @@ missing."""
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import structlog
 
 from app.http.bodies import in_thread
@@ -77,8 +78,17 @@ def _predicted(loaded: Loaded, tasks: Sequence[dict[str, Any]], config: str) -> 
     at = iter(places)
     for scored in score_posted(model, [Batch(rows, [None] * len(places))]):
         likely = model.probabilities(scored.scores)
-        for row, position in enumerate(model.labels_of(scored.scores, likely).tolist()):
+        if model.several:
+            assert likely is not None
+            given = model.given_labels(likely)
+            labels = model.label_sets(likely)
+            sure = np.where(given, likely, 1 - likely).min(axis=1).tolist()
+        else:
+            positions = model.labels_of(scored.scores, likely)
+            labels = [[model.classes[position]] for position in positions.tolist()]
+            sure = [0.0] * len(labels) if likely is None else likely[np.arange(len(labels)), positions].tolist()
+        for row, certainty in zip(labels, sure, strict=True):
             result = results[next(at)]
-            result["result"] = choice.result(str(model.classes[position]))
-            result["score"] = 0.0 if likely is None else float(likely[row, position])
+            result["result"] = choice.result([str(label) for label in row])
+            result["score"] = certainty
     return results

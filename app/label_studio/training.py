@@ -51,6 +51,8 @@ class _Result(msgspec.Struct):
 class _Annotation(msgspec.Struct):
     result: list[_Result] | None = None
     was_cancelled: bool | None = None
+    completed_by: Any = None
+    """number of the person, or an object with it as ``id``"""
 
 
 class _Task(msgspec.Struct):
@@ -160,7 +162,11 @@ def train(services: Services, project: Project) -> str:
 
 
 def documents_of(choice: TextChoice, tasks: Any) -> list[dict[str, Any]]:
-    """The documents that tasks are. Of several people's labels the most frequent counts, of equals the last."""
+    """The documents that tasks are.
+
+    Of several people's labels the most frequent counts, of equals the last; where people who are known disagree, these
+    are votes instead. Of several choices each counts that most people made.
+    """
     try:
         read = msgspec.convert(tasks, list[_Task])
     except msgspec.ValidationError as error:
@@ -169,24 +175,54 @@ def documents_of(choice: TextChoice, tasks: Any) -> list[dict[str, Any]]:
     for task in read:
         text = choice.text_of(task.data or {})
         if text is not None:
-            results = [
-                result
+            given = [
+                (_person(annotation.completed_by), chosen)
                 for annotation in (task.annotations or [])
-                if not annotation.was_cancelled
-                for result in annotation.result or []
+                if not annotation.was_cancelled and (chosen := _choices(annotation, choice)) is not None
             ]
-            chosen = [_first_choice(result.value) for result in results if result.from_name == choice.from_name]
-            given = [label for label in chosen if label is not None]
-            label = Counter(reversed(given)).most_common(1)[0][0] if given else None
-            found.append({"id": str(task.id), "text": text} | ({} if label is None else {"label": label}))
+            known = (
+                _several(given) if choice.several else _single([(person, each[0]) for person, each in given if each])
+            )
+            found.append({"id": str(task.id), "text": text} | known)
+    agreed = {each["label"] for each in found if "label" in each and "votes" not in each}
+    for document in found:
+        # votes stand in place of the label, unless they are for a class on which nobody agrees anywhere
+        if "votes" in document:
+            del document["label" if {*document["votes"].values()} <= agreed else "votes"]
     return found
 
 
-def _first_choice(value: Any) -> str | None:
-    """The first choice of a result, None for a result of another kind."""
-    choices = value.get("choices") if isinstance(value, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, str) else None
+def _single(given: list[tuple[str | None, str]]) -> dict[str, Any]:
+    """The label of a task, and the votes where people disagree."""
+    if not given:
+        return {}
+    counts = Counter(label for _, label in reversed(given))
+    votes = {person: label for person, label in given if person is not None}
+    disagreed = {"votes": votes} if len(set(votes.values())) > 1 else {}
+    return {"label": counts.most_common(1)[0][0], **disagreed}
+
+
+def _several(given: list[tuple[str | None, list[str]]]) -> dict[str, Any]:
+    """The labels that more than half of the people chose; where half of them did, the last decides."""
+    counts = Counter(label for _, chosen in given for label in set(chosen))
+    last = given[-1][1] if given else []
+    most = [label for label, count in counts.items() if 2 * count + (label in last) > len(given)]
+    return {"labels": sorted(most)} if given else {}
+
+
+def _choices(annotation: _Annotation, choice: TextChoice) -> list[str] | None:
+    """The choices of an annotation, none of one that leaves them out; None where it is of something else alone."""
+    results = annotation.result or []
+    own = [result.value for result in results if result.from_name == choice.from_name]
+    given = [value.get("choices") for value in own if isinstance(value, dict)]
+    chosen = [each for choices in given if isinstance(choices, list) for each in choices if isinstance(each, str)]
+    return chosen if chosen or not results else None
+
+
+def _person(completed_by: Any) -> str | None:
+    """The name of a person as a voter, None if it is not said who it was."""
+    number = completed_by.get("id") if isinstance(completed_by, dict) else completed_by
+    return f"person-{number}" if isinstance(number, int) else None
 
 
 class LabelStudioUnavailable(HalfmoonError):

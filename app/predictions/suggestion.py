@@ -74,7 +74,9 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     if "document" in body.include:
         found = stored_documents(documents, np.array(list(drawn), np.int64), services.datasets.fields(body.dataset))
         for suggestion, fields in zip(suggestions, found.values(), strict=True):
-            suggestion["document"] = {name: field for name, field in fields.items() if name not in ("label", "drawn")}
+            suggestion["document"] = {
+                name: field for name, field in fields.items() if name not in ("label", "labels", "drawn")
+            }
     services.datasets.record_suggested(body.dataset, drawn)
     content = {
         "model": version.name,

@@ -23,6 +23,8 @@ from storage.repositories.datasets.labels import Classes, list_faults
 
 _MIXED = "in one dataset all documents have label, or all labels; for one label write labels with one element"
 _UNKNOWN = "; correct it, or label a document with it"
+KNOWN = ("labels", "label_sets.", "votes.", "weights", "drawn")
+"""Beginnings of the names of these files, by content."""
 
 
 class Labels(NamedTuple):

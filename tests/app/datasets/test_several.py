@@ -10,7 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from tests.app.annotations.test_annotations import annotate
-from tests.app.conftest import NDJSON, Gateway, problem_of
+from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from tests.app.datasets.test_kinds import text_model
 
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 SEVERAL: list[dict[str, Any]] = [
@@ -314,3 +315,15 @@ def test_odd_arrays_are_refused_with_words(gateway: Gateway, arrays: dict[str, A
     error = refused(gateway, npz(**arrays), "application/x-npz")
     assert error["field"] == field
     assert words in error["detail"]
+
+
+def test_a_model_of_one_label_is_not_compared_with_several(gateway: Gateway) -> None:
+    publish(gateway.store, "mails", model=text_model())
+    made = gateway.upload(SEVERAL)
+    path = "/v1/models/mails/evaluate"
+    lines = "".join(json.dumps(each) + "\n" for each in SEVERAL)
+    error = problem_of(gateway.client.post(path, content=lines, headers={"content-type": NDJSON}), 422)["errors"][0]
+    assert (error["document"], error["field"]) == ("a", "labels")
+    assert "a model of several labels" in error["detail"]
+    answer = gateway.client.post(path, json={"dataset": made["id"]})
+    assert "a model of several labels" in problem_of(answer, 422)["detail"]

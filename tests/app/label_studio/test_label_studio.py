@@ -335,3 +335,41 @@ def label_studio() -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def several_people(*given: list[str], multiple: bool = False) -> dict[str, Any]:
+    """The document of a task that these people, from 0 on, have annotated, beside two tasks of which all agree."""
+
+    def result(choices: list[str]) -> list[dict[str, Any]]:
+        return [{"from_name": "topic", "value": {"choices": choices}}] if choices else []
+
+    annotations = [{"result": result(each), "completed_by": person} for person, each in enumerate(given)]
+    agreed = [{"result": result([label]), "completed_by": {"id": 7}} for label in "ab"]
+    tasks = [{"id": place, "data": {"body": "b"}, "annotations": [each]} for place, each in enumerate(agreed)]
+    config = CONFIG.replace("<Choices", '<Choices choice="multiple"') if multiple else CONFIG
+    document = documents_of(
+        text_choice(config), [*tasks, {"id": 9, "data": {"body": "t"}, "annotations": annotations}]
+    )[-1]
+    return {name: value for name, value in document.items() if name not in ("id", "text")}
+
+
+def test_people_who_disagree_vote() -> None:
+    assert several_people(["a"], ["a"]) == {"label": "a"}
+    assert several_people(["a"], ["b"]) == {"votes": {"person-0": "a", "person-1": "b"}}
+    assert several_people(["a"], ["a"], ["c"]) == {"label": "a"}
+
+
+def test_several_choices_are_several_labels() -> None:
+    assert several_people(["b", "a"], multiple=True) == {"labels": ["a", "b"]}
+    assert several_people([], multiple=True) == {"labels": []}
+    assert several_people(multiple=True) == {}
+    assert several_people(["a", "b"], ["b"], ["c"], multiple=True) == {"labels": ["b"]}
+    assert several_people(["a", "b"], ["b", "c"], multiple=True) == {"labels": ["b", "c"]}
+
+
+def test_several_labels_are_one_result() -> None:
+    choice = text_choice(CONFIG.replace("<Choices", '<Choices choice="multiple"'))
+    assert choice.several
+    (result,) = choice.result(["sport", "nonsense", "politics"])
+    assert result["value"] == {"choices": ["sport", "politics"]}
+    assert choice.result(["nonsense"]) == []
