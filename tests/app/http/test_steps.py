@@ -81,11 +81,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, th
     begun, go_on, rows = threading.Event(), threading.Event(), []
     batch_of = npz._batch
 
-    def counted(arrays: Any, found: Any) -> Batch:
+    def counted(arrays: Any, found: Any, classes: Any) -> Batch:
         rows.append(found.n_rows)
         begun.set()
         assert go_on.wait(SOON)
-        return batch_of(arrays, found)
+        return batch_of(arrays, found, classes)
 
     monkeypatch.setattr(npz, "_batch", counted)
     yield begun, go_on, rows
