@@ -2,6 +2,7 @@
 
 import { call, get, part, post } from "./api.js";
 import { NameField } from "./name.js";
+import { Voters } from "./voters.js";
 import { to } from "./route.js";
 import { toast } from "./toasts.js";
 import { Notice, Problem, Scroll, counted, html, percent, useLoad, useState, when } from "./ui.js";
@@ -20,7 +21,7 @@ export function People({ dataset }) {
     <section><h2>Agreement</h2>${compared ? html`<p>Several people labeled ${counted(compared, "document")}, and agree on ${agreed} (${percent(agreed / compared)}).${krippendorff !== null && ` Krippendorff's alpha is ${krippendorff.toFixed(2)}: 1 is agreement, 0 is chance.`}</p>
       ${agreed < compared && html`<p><a class="button primary" href=${`${to("documents", dataset.id)}?disagreement=true`}>Settle ${counted(compared - agreed, "document")}</a></p>`}
       <${Scroll} label="Agreement of each two"><table><thead><tr><th>People</th><th class="number">Documents</th><th class="number">Agreed</th><th class="number">Cohen's kappa</th></tr></thead><tbody>${pairs.map((/** @type {any} */ each) => html`<tr key=${each.people.join()}><td>${each.people.map((/** @type {string} */ person) => person || "without a name").join(" and ")}</td><td class="number">${each.compared}</td><td class="number">${percent(each.agreed / each.compared)}</td><td class="number">${each.cohen === null ? "–" : each.cohen.toFixed(2)}</td></tr>`)}</tbody></table><//>` : html`<p class="quiet">Nobody has labeled a document that another person labeled, too. The sample of an audit is the same for all.</p>`}</section>
-    <${Invite} dataset=${dataset} />`;
+    <${Voters} dataset=${dataset} /><${Invite} dataset=${dataset} />`;
 }
 
 /** A link for a colleague, with a key where one is required. @param {{dataset: any}} props */

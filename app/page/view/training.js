@@ -34,6 +34,8 @@ export class Trainer {
     this.failed = 0;
     this.looking = false;
     this.gone = false;
+    /** whether there are votes, from which a model learns without any label */
+    this.votes = false;
     this.onVersion = () => {};
   }
 
@@ -67,10 +69,11 @@ export class Trainer {
   /** Whether another version would have learned from anything else than the last one. */
   get canTrain() {
     const { changed, labeled } = this.summary.value;
-    return labeled >= 2 && !this.job.value && (!this.version.value || changed > this.learned);
+    return (labeled >= 2 || this.votes) && !this.job.value && (!this.version.value || changed > this.learned);
   }
 
   #isTime() {
+    if (this.votes && !this.version.value && this.tried < 0) return true;
     const idle = performance.now() - Math.max(this.outbox.answered, this.failed) > IDLE;
     return this.summary.value.labeled >= FEW && (this.fresh >= ENOUGH || (this.fresh >= FEW && idle));
   }
