@@ -299,6 +299,8 @@ class JobSpec(Record):
     neither was told; always."""
     annotations: int | None = None
     """Number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone."""
+    nested: bool = False
+    """Whether labels with steps, such as sport/football, are a tree: answers then go as deep as they are sure."""
 
 
 class JobDraft(JobSpec):

@@ -27,6 +27,7 @@ class _Line(msgspec.Struct):
     label: Label
     score: float
     probability: float | None
+    path: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _LineOfSeveral(msgspec.Struct):
@@ -72,7 +73,7 @@ def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
             own = (
                 (line.id, SEPARATOR.join(map(str, line.labels)))
                 if isinstance(line, _LineOfSeveral)
-                else msgspec.structs.astuple(line)
+                else (line.id, line.label, line.score, line.probability)
             )
             yield (
                 *own,

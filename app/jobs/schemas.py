@@ -150,6 +150,8 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     annotations: Literal["latest"] | Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     """What people did with the documents, in the log of the dataset: the first so many entries, or those that are there
     now (latest). Their labels count in place of those of the dataset."""
+    nested: bool = False
+    """Whether labels with steps, such as sport/football, are a tree: answers then go as deep as they are sure."""
     encoder: str | msgspec.UnsetType | None = msgspec.UNSET
     """Pre-trained encoder of this installation, by name. It makes a vector of each text, a part beside the text, and
     the model reads texts by it. Left out, it is the default one, if the documents are text and bring no vector, or that

@@ -28,6 +28,7 @@ from core.documents.kinds import FIELDS, KINDS, in_words, is_dense
 from core.documents.part_columns import EncoderId
 from core.errors import InvalidOption
 from core.memory_estimate import RowsSize, expected_text_size, training_bytes
+from core.models.tree import check_tree
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
 from core.registry import OFFERED, check_options, find_algorithm
@@ -110,6 +111,10 @@ def _submit(
     )
     several = dataset.label_kind == "several"
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents, several=several)
+    if body.nested:
+        check_tree(classes, several=several)
+        if not (options.selects_method or options.needs_probabilities):
+            raise InvalidOption("nested", 'needs probabilities; give the option "probabilities": true, or take auto')
     start = None if body.start_from is None else services.models.resolve(body.start_from)
     text, encoder = _text(body, dataset), _encoder(services, body, dataset, start)
     in_other_form = {

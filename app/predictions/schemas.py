@@ -55,6 +55,9 @@ class LabeledDocument(Schema):
     probability: float | None
     """Probability of the label. Null if the model is not calibrated: auto calibrates, other algorithms by the option
     probabilities."""
+    path: dict[str, float] | None = None
+    """Probabilities along the path to the label, by a nested model: the label goes as deep as it is sure, and its
+    score is that of the likeliest class. Left out otherwise."""
 
 
 class ExplainBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -215,3 +218,5 @@ class LabelOut(Schema):
     label: Label
     probability: float | None
     """Probability of the label; null if the model is not calibrated."""
+    path: dict[str, float] | None = None
+    """Probabilities along the path to the label, by a nested model; left out otherwise."""

@@ -105,6 +105,8 @@ class AnswerTexts:
         given, else 0.
         """
         model = self._model
+        if model.nested and probabilities is not None:
+            return [label for label, _ in model.tree.told(probabilities)]
         if not model.several:
             return list(self._labels.take(model.labels_of(scores, probabilities)).tolist())
         assert probabilities is not None
@@ -145,6 +147,10 @@ def _labeled(model: Model, text: str) -> Response:
         assert probabilities is not None
         (labels,), (likely,) = model.label_sets(probabilities), model.likely_labels(probabilities)
         return Response(_ENCODER.encode({"labels": labels, "probabilities": likely}), media_type="application/json")
+    if model.nested and probabilities is not None:
+        ((node, path),) = model.tree.told(probabilities)
+        content: dict[str, Any] = {"label": node, "probability": path[node], "path": path}
+        return Response(_ENCODER.encode(content), media_type="application/json")
     class_index = int(model.labels_of(scored.scores, probabilities)[0])
     probability = None if probabilities is None else float(probabilities[0, class_index])
     content = {"label": model.classes[class_index], "probability": probability}

@@ -26,7 +26,8 @@ def read_model(arrays: Arrays, meta: Mapping[str, Any]) -> Model:
     calibration: Calibration | LabelCalibration | None = None
     if stored is not None:
         calibration = (LabelCalibration if "thresholds" in stored else Calibration).read(stored)
-    return replace(model, calibration=calibration, vocabulary=read_vocabulary(arrays, meta.get("vocabulary", {})))
+    vocabulary = read_vocabulary(arrays, meta.get("vocabulary", {}))
+    return replace(model, calibration=calibration, vocabulary=vocabulary, nested=meta.get("nested", False))
 
 
 def read_vocabulary(arrays: Arrays, meta: Mapping[str, Any]) -> Vocabulary:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.documents.vocabulary import NUMBERS, Vocabulary
+from core.models.tree import LabelTree
 from core.one_vs_rest import labels_of, n_problems
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
@@ -75,6 +76,8 @@ class Model(ABC):
     """map from scores to probabilities, if the model is calibrated; that of labels where documents may have several"""
     vocabulary: Vocabulary = field(default=NUMBERS, kw_only=True)
     """meaning of the features: it turns documents into rows"""
+    nested: bool = field(default=False, kw_only=True)
+    """whether the steps of the classes are a tree, so that a row is given a node of it"""
 
     @property
     def nbytes(self) -> int:
@@ -120,7 +123,8 @@ class Model(ABC):
         arrays, meta = self.weights_to_arrays()
         named, vocabulary = self.vocabulary.to_arrays()
         calibration = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
-        return arrays | named, meta | calibration | {"vocabulary": vocabulary}
+        nested = {"nested": True} if self.nested else {}
+        return arrays | named, meta | calibration | nested | {"vocabulary": vocabulary}
 
     def facts(self) -> dict[str, str | int]:
         """Facts for the owner: the ``family``, the ``bytes`` of arrays and words, and the facts of family and
@@ -143,6 +147,11 @@ class Model(ABC):
     def n_columns(self) -> int:
         """The number of columns of scores."""
         return len(self.classes) if self.several else n_problems(len(self.classes))
+
+    @cached_property
+    def tree(self) -> LabelTree:
+        """The tree of the classes of a nested model."""
+        return LabelTree(self.classes)
 
     @property
     def several(self) -> bool:

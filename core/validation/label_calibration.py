@@ -101,7 +101,10 @@ def fit_labels(
     slopes = exp(_LOG_SLOPES)[own]
     shares = (applies.sum(axis=0)) / ((known != 0).sum(axis=0) + 1.0)
     if not len(scores):
-        return LabelFit(slopes, offsets[own, every], shares, _mean(likelihoods[own, every], weights))
+        # a label without a check has its share among the documents that its solutions left out
+        of_share = offsets_at(slopes * filled, shares, left_out.astype(np.float64), checkpoint)
+        found = np.where(checked, offsets[own, every], of_share)
+        return LabelFit(slopes, found, shares, _mean(likelihoods[own, every], weights))
     by_answers = mean_of_columns(expit(slopes * scores + offsets[own, every]))
     fractions = np.where(checked, by_answers, shares)
     found = offsets_at(slopes * scores, fractions, np.ones(scores.shape), checkpoint)

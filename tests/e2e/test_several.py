@@ -66,3 +66,34 @@ def test_labels_in_and_a_model_of_several_out(service: Service) -> None:
     assert worse["comparison"]["against"] == 1
     assert worse["comparison"]["labels"] == 30
     assert "documents with labels that neither was told" in worse["comparison"]["why"]
+
+
+def test_a_tree_of_labels_answers_as_deep_as_it_is_sure(service: Service) -> None:
+    rng = np.random.default_rng(1)
+    words = {"news/grain": "barley harvest", "news/ship": "vessel harbour", "ads": "sale bargain"}
+    names = [*words]
+    sent: list[dict[str, Any]] = []
+    for number in range(240):
+        label = names[number % 3]
+        own = "" if label != "ads" and rng.random() < 0.3 else words[label]
+        text = f"{own} {'report ' * (label != 'ads')}" + " ".join(f"w{each}" for each in rng.integers(20, size=4))
+        sent.append({"id": f"d{number}", "text": text, **({"label": label} if number < 60 else {})})
+    dataset = service.post("/v1/datasets", {"documents": sent})
+    body = {"dataset": dataset["id"], "model": "tree", "nested": True}
+    job = service.wait_for(service.post("/v1/jobs", body)["id"])
+    assert (job["state"], job["nested"]) == ("succeeded", True)
+    report = job["report"]["nested"]
+    assert report["f1"] > 0.8
+    depths = [point["depth"] for point in report["curve"]]
+    assert depths == sorted(depths, reverse=True)
+    lines = service.labels(job["id"])
+    assert {line["label"] for line in lines} == {"ads", "news", "news/grain", "news/ship"}
+    for line in lines:
+        assert line["path"][line["label"]] == line["probability"]
+    asked = {"documents": [{"text": each["text"]} for each in sent[60:90]]}
+    assert service.post("/v1/models/tree/predict", asked)["labels"] == [line["label"] for line in lines[:30]]
+    one = service.post("/v1/models/tree/label", {"text": sent[60]["text"]})
+    assert one == {name: lines[0][name] for name in ("label", "probability", "path")}
+    refused = service.client.post("/v1/jobs", json=body | {"algorithm": "svm"})
+    assert refused.status_code == 422
+    assert "needs probabilities" in refused.json()["detail"]

@@ -100,8 +100,11 @@ def _write_labels(path: Path, training: "Training", documents: Documents) -> Non
 
 
 def _lines(training: "Training") -> Iterator[dict[str, Any]]:
-    """Label, score and probability of each document that was unlabeled."""
+    """Label, score and probability of each document that was unlabeled, by a nested model with the path to it."""
     scores, model = training.scores, training.model
+    if model.nested:
+        yield from _nested_lines(training)
+        return
     places = model.labels_of(scores, training.probabilities)
     for start in range(0, len(scores), _ROWS):
         part = slice(start, start + _ROWS)
@@ -118,6 +121,17 @@ def _lines(training: "Training") -> Iterator[dict[str, Any]]:
                 "score": float(best[row]),
                 "probability": sure[row] if sure else None,
             }
+
+
+def _nested_lines(training: "Training") -> Iterator[dict[str, Any]]:
+    assert training.probabilities is not None
+    likeliest = training.probabilities.argmax(axis=1)
+    scores = own_scores(training.scores, likeliest).tolist()
+    for start in range(0, len(scores), _ROWS):
+        part = slice(start, start + _ROWS)
+        told = training.model.tree.told(training.probabilities[part])
+        for (label, path), score in zip(told, scores[part], strict=True):
+            yield {"label": label, "score": score, "probability": path[label], "path": path}
 
 
 def _lines_of_several(training: "Training") -> Iterator[dict[str, Any]]:

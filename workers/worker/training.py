@@ -165,10 +165,25 @@ class Work:
                     engine,
                 ),
             )
-        model = replace(training.model, vocabulary=inputs.columns_by(request.encoder))
+        model = replace(training.model, vocabulary=inputs.columns_by(request.encoder), nested=request.nested)
         report = {**(training.report or {}), "engine": chosen.name}
         report |= {} if inputs.terms_engine is None else {"terms_engine": inputs.terms_engine}
+        if request.nested and documents.votes is None:
+            report |= _nested_report(training, documents)
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
+
+
+def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]:
+    """The part of the report on a tree of labels, by labels that were left out; none where none was."""
+    if training.held_out is None:
+        return {}
+    left_out = np.isfinite(training.held_out).all(axis=1)
+    probabilities = training.model.probabilities(training.held_out[left_out])
+    assert probabilities is not None
+    places = {label: place for place, label in enumerate(training.model.classes)}
+    known = documents.class_indices[documents.known][left_out].tolist()
+    truth = np.array([places[documents.classes[place]] for place in known], np.int64)
+    return {"nested": training.model.tree.report(probabilities, truth)}
 
 
 def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, start: "Model | None") -> "TrainingTask":

@@ -77,6 +77,8 @@ class JobRecord(Struct, frozen=True):
     annotations: int | None = None
     """Number of entries of the log of the dataset that the job learns from; None if it does not."""
     publish: str = "if_better"
+    nested: bool = False
+    """Whether the steps of labels are a tree."""
     status: str | None = None
     objective: float | None = None
     warnings: list[str] = []

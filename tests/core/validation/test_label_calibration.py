@@ -35,9 +35,13 @@ def test_a_label_that_could_not_be_left_out_has_the_slope_of_the_others_and_its_
     known[:, 1] = -1
     known[0, 1] = 1
     scores[0, 1] = np.nan
-    found = fit_labels(scores, known, RNG.normal(size=(500, 2)))
-    assert found.slopes[1] == found.slopes[0]
-    assert found.fractions[1] == pytest.approx(1 / 101)
+    for unlabeled in (RNG.normal(size=(500, 2)), np.zeros((0, 2))):
+        found = fit_labels(scores, known, unlabeled)
+        assert found.slopes[1] == found.slopes[0]
+        assert found.fractions[1] == pytest.approx(1 / 101)
+        reference = unlabeled[:, 1] if len(unlabeled) else scores[1:, 1]
+        likely = expit(found.slopes[1] * reference + found.offsets[1])
+        assert likely.mean() == pytest.approx(1 / 101, abs=1e-6)
 
 
 def test_the_best_thresholds_are_those_of_all_thresholds() -> None:

@@ -1,0 +1,60 @@
+"""Trees of labels: probabilities add up, answers are as deep as they are sure, and measures are those by hand."""
+
+import numpy as np
+import pytest
+
+from core.errors import InvalidOption
+from core.models.tree import LabelTree, check_tree
+
+CLASSES = ["art", "sport", "sport/football", "sport/tennis/clay", "sport/tennis/grass"]
+TREE = LabelTree(CLASSES)
+LIKELY = np.array(
+    [
+        [0.02, 0.0, 0.95, 0.02, 0.01],  # football, surely
+        [0.05, 0.05, 0.05, 0.45, 0.40],  # tennis, whatever the court
+        [0.10, 0.00, 0.50, 0.20, 0.20],  # sport
+        [0.60, 0.10, 0.10, 0.10, 0.10],  # art, the likeliest however unsure
+        [0.05, 0.90, 0.02, 0.02, 0.01],  # labeled at an inner node: some kind of sport
+    ]
+)
+
+
+def test_probabilities_add_up_along_the_tree() -> None:
+    assert TREE.nodes == ["art", "sport", "sport/football", "sport/tennis", "sport/tennis/clay", "sport/tennis/grass"]
+    of_nodes = TREE.probabilities(LIKELY)
+    assert of_nodes[:, :2].sum(axis=1) == pytest.approx(np.ones(5))
+    assert of_nodes[:, 3] == pytest.approx(LIKELY[:, 3] + LIKELY[:, 4])
+    assert of_nodes[:, 1] == pytest.approx(LIKELY[:, 1:].sum(axis=1))
+
+
+def test_answers_go_as_deep_as_they_are_sure() -> None:
+    told = TREE.told(LIKELY)
+    assert [label for label, _ in told] == ["sport/football", "sport/tennis", "sport", "art", "sport"]
+    assert told[1][1] == pytest.approx({"sport": 0.95, "sport/tennis": 0.85})
+    deep = TREE.answers(TREE.probabilities(LIKELY), 0.0)
+    assert TREE.nodes[deep[1]] == "sport/tennis/clay"
+
+
+def test_measures_are_those_by_hand() -> None:
+    truth = np.array([2, 3, 3, 1, 2])
+    found = TREE.report(LIKELY, truth)
+    # paths given: 2, 2, 1, 1, 1 nodes; own: 2, 3, 3, 1, 2; in both: 2, 2, 1, 0, 1
+    assert (found["precision"], found["recall"]) == (6 / 7, 6 / 11)
+    assert found["f1"] == pytest.approx(2 * (6 / 7) * (6 / 11) / (6 / 7 + 6 / 11))
+    assert found["leaf_error"] == 3 / 5
+    at_80 = next(point for point in found["curve"] if point["sure"] == 0.8)
+    assert at_80 == {"sure": 0.8, "right": 4 / 5, "depth": 7 / 5, "whole": 1 / 5}
+
+
+@pytest.mark.parametrize(
+    ("classes", "several", "words"),
+    [
+        (["a", "b"], False, "no label has steps"),
+        (["a/b", "a//c"], False, "'a//c' has an empty step"),
+        (["a/", "b"], False, "'a/' has an empty step"),
+        (["a/b", "b"], True, "one label each"),
+    ],
+)
+def test_what_makes_no_tree_is_refused(classes: list[str], several: bool, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        check_tree(classes, several=several)
