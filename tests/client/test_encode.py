@@ -17,6 +17,7 @@ from halfmoon import InvalidData
 from halfmoon.columns import Choice
 from halfmoon.encode import Body, body_of, held
 from halfmoon.labels import Labels, decode_lines
+from halfmoon.records import Prediction
 
 TEXTS = ["late, again", "a vote", "cup"]
 WANTED = [
@@ -301,3 +302,13 @@ def test_several_labels_of_a_matrix_are_arrays() -> None:
 def test_what_does_not_fit_is_said(choice: Choice, words: str) -> None:
     with pytest.raises(InvalidData, match=words):
         sent(TEXTS, choice)
+
+
+def test_labels_and_predictions_of_several_are_lists() -> None:
+    lines = b'{"id": "a", "labels": ["x", "y"], "probabilities": {"x": 0.9}}\n{"id": "b", "labels": [], "probabilities": {}}'
+    found = Labels(decode_lines(lines))
+    assert found.columns() == {"id": ["a", "b"], "labels": [["x", "y"], []], "probabilities": [{"x": 0.9}, {}]}
+    assert found.to_dict() == {"a": ["x", "y"], "b": []}
+    prediction = Prediction("m", 1, ["x", "y"], [["x", "y"], []], [[1.0, 1.0], [-1.0, -1.0]], None)
+    assert "1 x, y, 1 none" in repr(prediction)
+    assert prediction.to_pandas()["labels"].tolist() == [["x", "y"], []]

@@ -71,6 +71,19 @@ def test_minus_one_is_unlabeled_unless_it_must_be_a_class(service: Service) -> N
     assert found.classes_.tolist() == [-1, 1]
 
 
+def test_an_indicator_matrix_has_several_labels_a_row(service: Service) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, (60, 3))
+    rows = np.hstack([y, 1 - y]) + 0.1 * rng.standard_normal((60, 6))
+    given = y.copy()
+    given[40:] = -1
+    found = door.HalfmoonClassifier(url=service.url).fit(rows, given)
+    assert (found.transduction_[:40] == y[:40]).all()
+    assert (found.predict(rows) == y).mean() > 0.9
+    assert found.predict_proba(rows).shape == (60, 3)
+    assert found.score(rows[:40], y[:40]) > 0.8
+
+
 def test_from_a_table_to_labels(service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, out = tmp_path / "tickets.csv", tmp_path / "labels.csv"
     table.write_text(TABLE)

@@ -14,14 +14,19 @@ class LabeledDocument(Struct, frozen=True):
     """A document that was unlabeled, with its label."""
 
     id: str
-    label: Label
-    score: float
-    probability: float | None
+    label: Label | None = None
+    score: float | None = None
+    probability: float | None = None
+    labels: list[Label] | None = None
+    """All that it was given in place of label, by a job of several labels."""
+    probabilities: dict[str, float] | None = None
+    """Probabilities of these, and of others that are not unlikely."""
     fields: dict[str, Any] = {}
     """Extra fields of the document, if they were asked for."""
 
 
 _COLUMNS = ("id", "label", "score", "probability")
+_OF_SEVERAL = ("id", "labels", "probabilities")
 _decoder = msgspec.json.Decoder(LabeledDocument)
 
 
@@ -40,18 +45,24 @@ class Labels:
     def __repr__(self) -> str:
         return f"<Labels of {len(self)} documents: {tally(line.label for line in self._lines)}>"
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return _OF_SEVERAL if any(line.labels is not None for line in self._lines) else _COLUMNS
+
     def columns(self) -> dict[str, list[Any]]:
-        """Lists of ids, labels, scores and probabilities, and of the extra fields, if they were asked for."""
+        """Lists of ids, labels, scores and probabilities, and of the extra fields, if they were asked for; of several
+        labels of ids, lists of labels and dicts of probabilities.
+        """
+        own = self._names
         extra = dict.fromkeys(name for line in self._lines for name in line.fields)
         beside = {
-            f"fields.{name}" if name in _COLUMNS else name: [line.fields.get(name) for line in self._lines]
-            for name in extra
+            f"fields.{name}" if name in own else name: [line.fields.get(name) for line in self._lines] for name in extra
         }
-        return {name: [getattr(line, name) for line in self._lines] for name in _COLUMNS} | beside
+        return {name: [getattr(line, name) for line in self._lines] for name in own} | beside
 
-    def to_dict(self) -> dict[str, Label]:
-        """Labels by id of the document."""
-        return {line.id: line.label for line in self._lines}
+    def to_dict(self) -> dict[str, Any]:
+        """Labels by id of the document, of several lists of them."""
+        return {line.id: line.label if line.labels is None else line.labels for line in self._lines}
 
     def to_pandas(self) -> Any:
         """A DataFrame of pandas: id, label, score, probability, and the extra fields, if they were asked for."""
@@ -66,7 +77,8 @@ class Labels:
         return polars.DataFrame(self.columns())
 
     def _repr_html_(self) -> str:
-        rows = ((line.id, line.label, line.probability) for line in self._lines)
+        labels = self.to_dict()
+        rows = ((line.id, labels[line.id], line.probability) for line in self._lines)
         return table(f"Labels of {len(self)} documents", ("id", "label", "probability"), rows)
 
 

@@ -139,7 +139,8 @@ class Prediction(Struct, frozen=True):
     model: str
     version: int
     classes: list[Label]
-    labels: list[Label]
+    labels: list[Label | list[Label]]
+    """Label of each document, by a model of several the list of all that it is given."""
     scores: list[list[float]]
     probabilities: list[list[float]] | None
     """A row a document, a column a class; None if the model is not calibrated."""
@@ -151,11 +152,12 @@ class Prediction(Struct, frozen=True):
         return len(self.labels)
 
     def __repr__(self) -> str:
-        return f"<Prediction of {len(self)} documents by {self.model} version {self.version}: {tally(self.labels)}>"
+        counts = tally(map(_shown, self.labels))
+        return f"<Prediction of {len(self)} documents by {self.model} version {self.version}: {counts}>"
 
     @property
     def confidences(self) -> list[float] | None:
-        """Probability of each label; None if the model is not calibrated."""
+        """Probability of each label, of several that of the likeliest; None if the model is not calibrated."""
         return None if self.probabilities is None else list(map(max, self.probabilities))
 
     def to_pandas(self) -> Any:
@@ -164,7 +166,8 @@ class Prediction(Struct, frozen=True):
         """
         import pandas
 
-        columns: dict[str, Any] = {"label": self.labels} if self.ids is None else {"id": self.ids, "label": self.labels}
+        name = "labels" if any(isinstance(given, list) for given in self.labels) else "label"
+        columns: dict[str, Any] = ({} if self.ids is None else {"id": self.ids}) | {name: self.labels}
         if self.probabilities is not None:
             columns |= {
                 str(label): [row[place] for row in self.probabilities] for place, label in enumerate(self.classes)
@@ -175,6 +178,10 @@ class Prediction(Struct, frozen=True):
         probabilities: list[Any] = [*self.confidences] if self.confidences else [None] * len(self)
         title = f"{len(self)} predictions of {self.model}, version {self.version}"
         return table(title, ("label", "probability"), zip(self.labels, probabilities, strict=True))
+
+
+def _shown(given: Label | list[Label]) -> Label:
+    return ", ".join(map(str, given)) or "none" if isinstance(given, list) else given
 
 
 class Suggestion(Struct, frozen=True):
@@ -265,6 +272,8 @@ class Evaluation(Struct, frozen=True):
     micro_f1: float | None = None
     macro_break_even: float | None = None
     told: int | None = None
+    several: dict[str, Any] | None = None
+    """Figures of sets of labels, by a model of several."""
     evaluated_at: datetime | None = None
     page: str = field(default="", name="_page")
     """The page of figures and plots, as HTML."""

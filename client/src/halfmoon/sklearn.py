@@ -23,15 +23,16 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Semi-supervised classifier: it learns from unlabeled rows as well, where ``y`` is −1, "", None or NaN.
 
     A −1 is a class where fewer than two other classes are left. ``X`` is a matrix, dense or sparse, or a list of texts.
+    An indicator matrix ``y``, shape (n_samples, n_classes), has several labels a row; rows of −1 or NaN are unlabeled.
 
     Parameters: ``algorithm`` and its ``options``, ``text`` (how texts become terms) and ``seed`` as those of a job;
     ``url`` and ``key`` of a service, without which one is started in this environment for all classifiers of the
     process; ``model``, the name of the model there, by default a new one; ``timeout``, seconds that a training may
     take.
 
-    After ``fit``: ``classes_``, shape (n_classes,); ``transduction_``, shape (n_samples,), the labels of all rows,
-    given or found; ``model_`` and ``version_``, the name and number of the version; ``report_`` of the training;
-    ``n_features_in_`` unless ``X`` is text.
+    After ``fit``: ``classes_``, shape (n_classes,); ``transduction_``, as ``y``, the labels of all rows, given or
+    found; ``several_``, whether rows have several; ``model_`` and ``version_``, the name and number of the version;
+    ``report_`` of the training; ``n_features_in_`` unless ``X`` is text.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs some labels"
             )
         rows = self._rows(X, reset=True)
+        if getattr(y, "ndim", 1) == _TWO and y.shape[1] > 1:
+            return self._fit_several(rows, y)
         given = column_or_1d(_objects(y), warn=True)
         check_consistent_length(rows, given)
         known = _known(given)
@@ -71,35 +74,63 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: list[int | None] = [None] * len(known)
         for place, code in zip(np.flatnonzero(known).tolist(), codes.tolist(), strict=True):
             labels[place] = code
-        self._train(rows, labels)
+        codes = np.array([-1 if label is None else label for label in labels])
+        for line in self._train(rows, label=labels):
+            codes[int(line.id)] = int(line.label)
+        self.transduction_, self.several_ = self.classes_[codes], False
         return self
 
+    def _fit_several(self, rows: Any, y: Any) -> Self:
+        """Train on an indicator matrix, whose rows of −1 or NaN are unlabeled."""
+        matrix = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=np.float64)
+        check_consistent_length(rows, matrix)
+        missing = (np.isnan(matrix) | (matrix == -1)).any(axis=1)
+        if not np.isin(matrix[~missing], [0, 1]).all():
+            raise ValueError("y of two dimensions is an indicator matrix of 0 and 1, with rows of -1 where unlabeled")
+        self.classes_ = np.arange(matrix.shape[1])
+        lists = [
+            None if gone else np.flatnonzero(row).tolist() for row, gone in zip(matrix, missing.tolist(), strict=True)
+        ]
+        for line in self._train(rows, labels=lists):
+            lists[int(line.id)] = line.labels
+        self.transduction_, self.several_ = self._indicators(lists), True
+        return self
+
+    def _indicators(self, lists: Any) -> NDArray[np.int64]:
+        indicators = np.zeros((len(lists), len(self.classes_)), np.int64)
+        for row, labels in enumerate(lists):
+            indicators[row, list(labels or ())] = 1
+        return indicators
+
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Labels of rows, shape (n_samples,)."""
+        """Labels of rows, shape (n_samples,); of several labels an indicator matrix, shape (n_samples, n_classes)."""
         found = self._predicted(X).labels
+        if self.several_:
+            return self._indicators(found)
         return self.classes_[np.array(found, dtype=np.intp)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Probabilities of rows, shape (n_samples, n_classes)."""
-        found = self._predicted(X).probabilities
+        prediction = self._predicted(X)
+        found = prediction.probabilities
         if found is None:
             raise AttributeError("the model has no probabilities; fit with options={'probabilities': True}")
-        return np.array(found, dtype=np.float64).reshape(len(found), len(self.classes_))
+        probabilities = np.zeros((len(found), len(self.classes_)))
+        probabilities[:, prediction.classes] = found
+        return probabilities
 
-    def _train(self, rows: Any, labels: list[int | None]) -> None:
+    def _train(self, rows: Any, **labels: Any) -> Any:
+        """Train on labels as the service takes them; the labels that the job has found."""
         client = _client(self.url, self.key)
         name = self.model or f"sklearn-{uuid.uuid4().hex}"
-        data = client.datasets.create(rows, label=labels)
+        data = client.datasets.create(rows, **labels)
         job = client.train(
             data, name, algorithm=self.algorithm, options=self.options, text=self.text, seed=self.seed, publish="always"
         ).wait(self.timeout)
         made = job.record.model
         assert made is not None
         self.model_, self.version_, self.report_ = made.name, made.version, dict(job.report)
-        codes = np.array([-1 if label is None else label for label in labels])
-        for line in job.iter_labels():
-            codes[int(line.id)] = int(line.label)
-        self.transduction_ = self.classes_[codes]
+        return job.iter_labels()
 
     def _predicted(self, X: Any) -> Any:  # noqa: N803
         check_is_fitted(self)
@@ -117,6 +148,7 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
         return tags
 
 
