@@ -296,6 +296,31 @@ def test_several_labels_of_a_document(service: Service, tmp_path: Path) -> None:
         assert at.complaints == []
 
 
+def test_a_model_of_a_tree_and_of_votes(service: Service, tmp_path: Path) -> None:
+    """Classes with steps make a nested model by themselves; votes make one without a label, and the voters are listed."""
+    steps = ("sport/football", "sport/tennis", "politics/vote")
+    rows = [[f"d{k}", f"{steps[k % 3].replace('/', ' ')} {k}", steps[k % 3] if k < 24 else ""] for k in range(60)]
+    with (tmp_path / "steps.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text", "label"], *rows])
+    voted = [[id, text, "", "ham" if k % 2 else "spam"] for k, (id, text, _) in enumerate(rows)]
+    with (tmp_path / "voted.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text", "label", "vote:rule"], *voted])
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "steps.csv")
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        assert service.get("/v1/jobs?model=steps")["jobs"][0]["nested"] is True
+        at.view("Data")
+        open_data(at, tmp_path / "voted.csv")
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        at.view("People")
+        page.get_by_role("heading", name="Voters").wait_for()
+        page.get_by_role("cell", name="rule").wait_for()
+        page.get_by_text("Worth counts").wait_for()
+        check_accessible(at)
+        assert at.complaints == []
+
+
 def test_a_tree_is_walked_by_keys(service: Service, tmp_path: Path) -> None:
     """A key goes a step deeper or labels a leaf; Enter labels as deep as a person knows; Backspace goes up."""
     with (tmp_path / "tree.csv").open("w", newline="") as file:

@@ -33,7 +33,6 @@ export function Label({ dataset, query }) {
   const [panel, setPanel] = useState(/** @type {"" | "keys" | "guide" | "note"} */ (""));
   const outbox = outboxOf(dataset.id);
   const trainer = trainerOf(dataset.id);
-  trainer.votes = Object.keys(dataset.voters ?? {}).length > 0;
   const classes = useClasses(dataset.id);
   const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
   const queue = useQueue(dataset.id, order, trainer);

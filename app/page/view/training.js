@@ -4,6 +4,7 @@ import { Refusal, get, isOver, modelOf, part, post } from "./api.js";
 import { outboxOf } from "./outbox.js";
 import { project } from "./project.js";
 import { toast } from "./toasts.js";
+import { treeOf } from "./tree.js";
 import { say, sentence, signal } from "./ui.js";
 
 const ENOUGH = 20;
@@ -27,15 +28,15 @@ export class Trainer {
     this.note = signal("");
     this.outbox = outboxOf(dataset);
     /** what the log of the dataset says, as of so many entries */
-    this.summary = signal({ sequence: -1, changed: 0, labeled: 0 });
+    this.summary = signal({ sequence: -1, changed: 0, labeled: 0, labels: /** @type {(string | number)[]} */ ([]) });
     this.meaning = signal(/** @type {{read: number, texts: number} | null} */ (null));
     this.learned = -1;
     this.tried = -1;
     this.failed = 0;
     this.looking = false;
     this.gone = false;
-    /** whether there are votes, from which a model learns without any label */
-    this.votes = false;
+    /** what is known of the dataset */
+    this.about = /** @type {any} */ (null);
     this.onVersion = () => {};
   }
 
@@ -89,10 +90,15 @@ export class Trainer {
     if (this.version.value?.version !== before) this.onVersion();
   }
 
+  /** Whether there are votes, from which a model learns without any label. */
+  get votes() {
+    return Object.keys(this.about?.voters ?? {}).length > 0;
+  }
+
   async train() {
     // the first model comes from the words alone, at once; the meaning of the texts is read behind it
     const first = { encoder: null }, later = { options: { seconds: SECONDS } };
-    const body = { model: this.model, dataset: this.dataset, annotations: "latest", ...(this.version.value ? later : first) };
+    const body = { model: this.model, dataset: this.dataset, annotations: "latest", nested: this.about?.label_kind === "single" && treeOf(this.summary.value.labels) !== null, ...(this.version.value ? later : first) };
     try {
       const job = await post("v1/jobs", body);
       this.learned = job.annotations;
@@ -107,6 +113,7 @@ export class Trainer {
 
   /** Find out what the model has learned before. */
   async begin() {
+    this.about ??= await get(`v1/datasets/${part(this.dataset)}`);
     if (this.learned >= 0) return;
     const model = await modelOf(this.model);
     const own = model?.versions.filter((/** @type {any} */ each) => each.dataset === this.dataset) ?? [];

@@ -1,0 +1,52 @@
+"""The page in Firefox, by keys alone: from a file to a version, and through all views without a complaint."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.firefox import executable, firefox
+from tests.e2e.person import CLASSES, dataset_of, write_messages
+from tests.e2e.service import Service
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
+        reason="the page is walked through with Firefox: apt-get install firefox-esr",
+    ),
+]
+_ID = "document.querySelector('article .clip')?.innerText"
+VIEWS = ("One class", "Doubts", "Audit", "Documents", "Classes", "People", "Models", "Try", "Jobs", "Data", "Label")
+
+
+def test_the_walk_in_firefox(tmp_path: Path) -> None:
+    truth = write_messages(tmp_path / "messages.csv")
+    with Service(tmp_path / "data", tmp_path / "log") as service, firefox(service.url) as window:
+        window.until("document.querySelector('#file')")
+        window.choose("#file", tmp_path / "messages.csv")
+        window.reach("button", "Use these documents")
+        window.press("Enter")
+        window.until("document.querySelector('article .document')")
+        window.reach("[name=new-class]")
+        window.press(*", ".join(CLASSES), "Enter")
+        window.until("document.querySelectorAll('.answer').length === arguments[0]", len(CLASSES))
+        answered = []
+        for _ in range(21):
+            id = window.run(f"return {_ID}")
+            window.press(str(1 + CLASSES.index(truth[id])))
+            window.until(f"{_ID} && {_ID} !== arguments[0]", id)
+            answered.append(id)
+        summary = f"/v1/datasets/{dataset_of(service)}/annotations/summary"
+        until(lambda: service.get(summary)["labeled"] == len(answered))
+        window.until("document.querySelector('.side a[href^=\"#/model/\"]')")
+        for name in VIEWS:
+            window.reach("nav a", name)
+            window.press("Enter")
+            window.until("document.querySelector('nav [aria-current]')?.innerText === arguments[0]", name)
+            window.until(
+                "document.querySelector('h1') && !document.querySelector('main').innerText.includes('Loading')"
+            )
+            assert window.run("return document.documentElement.scrollWidth <= innerWidth"), name
+        assert window.run("return window.complaints") == []
