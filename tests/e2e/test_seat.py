@@ -297,7 +297,7 @@ def test_several_labels_of_a_document(service: Service, tmp_path: Path) -> None:
 
 
 def test_a_model_of_a_tree_and_of_votes(service: Service, tmp_path: Path) -> None:
-    """Classes with steps make a nested model by themselves; votes make one without a label, and the voters are listed."""
+    """Classes with steps make a nested model; votes make one without a label, and the voters are listed."""
     steps = ("sport/football", "sport/tennis", "politics/vote")
     rows = [[f"d{k}", f"{steps[k % 3].replace('/', ' ')} {k}", steps[k % 3] if k < 24 else ""] for k in range(60)]
     with (tmp_path / "steps.csv").open("w", newline="") as file:
