@@ -57,6 +57,8 @@ async def doubts(request: Request, services: Services, reference: str) -> Respon
 def _answer(services: Services, version: Version, model: Model, body: DoubtsBody) -> Response:
     left_out = _left_out(services, version, body.dataset)
     log = services.datasets.log(body.dataset)
+    if version.label_kind == "several":
+        raise InvalidRequest("dataset", "has several labels a document; doubts are of datasets with one label each")
     documents = services.datasets.open_annotated(body.dataset, log.answers())
     since = version.annotations or 0 if version.dataset == body.dataset else 0
     answered = np.unique([entry.position for _, entry in log.between(since, len(log))]).astype(np.int64)

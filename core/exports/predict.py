@@ -92,6 +92,7 @@ class Classifier:
             name: np.load(BytesIO(read(f"arrays/{name}.npy")), allow_pickle=False) for name in self.meta["arrays"]
         }
         self.classes: list[Any] = self.meta["classes"]
+        self.calibration: Any = self.meta.get("calibration", {})
         if self.meta["family"] == "linear":  # a row of zeros for all features that training never saw
             self._coefficients = np.pad(self.arrays["coefficients"], ((0, 1), (0, 0)))
         self._vocabulary = _vocabulary(self.meta["vocabulary"], self.arrays)
@@ -101,43 +102,50 @@ class Classifier:
         if not isinstance(documents, (list, tuple)):
             return _matrix_rows(documents, self._vocabulary.n_columns)
         named = [{"text": each} if isinstance(each, str) else each for each in documents]
-        contents = [self._vocabulary.content(place, _parts_of(place, each)) for place, each in enumerate(named)]
-        return self._vocabulary.read(contents)
+        return self._vocabulary.read([self._vocabulary.content(n, _parts_of(n, each)) for n, each in enumerate(named)])
 
     def decision_function(self, documents: Any) -> Any:
         """Scores, shape (n, n_columns): of two classes one column, positive for the second; of more a column each."""
-        rows = self.rows(documents)
-        return self._kernel_scores(rows) if self.meta["family"] == "kernel" else self._linear_scores(rows)
+        return (self._kernel_scores if self.meta["family"] == "kernel" else self._linear_scores)(self.rows(documents))
 
     def predict_proba(self, documents: Any) -> Any:
         """Probabilities of the classes, shape (n, n_classes); raises ValueError if the model is not calibrated."""
-        if "calibration" not in self.meta:
+        if not self.calibration:
             raise ValueError("this version is not calibrated, and has no probabilities; use decision_function")
         return self._probabilities(self.decision_function(documents))
 
     def predict(self, documents: Any) -> list[Any]:
-        """The likeliest class of each document."""
+        """The likeliest class of each document; of several labels the list of all that it is given."""
         return self.predict_all(documents)[0]
 
     def predict_all(self, documents: Any) -> tuple[list[Any], Any, Any]:
         """The likeliest classes, the scores, and the probabilities or None if the model is not calibrated."""
         scores = self.decision_function(documents)
-        likely = self._probabilities(scores) if "calibration" in self.meta else None
-        if len(self.classes) == 1:
-            best = np.zeros(len(scores), int)
-        elif likely is None:
-            best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        likely = self._probabilities(scores) if self.calibration else None
+        if "thresholds" in self.calibration:
+            return self._sets(likely), scores, likely
+        if likely is None and scores.shape[1] == 1 and len(self.classes) > 1:
+            best = (scores[:, 0] > 0).astype(int)
         else:
-            best = likely.argmax(axis=1)
+            best = (scores if likely is None else likely)[:, : len(self.classes)].argmax(axis=1)
         return [self.classes[place] for place in best], scores, likely
 
     def _probabilities(self, scores: Any) -> Any:
-        slopes, offsets, odds = (np.array(self.meta["calibration"][name]) for name in ("slopes", "offsets", "odds"))
+        slopes, offsets, *odds = (np.array(each) for name, each in self.calibration.items() if name != "thresholds")
         margins = slopes * scores + offsets
+        if not odds:  # of several labels
+            return 1.0 / (1.0 + np.exp(-margins))
         if margins.shape[1] == 1:
             margins = np.column_stack([np.zeros(len(margins)), margins])
-        likely = np.exp(margins - margins.max(axis=1, keepdims=True, initial=-np.inf)) * odds + _LEAST
+        likely = np.exp(margins - margins.max(axis=1, keepdims=True, initial=-np.inf)) * odds[0] + _LEAST
         return likely / likely.sum(axis=1, keepdims=True)
+
+    def _sets(self, likely: Any) -> list[Any]:
+        given = likely >= np.array(self.calibration["thresholds"])
+        orders = np.argsort(-likely, axis=1, kind="stable")
+        return [
+            [self.classes[place] for place in order if own[place]] for order, own in zip(orders, given, strict=True)
+        ]
 
     def _linear_scores(self, rows: Rows) -> Any:
         scores = np.zeros((rows.n_rows, self._coefficients.shape[1]))
@@ -377,7 +385,8 @@ def main(arguments: Sequence[str]) -> str | None:
             labels, _, likely = classifier.predict_all(block)
             probabilities = [None] * len(labels) if likely is None else likely.max(axis=1).tolist()
             for label, probability in zip(labels, probabilities, strict=True):
-                print(json.dumps({"label": label, "probability": probability}, ensure_ascii=False))
+                field = "labels" if isinstance(label, list) else "label"
+                print(json.dumps({field: label, "probability": probability}, ensure_ascii=False))
     except (OSError, ValueError) as error:
         return str(error)
     return None

@@ -16,6 +16,7 @@ LONGER = {
     "app/codecs/arrays/npz.py",
     "app/services/__init__.py: open_services",
     "benchmarks/simulation/protocol.py",
+    "core/exports/predict.py",
     "storage/records.py",
     "tests/app/datasets/test_refused_documents.py",
     "tests/app/http/test_access.py",
@@ -75,7 +76,7 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     found = sizes()
     most = {
         "statements of the product": 31_500,
-        "statements of benchmarks": 6_250,
+        "statements of benchmarks": 6_350,
         "statements of tests": 30_000,
         "private helpers of app with one caller, %": 28,
         f"modules of {TINY} lines and less with one importer": 0,

@@ -305,7 +305,8 @@ def test_what_does_not_fit_is_said(choice: Choice, words: str) -> None:
 
 
 def test_labels_and_predictions_of_several_are_lists() -> None:
-    lines = b'{"id": "a", "labels": ["x", "y"], "probabilities": {"x": 0.9}}\n{"id": "b", "labels": [], "probabilities": {}}'
+    first = b'{"id": "a", "labels": ["x", "y"], "probabilities": {"x": 0.9}}'
+    lines = first + b'\n{"id": "b", "labels": [], "probabilities": {}}'
     found = Labels(decode_lines(lines))
     assert found.columns() == {"id": ["a", "b"], "labels": [["x", "y"], []], "probabilities": [{"x": 0.9}, {}]}
     assert found.to_dict() == {"a": ["x", "y"], "b": []}

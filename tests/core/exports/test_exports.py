@@ -30,6 +30,7 @@ from core.models.linear import LinearModel
 from core.models.model import Model
 from core.options.text import TextOptions
 from core.validation.calibration import Calibration
+from core.validation.label_calibration import LabelCalibration
 from tests.core.problems import dense_of, random_rows
 from tests.there import there
 
@@ -73,6 +74,30 @@ def linear(
         rng.standard_normal(n_columns),
         calibration=calibration if calibrated else None,
     )
+
+
+def several(model: Model, classes: list[Any]) -> LinearModel:
+    """A model of several labels beside a linear one of three classes."""
+    assert isinstance(model, LinearModel)
+    calibration = LabelCalibration(np.array([0.5, 1, 2]), np.array([-1.0, 0, 0.5]), np.array([0.3, 0.5, 0.4]))
+    return replace(model, classes=classes, calibration=calibration)
+
+
+def test_several_labels_leave_as_they_are() -> None:
+    model = several(linear(9, ["x", "y", "z"], 2), ["grain", "ship", "wheat"])
+    rows = vector_rows()
+    scores = model.scores(rows)
+    probabilities = there(model.probabilities(scores))
+    labels, own_scores, likely = read(model).predict_all(VECTORS)
+    assert labels == model.label_sets(probabilities)
+    assert np.array_equal(own_scores, scores)
+    np.testing.assert_allclose(likely, probabilities, rtol=1e-12)
+    file = io.BytesIO()
+    write_onnx(model, {"name": "news"}, file)
+    session = onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+    found = session.run(["labels", "probabilities"], {"X": VECTORS})
+    assert np.array_equal(found[0], model.given_labels(probabilities).astype(np.int64))
+    np.testing.assert_allclose(found[1], probabilities, rtol=1e-9, atol=1e-12)
 
 
 def named_rows() -> NamedRows:

@@ -1,0 +1,150 @@
+"""Several labels on a document: Reuters by the ModApte split, with few labels and with all.
+
+``python -m benchmarks.several [LABELS …] [--draws N]`` trains on the training texts, of which some have labels, and
+predicts the test texts. It prints micro and macro F1 over the 90 topics, the error of the estimated frequencies of the
+ten largest topics, and the calibration error; with ``--suggest`` also five rounds of 40 suggested labels beside 40
+random ones.
+"""
+
+import argparse
+import gzip
+import json
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.data import FOLDER
+from core.documents.kinds import TextRows
+from core.documents.label_sets import LabelSets
+from core.documents.rows import SparseRows
+from core.documents.text.tfidf_fit import fit_terms
+from core.evaluation.active_learning import BalancedMargins, least_certain
+from core.evaluation.label_agreement import LabelCounts
+from core.evaluation.reliability import Reliability
+from core.options.text import TextOptions
+from core.train import Training, TrainingTask, train
+from tests.there import there
+
+LARGE = 10
+LABELS = (100, 300, 1000, 9603)
+
+
+class Reuters(NamedTuple):
+    """The texts of the ModApte split in the columns of their terms."""
+
+    train: SparseRows
+    test: SparseRows
+    truth: NDArray[np.bool_]
+    """shape (n_train, n_topics)"""
+    test_truth: NDArray[np.bool_]
+    topics: list[str]
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """shape (n_topics,): topics of training and test texts both."""
+        return np.asarray(self.truth.any(axis=0) & self.test_truth.any(axis=0))
+
+
+def load() -> Reuters:
+    """The texts; terms are those of the training texts."""
+    with gzip.open(FOLDER / "reuters-21578" / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        documents = [json.loads(line) for line in lines]
+    splits = np.load(FOLDER / "reuters-21578" / "splits.npz")
+    parts = [[documents[row] for row in splits[name]] for name in ("modapte_train", "modapte_test")]
+    sets = [[set(filter(None, each["label"].split("|"))) for each in part] for part in parts]
+    topics = sorted(set().union(*sets[0]))
+    texts = [TextRows.of([each["text"] for each in part]) for part in parts]
+    terms = fit_terms(texts[0], TextOptions(), lambda *_: None)
+    truth = [np.array([[topic in own for topic in topics] for own in part], bool) for part in sets]
+    rows = [terms.read(each).rows for each in texts]
+    return Reuters(rows[0], rows[1], truth[0], truth[1], topics)
+
+
+def trained(data: Reuters, labeled: NDArray[np.int64], seed: int) -> Training:
+    """A training with the labels of some of the training texts, as a job without an option."""
+    known = np.zeros(len(data.truth), bool)
+    known[labeled] = True
+    applied = [np.flatnonzero(row).tolist() if own else None for row, own in zip(data.truth, known, strict=True)]
+    sets = LabelSets.of(applied, [None] * len(applied), data.topics)
+    return train(TrainingTask(data.train, np.full(len(known), -1), data.topics, "auto", {}, seed, label_sets=sets))
+
+
+class Figures(NamedTuple):
+    """Figures of one training."""
+
+    micro: float
+    macro: float
+    fractions: float
+    """mean absolute error of the frequencies of the ten largest topics among the unlabeled texts"""
+    calibration: float
+    """expected calibration error over all pairs of test text and topic"""
+    seconds: float
+    passes: float
+
+
+def judged(data: Reuters, training: Training, seconds: float) -> Figures:
+    """The figures on the test texts, over the topics of training and test texts."""
+    probabilities = np.zeros(data.test_truth.shape)
+    given = np.zeros(data.test_truth.shape, bool)
+    columns = [data.topics.index(str(label)) for label in training.model.classes]
+    known = there(training.model.probabilities(training.model.scores(data.test)))
+    probabilities[:, columns], given[:, columns] = known, training.model.given_labels(known)
+    counts = LabelCounts(int(data.judged.sum()))
+    counts.add(data.test_truth[:, data.judged], given[:, data.judged])
+    pairs = probabilities[:, data.judged].ravel()
+    reliability = Reliability.of(
+        np.column_stack([1 - pairs, pairs]), data.test_truth[:, data.judged].ravel().astype(np.int64)
+    )
+    figures, found = there(training.report)["labels"], counts.agreement()
+    large = np.argsort(-data.truth.sum(axis=0), kind="stable")[:LARGE]
+    true = data.truth[training.unlabeled].mean(axis=0) if len(training.unlabeled) else data.truth.mean(axis=0)
+    off = [abs(figures.get(data.topics[topic], {"fraction": 0.0})["fraction"] - true[topic]) for topic in large]
+    error = reliability.expected_error
+    return Figures(found.micro.f1, found.macro.f1, float(np.mean(off)), error, seconds, training.passes)
+
+
+def rounds(data: Reuters, seed: int, *, chosen: bool) -> list[Figures]:
+    """Figures after each of five rounds of 40 labels beside 100 random ones: those that the model is least certain of,
+    a fifth of them random, or all random."""
+    rng = np.random.default_rng(seed)
+    labeled = rng.choice(len(data.truth), 100, replace=False)
+    found = []
+    for _ in range(5):
+        training = trained(data, labeled, seed)
+        left = training.unlabeled
+        n_random = 8 if chosen else 40
+        random = rng.choice(left, n_random, replace=False)
+        pool = BalancedMargins(40 - n_random)
+        first, _, margins = least_certain(there(training.probabilities))
+        fresh = ~np.isin(left, random)
+        pool.add(left[fresh], first[fresh], margins[fresh])
+        labeled = np.concatenate([labeled, random, pool.balanced.positions[: 40 - n_random]])
+        found.append(judged(data, trained(data, labeled, seed), 0.0))
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("labels", nargs="*", type=int, default=LABELS)
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--suggest", action="store_true")
+    asked = parser.parse_args()
+    data = load()
+    print("| labels | draw | micro F1 | macro F1 | frequencies off | calibration error | seconds | passes |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for n_labeled in asked.labels:
+        for draw in range(asked.draws if n_labeled < len(data.truth) else 1):
+            labeled = np.random.default_rng(draw).permutation(len(data.truth))[:n_labeled]
+            began = time.monotonic()
+            figures = judged(data, trained(data, labeled, draw), time.monotonic() - began)
+            print(f"| {n_labeled} | {draw} |", " | ".join(f"{each:.3f}" for each in figures), "|", flush=True)
+    for chosen in (True, False) if asked.suggest else ():
+        for number, each in enumerate(rounds(data, 0, chosen=chosen), 1):
+            print("suggested" if chosen else "random", number, f"{each.micro:.3f} {each.macro:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
