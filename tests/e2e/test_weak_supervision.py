@@ -1,0 +1,80 @@
+"""Weak supervision over HTTP, as ``halfmoon up`` serves it: votes with few labels, documents of one class, none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.e2e.service import Service
+
+N = 240
+TOPICS = (
+    [
+        "cup",
+        "match",
+        "goal",
+        "team",
+        "coach",
+        "season",
+        "referee",
+        "stadium",
+        "league",
+        "player",
+        "striker",
+        "defender",
+    ],
+    [
+        "bank",
+        "rate",
+        "bond",
+        "market",
+        "share",
+        "profit",
+        "dividend",
+        "trader",
+        "currency",
+        "inflation",
+        "stock",
+        "fund",
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder: Path = tmp_path_factory.mktemp("weak")
+    with Service(folder / "data", folder / "log", encoder="none") as started:
+        yield started
+
+
+def texts(seed: int) -> tuple[list[str], np.ndarray]:
+    """Short texts of two topics, a third of which are of the second, and their topics."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(N) < 1 / 3).astype(int)
+    words = [rng.choice(TOPICS[topic] if rng.random() < 0.95 else TOPICS[1 - topic], 5) for topic in truth]
+    return [" ".join(each) for each in words], truth
+
+
+def test_votes_with_few_labels(service: Service) -> None:
+    found, truth = texts(0)
+    names, documents = ["sport", "money"], []
+    for number, (text, topic) in enumerate(zip(found, truth.tolist(), strict=True)):
+        votes = {
+            rule: label for rule, label in (("cup", "sport"), ("bank", "money"), ("share", "money")) if rule in text
+        }
+        votes |= {"ada": names[topic if number % 4 else 1 - topic]} if number % 2 else {}
+        document = {"id": str(number), "text": text, "votes": votes}
+        documents.append(document | ({"label": names[topic]} if number < 12 else {}))
+    job = service.post("/v1/jobs", {"documents": documents, "model": "voted"})
+    done = service.wait_for(job["id"])
+    assert done["state"] == "succeeded", done
+    voters = done["report"]["voters"]
+    assert set(voters) == {"ada", "bank", "cup", "share"}
+    assert voters["ada"]["coverage"] == pytest.approx(0.5)
+    assert voters["ada"]["low"] <= 0.75 <= voters["ada"]["high"]
+    lines = service.labels(job["id"])
+    assert [int(line["id"]) for line in lines] == list(range(12, N))
+    assert np.mean([line["label"] == names[truth[int(line["id"])]] for line in lines]) > 0.9
+    answer = service.post("/v1/models/voted/predict", {"documents": [{"text": "the coach of the team"}]})
+    assert answer["labels"] == ["sport"]
