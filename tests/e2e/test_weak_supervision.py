@@ -10,34 +10,8 @@ from tests.e2e.service import Service
 
 N = 240
 TOPICS = (
-    [
-        "cup",
-        "match",
-        "goal",
-        "team",
-        "coach",
-        "season",
-        "referee",
-        "stadium",
-        "league",
-        "player",
-        "striker",
-        "defender",
-    ],
-    [
-        "bank",
-        "rate",
-        "bond",
-        "market",
-        "share",
-        "profit",
-        "dividend",
-        "trader",
-        "currency",
-        "inflation",
-        "stock",
-        "fund",
-    ],
+    ["cup", "match", "goal", "team", "coach", "season", "referee", "stadium", "league", "player", "striker"],
+    ["bank", "rate", "bond", "market", "share", "profit", "dividend", "trader", "currency", "stock", "fund"],
 )
 
 
@@ -63,7 +37,7 @@ def test_votes_with_few_labels(service: Service) -> None:
         votes = {
             rule: label for rule, label in (("cup", "sport"), ("bank", "money"), ("share", "money")) if rule in text
         }
-        votes |= {"ada": names[topic if number % 4 else 1 - topic]} if number % 2 else {}
+        votes |= {"ada": names[1 - topic if number % 8 == 1 else topic]} if number % 2 else {}
         document = {"id": str(number), "text": text, "votes": votes}
         documents.append(document | ({"label": names[topic]} if number < 12 else {}))
     job = service.post("/v1/jobs", {"documents": documents, "model": "voted"})
