@@ -10,6 +10,7 @@ _SOLVERS = {
     "auto": "preparing the documents",
     "regression": "a model of the scores",
     "votes": "weighing the voters",
+    "share": "estimating the share of the class",
 }
 """words of a solver that its own name does not say"""
 PURPOSES = {

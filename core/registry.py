@@ -156,6 +156,29 @@ def find_algorithm(name: str) -> Algorithm:
         raise UnknownAlgorithm(name, tuple(OFFERED)) from None
 
 
+def with_rest(
+    algorithm: str, classes: Sequence[str | int], other: str | int | None, all_labeled: bool
+) -> list[str | int]:
+    """The classes of a training, sorted: of one labeled class, and of documents without a label, ``auto`` makes two.
+
+    ``other`` names the class of all documents that are not of the labeled one; None: ``other``, of integers 0 (1 beside
+    0). Raises InvalidOption for a name that cannot be.
+    """
+    if algorithm != AUTO.name or len(classes) != 1 or all_labeled:
+        if other is None:
+            return list(classes)
+        needed = "the algorithm auto, labels of one class, and documents without a label"
+        raise InvalidOption("other", f"names what is not of the one labeled class: it needs {needed}")
+    (label,) = classes
+    if other is None:
+        other = "other" if isinstance(label, str) else int(label == 0)
+    if isinstance(other, str) != isinstance(label, str):
+        raise InvalidOption("other", "must be a text where labels are texts, and an integer where they are integers")
+    if other == label:
+        raise InvalidOption("other", f"{label!r} is the class that is labeled: name the others in another way")
+    return sorted([label, other], key=lambda each: (str(each), 0) if isinstance(each, str) else ("", each))
+
+
 _NUMBERS = {1: "one class", 2: "two classes"}
 
 

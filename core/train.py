@@ -1,6 +1,6 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
-import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -18,8 +18,8 @@ from core.one_algorithm import Solutions, solve
 from core.one_vs_rest import n_problems
 from core.options.auto import AutoOptions
 from core.problem.result import Status, ensure_complete, unlabeled_scores
-from core.progress import Phase, Span
-from core.registry import AUTO
+from core.progress import Phase
+from core.registry import AUTO, with_rest
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
 from core.several.train import train_several
@@ -27,14 +27,14 @@ from core.training_context import Run, Training, TrainingContext
 from core.training_task import CheckedTask, TrainingTask
 from core.validation.confidence import Confidence, Validated
 from core.watch import Stopped
-from core.weak_supervision.pooling import Pooled, by_majority
+from core.weak_supervision.derived import Derived, learn
+from core.weak_supervision.one_class import OneClass
+from core.weak_supervision.pooling import Pooled
 
 __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
 
 
 _DEFAULT_CONTEXT = TrainingContext()
-_POOLING = (Span(0.0, 0.3), Span(0.3, 1.0))
-"""spans of the work in which votes become labels, and in which these are learned from"""
 
 
 def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Training:
@@ -47,8 +47,9 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     """
     if task.label_sets is not None:
         return train_several(task, task.label_sets, context)
-    if task.votes is not None:
-        return _by_votes(task, context)
+    derived = _derived(task, context)
+    if derived is not None:
+        return derived
     checked = CheckedTask.of(task)
     run = Run.of(context)
     run.watch.begin(Phase(task.algorithm))
@@ -59,7 +60,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
             _solve_auto(checked, documents, run) if checked.algorithm is AUTO else solve(checked, documents, run)
         )
     except Stopped:
-        return _untrained(checked, run.counter.passes)
+        return _untrained(checked.classes, checked.unlabeled, task.rows.n_features, run.counter.passes)
     try:
         ensure_complete(solutions.results)
         validated, status = solutions.validate(), reduce(Status.worse, (result.status for result in solutions.results))
@@ -75,36 +76,23 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     return _training(checked, solutions, model, validated, status, run, scale)
 
 
-def _by_votes(task: TrainingTask, context: TrainingContext) -> Training:
-    """A training on labels by votes, as ``train``. Documents that were voted on are given what their votes say, too."""
-    began = time.monotonic() if context.began is None else context.began
-    pooling, training = (replace(context, span=context.span.between(*each), began=began) for each in _POOLING)
-    run = Run.of(pooling)
+def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
+    """A training on labels that are made of votes or of one class; None of a task with labels of several classes."""
+    if task.votes is not None:
+        derive: Callable[[Run], Derived] = partial(Pooled.of, task, task.votes)
+        classes = list(task.votes.classes)
+    else:
+        labeled = CheckedTask.labeled(task)
+        classes = [task.classes[position] for position in np.unique(task.class_indices[labeled])]
+        both = with_rest(task.algorithm, classes, task.other, bool(labeled.all()))
+        if both == classes:
+            return None
+        derive, classes = partial(OneClass.of, task, both), both
     try:
-        pooled = Pooled.of(task, run)
+        return learn(derive, train, context)
     except Stopped:
-        return _untrained(CheckedTask.of(by_majority(task)), run.counter.passes)
-    trained = train(pooled.task, training)
-    model, unlabeled = trained.model, np.flatnonzero(~pooled.certain)
-    scores = np.full((len(unlabeled), model.n_columns), np.nan)
-    scored = np.isin(unlabeled, trained.unlabeled)
-    scores[scored] = trained.scores
-    if trained.status is not Status.CANCELLED:
-        scores[~scored] = model.scores(task.rows.taken(unlabeled[~scored]))
-    held_out = trained.held_out
-    if held_out is not None:
-        taken = np.flatnonzero(pooled.task.class_indices >= 0)
-        held_out = held_out[np.searchsorted(taken, np.flatnonzero(task.class_indices >= 0))]
-    return replace(
-        trained,
-        unlabeled=unlabeled,
-        scores=scores,
-        probabilities=pooled.with_votes(model.probabilities(scores), unlabeled, model.classes),
-        warnings=[*pooled.warnings, *trained.warnings],
-        passes=run.counter.passes + trained.passes,
-        report={**(trained.report or {}), **pooled.report},
-        held_out=held_out,
-    )
+        unlabeled = np.flatnonzero(~CheckedTask.labeled(task))
+        return _untrained(classes, unlabeled, task.rows.n_features, 0.0)
 
 
 def _solve_auto(checked: CheckedTask, documents: Compact, run: Run) -> Solutions:
@@ -206,15 +194,12 @@ def _warnings(
     return warnings + fraction_warnings(solutions.report) + time_warnings(solutions.report)
 
 
-def _untrained(checked: CheckedTask, passes: float) -> Training:
+def _untrained(classes: Sequence[str | int], unlabeled: NDArray[np.int64], n_features: int, passes: float) -> Training:
     """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no
     feature.
     """
-    classes, unlabeled = checked.classes, checked.unlabeled
     n_columns = n_problems(len(classes))
-    model = LinearModel(
-        classes, checked.task.rows.n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns)
-    )
+    model = LinearModel(classes, n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
     return Training(
         model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
     )

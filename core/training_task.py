@@ -50,6 +50,8 @@ class TrainingTask:
     """votes of rules, models and people beside the labels; None: there are none"""
     weights: NDArray[np.float64] | None = None
     """shape (n_rows,): weight of each document's label, at least 0; None: all 1"""
+    other: str | int | None = None
+    """name of the class of all documents that are not of the one class that is labeled; None: the usual one"""
     names: MessageNames = field(default_factory=MessageNames)
     """names of documents and features in messages"""
 
@@ -76,8 +78,7 @@ class CheckedTask:
     @classmethod
     def of(cls, task: TrainingTask) -> Self:
         """The task with its options parsed; raises as ``core.train.train``."""
-        weights = checked_weights(task.weights, task.rows.n_rows)
-        known = (task.class_indices >= 0) & (weights > 0)
+        weights, known = checked_weights(task.weights, task.rows.n_rows), cls.labeled(task)
         labeled, unlabeled = np.flatnonzero(known), np.flatnonzero(~known)
         present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
         classes = [task.classes[position] for position in present]
@@ -96,6 +97,11 @@ class CheckedTask:
             weights[labeled] / weights[labeled].mean(),
             np.concatenate([labeled, unlabeled]),
         )
+
+    @staticmethod
+    def labeled(task: TrainingTask) -> NDArray[np.bool_]:
+        """shape (n_rows,): whether a document has a label that weighs anything."""
+        return np.asarray((task.class_indices >= 0) & (checked_weights(task.weights, task.rows.n_rows) > 0))
 
     @property
     def unlabeled(self) -> NDArray[np.int64]:

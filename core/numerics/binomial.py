@@ -10,6 +10,8 @@ LEVEL = 0.05
 """probability below which chance is ruled out"""
 QUANTILE = 1.6448536269514722
 """quantile of the standard normal distribution that a share of ``LEVEL`` exceeds"""
+QUANTILE_OF_BOTH = 1.959963984540054
+"""quantile that shares of half of ``LEVEL`` on either side exceed together"""
 QUARTILE = 0.6744897501960817
 """the same of a share of one quarter"""
 

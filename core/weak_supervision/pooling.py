@@ -6,7 +6,7 @@ whether votes help at all.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.reorder import compact
 from core.documents.votes import Votes, checked_weights
+from core.models.model import Model
 from core.numerics.elementary import log
 from core.progress import WHOLE, Phase, Span
 from core.selection.candidates import LAMBDAS, grid_search
 from core.selection.data import SelectionData
-from core.training_context import Run
+from core.training_context import Run, Training
 from core.training_task import TrainingTask
 from core.validation.calibration import fit_calibration
+from core.weak_supervision.derived import Derived
 from core.weak_supervision.voters import Ballots, VoterModel
 
 Vector = NDArray[np.float64]
@@ -39,58 +41,50 @@ _LEAST_PROBABILITY = 0.01
 """least probability that the classifier gives a class"""
 
 
+_GUESSES = (
+    "no label is certain: nothing but votes says how right the voters are, and what is said of labels left out is said "
+    "of labels by votes; label some random documents by hand"
+)
+
+
 @dataclass(frozen=True)
-class Pooled:
+class Pooled(Derived):
     """Labels of documents by their votes and certain labels."""
 
-    task: TrainingTask
-    """with these labels, weights and draws, and without votes"""
-    certain: NDArray[np.bool_]
-    """shape (n_rows,): whether a document has a label that is certain"""
     posteriors: Matrix
     """shape (n_rows, n_classes): classes of documents by votes, certain labels and the classifier"""
     voted: NDArray[np.bool_]
     """shape (n_rows,): documents that are given a class by their votes"""
-    report: dict[str, Any]
-
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings for the owner of the documents."""
-        if self.certain.any():
-            return []
-        return [
-            "no label is certain: nothing but votes says how right the voters are, and what is said of labels left out "
-            "is said of labels by votes; label some random documents by hand"
-        ]
-
-    def with_votes(
-        self, probabilities: Matrix | None, positions: NDArray[np.int64], classes: Sequence[str | int]
-    ) -> Matrix | None:
-        """A model's probabilities of the documents at some positions, shape (n, n_classes of the model); those that
-        were voted on have posteriors in their place. None stays None.
-        """
-        if probabilities is None:
-            return None
-        columns = np.array([self.task.classes.index(label) for label in classes])
-        own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
-        return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), probabilities)
+    held: NDArray[np.bool_]
+    """shape (n_rows,): documents that have a label, of whatever weight"""
 
     @classmethod
-    def of(cls, task: TrainingTask, run: Run) -> "Pooled":
+    def of(cls, task: TrainingTask, votes: Votes, run: Run) -> "Pooled":
         """The labels of a task that has votes; raises Stopped."""
-        assert task.votes is not None
-        fit = _Fit.of(task, task.votes)
+        fit = _Fit.of(task, votes)
         run.watch.begin(Phase("votes"))
         rounds = WHOLE.equal(_ROUNDS + 1)
         for span in rounds[:-1]:
             fit = fit.with_classifier(run, span)
         return fit.pooled(run, rounds[-1])
 
+    def probabilities(self, model: Model, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
+        """See Derived: documents that were voted on have their posteriors."""
+        found = super().probabilities(model, scores, positions)
+        if found is None:
+            return None
+        columns = np.array([self.task.classes.index(label) for label in model.classes])
+        own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
+        return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), found)
 
-def by_majority(task: TrainingTask) -> TrainingTask:
-    """The task with labels by the majority of the votes where there is no other."""
-    assert task.votes is not None
-    return _Fit.of(task, task.votes).labeled(_SHARES[0])
+    def answered(self, trained: Training) -> Training:
+        """See Derived: certain labels alone are held out."""
+        if trained.held_out is None:
+            return trained
+        taken = np.flatnonzero(self.task.class_indices >= 0)
+        held_out = np.full((np.count_nonzero(self.held), trained.held_out.shape[1]), np.nan)
+        held_out[self.certain[self.held]] = trained.held_out[np.isin(taken, np.flatnonzero(self.certain))]
+        return replace(trained, held_out=held_out)
 
 
 class _Fit(NamedTuple):
@@ -155,7 +149,9 @@ class _Fit(NamedTuple):
             },
         }
         voted = self.ballots.voted & ~self.certain & (share > 0)
-        return Pooled(self.labeled(share), self.certain, self.posteriors, voted, report)
+        warnings = [] if self.certain.any() else [_GUESSES]
+        held = self.task.class_indices >= 0
+        return Pooled(self.labeled(share), self.certain, report, warnings, self.posteriors, voted, held)
 
     def labeled(self, share: float) -> TrainingTask:
         """The task with these labels, of which those by votes weigh a share of their confidence."""

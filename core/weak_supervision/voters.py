@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.votes import Votes
-from core.numerics.binomial import wilson_interval
+from core.numerics.binomial import QUANTILE_OF_BOTH, wilson_interval
 from core.numerics.elementary import exp, log, log_sum_exp
 
 Vector = NDArray[np.float64]
@@ -28,8 +28,6 @@ _FEW_MISTAKES = 2.0
 """mistakes that two voters are taken to make apart"""
 _COPIES = 0.5
 """share of mistakes beyond chance that two voters make together, from which on one is said to copy the other"""
-_QUANTILE = 1.959963984540054
-"""quantile of the standard normal distribution of an interval of 95 %"""
 _LEAST = 1e-12
 
 
@@ -173,7 +171,7 @@ class VoterModel:
         """How often votes of these sources are right, as far as labels and posteriors say."""
         known, own = (self.certain + self.uncertain)[sources], self.ballots.class_of[sources]
         total, right = float(known.sum()), float(known[np.arange(len(sources)), own].sum())
-        low, high = wilson_interval(right / total if total else 0.0, total, _QUANTILE)
+        low, high = wilson_interval(right / total if total else 0.0, total, QUANTILE_OF_BOTH)
         return {"right": right / total if total else _RIGHT, "low": low, "high": high}
 
     def _worth(self, posteriors: Matrix) -> Vector:

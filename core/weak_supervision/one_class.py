@@ -1,0 +1,131 @@
+"""Positive and unlabeled learning: labels of one class, and documents of which some are of it, too."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.votes import checked_weights
+from core.errors import Fault, InvalidDocuments
+from core.numerics.binomial import QUANTILE_OF_BOTH, wilson_interval
+from core.options.auto import AutoOptions
+from core.problem.result import Status
+from core.training_context import Run, Training
+from core.training_task import CheckedTask, TrainingTask
+from core.validation.calibration import Calibration, fit_sigmoid
+from core.weak_supervision.derived import Derived
+
+Vector = NDArray[np.float64]
+
+_MEDIAN = 0.8275735551899077
+"""median of Kolmogorov's distribution: the largest error of an empirical distribution of n numbers, times √n"""
+_FRACTIONS = ("class_fractions", "positive_fraction", "labels_drawn")
+_LEAST = 1e-12
+_FEWEST = 3
+"""labels from which on some can be left out"""
+_ASSUMED = (
+    "the share of the class rests on its labels being chosen at random among their kind; the other class has no label, "
+    "so nothing was left out that says how right the model is: an audit does"
+)
+
+
+class Share(NamedTuple):
+    """The share of a class among documents that have no label."""
+
+    share: float
+    low: float
+    high: float
+    """ends of an interval of 95 %, if the labels were chosen at random among their kind"""
+
+
+def share_above(positive: Vector, unlabeled: Vector) -> Share:
+    """The share of positive documents among unlabeled ones by held-out scores of both, shapes (n_positive,) and
+    (n_unlabeled,).
+
+    Best bin estimation: above a threshold that hardly any negative document passes, the share of the unlabeled ones
+    that do is to that of the positive ones as the share of positive documents is to 1. The threshold is that of the
+    least upper bound. Source: Garg, Wu, Smola, Balakrishnan & Lipton, Mixture proportion estimation and PU learning,
+    2021, Algorithm 1; with the median error of distributions in place of a bound that is hardly ever passed, which is
+    far too wide for some ten labels.
+    """
+    thresholds, n_positive = np.sort(positive)[::-1], len(positive)
+    passed = np.arange(1.0, n_positive + 1.0) / n_positive
+    found = 1.0 - np.searchsorted(np.sort(unlabeled), thresholds, side="left") / len(unlabeled)
+    bound = _MEDIAN * (1 / math.sqrt(n_positive) + 1 / math.sqrt(len(unlabeled)))
+    best = int(np.argmin((found + bound) / passed))
+    low, high = wilson_interval(float(passed[best]), n_positive, QUANTILE_OF_BOTH)
+    return Share(*(min(1.0, float(found[best]) / share) for share in (float(passed[best]), high, max(low, _LEAST))))
+
+
+@dataclass(frozen=True)
+class OneClass(Derived):
+    """Labels of one class, and all other documents as the other class until its share is known."""
+
+    label: str | int
+    """class that is labeled"""
+    told: float | None
+    """its share among the documents without a label, if that is told"""
+
+    @classmethod
+    def of(cls, task: TrainingTask, classes: Sequence[str | int], run: Run) -> "OneClass":
+        """The task with two classes, of which one is labeled; raises InvalidDocuments for too few labels."""
+        labeled = CheckedTask.labeled(task)
+        n_labeled = int(np.count_nonzero(labeled))
+        label = task.classes[int(task.class_indices[labeled][0])]
+        if n_labeled < _FEWEST:
+            detail = (
+                f"{n_labeled} documents of class {label!r} are labeled, and none of another: label {_FEWEST} or more"
+            )
+            raise InvalidDocuments(detail, [Fault("", "label", detail)])
+        given = AutoOptions.parse(task.options).class_fractions
+        told = given.get(str(label)) if isinstance(given, dict) else None
+        place = classes.index(label)
+        weights = np.where(labeled, checked_weights(task.weights, task.rows.n_rows), 1.0)
+        weights[labeled] *= np.count_nonzero(~labeled) / weights[labeled].sum()  # both sides weigh the same
+        options = {name: value for name, value in task.options.items() if name not in _FRACTIONS}
+        taken = replace(
+            task,
+            class_indices=np.where(labeled, place, 1 - place),
+            classes=classes,
+            weights=weights,
+            drawn=None,
+            options=options,
+            other=None,
+        )
+        return cls(taken, labeled, {}, [_ASSUMED], label, told if isinstance(told, float) else None)
+
+    def answered(self, trained: Training) -> Training:
+        """See Derived: documents without a label have the scores of models that did not know them, and the threshold
+        gives so many the class as its share says.
+        """
+        if trained.held_out is None or trained.status is Status.CANCELLED:
+            return trained
+        positive = trained.model.classes[1] == self.label
+        held_out = trained.held_out[:, 0] if positive else -trained.held_out[:, 0]
+        labeled, unlabeled = held_out[self.certain], held_out[~self.certain]
+        labeled = labeled[np.isfinite(labeled)]
+        found = share_above(labeled, unlabeled)
+        share = found.share if self.told is None else self.told
+        threshold = float(np.quantile(unlabeled, 1.0 - share))
+        negative = unlabeled[unlabeled < threshold]
+        slope, _ = fit_sigmoid(
+            np.concatenate([labeled, negative]), np.arange(len(labeled) + len(negative)) < len(labeled)
+        )
+        offset = -slope * threshold if positive else slope * threshold
+        model = replace(trained.model, calibration=Calibration(np.array([slope]), np.array([offset]), np.ones(2)))
+        scores = trained.held_out[~self.certain]
+        fractions = {str(each): share if each == self.label else 1.0 - share for each in model.classes}
+        kept = {name: value for name, value in (trained.report or {}).items() if name not in ("confidence", "summary")}
+        return replace(
+            trained,
+            model=model,
+            scores=scores,
+            probabilities=model.probabilities(scores),
+            held_out=None,
+            confidence=None,
+            warnings=self.warnings,
+            report={**kept, "share": found._asdict(), "class_fractions": fractions},
+        )
