@@ -294,6 +294,9 @@ class JobSpec(Record):
     """Options of how text becomes terms; null if the documents are not text."""
     encoder: EncoderRef | None = None
     """Encoder that makes a vector of each text; null if none does."""
+    other: Label | None = None
+    """Name of the class of all documents that are not of the only class that is labeled; null: ``other``, of integers
+    0, or 1 beside 0. Labels of one class and documents without a label are enough for ``auto``."""
     publish: Publish = "if_better"
     """When the new version takes over from the one that is served: if_better, unless it is clearly worse on labels that
     neither was told; always."""

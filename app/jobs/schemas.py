@@ -140,6 +140,7 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     # beside the fields of the spec: those that its record has in another form
     model: str
     algorithm: str = "auto"
+    other: str | int | None = None
     dataset: str | None = None
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     options: dict[str, Any] = {}

@@ -31,11 +31,11 @@ from core.memory_estimate import RowsSize, expected_text_size, training_bytes
 from core.models.tree import check_tree
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.registry import OFFERED, check_options, find_algorithm
+from core.registry import OFFERED, check_options, find_algorithm, with_rest
 from storage.errors import LimitExceeded, QueueUnavailable
 from storage.names import check_name
 from storage.process.tracing import tracing
-from storage.records import Dataset, EncoderRef, Job, JobDraft, JobSize, JobSpec, Place, Publication, Version
+from storage.records import Dataset, EncoderRef, Job, JobDraft, JobSize, JobSpec, Label, Place, Publication, Version
 from storage.repositories.idempotency import IdempotencyKey
 from workers.encoders.encoder import EncoderUnavailable
 
@@ -104,12 +104,12 @@ def _submit(
     services: Services, body: JobBody, dataset: Dataset, key_id: str | None, key: IdempotencyKey | None
 ) -> tuple[Job, bool]:
     annotations = resolved(services, dataset.id, body.annotations)
-    classes = (
-        services.datasets.open(dataset.id, annotations).classes
-        if annotations
-        else [label for label, _ in dataset.classes]
-    )
+    classes, all_labeled = [label for label, _ in dataset.classes], dataset.n_labeled == dataset.n_documents
+    if annotations:
+        opened = services.datasets.open(dataset.id, annotations)
+        classes, all_labeled = list(opened.classes), bool(opened.labeled.all())
     several = dataset.label_kind == "several"
+    classes = _with_rest(body, classes, alone=not (all_labeled or several or dataset.voters))
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents, several=several)
     if body.nested:
         check_tree(classes, several=several)
@@ -146,6 +146,14 @@ def _submit(
         with suppress(QueueUnavailable):
             services.queue.enqueue(job.request.id, Place(job.request.size, key_id))
     return job, created
+
+
+def _with_rest(body: JobBody, classes: list[Label], *, alone: bool) -> list[Label]:
+    """The classes of the job: beside the only one that is labeled, if it stands ``alone``, that of all the rest."""
+    try:
+        return with_rest(body.algorithm, classes, body.other, all_labeled=not alone)
+    except InvalidOption as error:
+        raise InvalidRequest(error.field, error.detail) from None
 
 
 def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:

@@ -52,3 +52,24 @@ def test_votes_with_few_labels(service: Service) -> None:
     assert np.mean([line["label"] == names[truth[int(line["id"])]] for line in lines]) > 0.9
     answer = service.post("/v1/models/voted/predict", {"documents": [{"text": "the coach of the team"}]})
     assert answer["labels"] == ["sport"]
+
+
+def test_labels_of_one_class(service: Service) -> None:
+    found, truth = texts(1)
+    known = np.flatnonzero(truth)[:15]
+    documents = [
+        {"id": str(number), "text": text, **({"label": "money"} if number in known else {})}
+        for number, text in enumerate(found)
+    ]
+    job = service.post("/v1/jobs", {"documents": documents, "model": "money", "other": "rest"})
+    assert job["other"] == "rest"
+    done = service.wait_for(job["id"])
+    assert done["state"] == "succeeded", done
+    rest = np.delete(truth, known)
+    share = done["report"]["share"]
+    assert share["low"] <= rest.mean() <= share["high"]
+    lines = service.labels(job["id"])
+    assert np.mean([line["label"] == ("money" if own else "rest") for line, own in zip(lines, rest, strict=True)]) > 0.9
+    answer = service.post("/v1/models/money/predict", {"documents": [{"text": "bond rate"}, {"text": "goal match"}]})
+    assert answer["labels"] == ["money", "rest"]
+    assert any("chosen at random among their kind" in warning for warning in done["warnings"])

@@ -202,6 +202,7 @@ def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, sta
         label_sets=documents.label_sets,
         votes=documents.votes,
         weights=documents.weights,
+        other=request.other,
         names=_names(documents.ids, inputs.vocabulary),
     )
 

@@ -79,6 +79,8 @@ class JobRecord(Struct, frozen=True):
     publish: str = "if_better"
     nested: bool = False
     """Whether the steps of labels are a tree."""
+    other: str | int | None = None
+    """Class of the documents that are not of the only class that is labeled."""
     status: str | None = None
     objective: float | None = None
     warnings: list[str] = []

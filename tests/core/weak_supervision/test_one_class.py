@@ -1,0 +1,123 @@
+"""Trainings on labels of one class, of drawn scores and documents with known shares."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.errors import InvalidDocuments, InvalidOption
+from core.problem.result import Status
+from core.registry import with_rest
+from core.train import Training, TrainingContext, TrainingTask, train
+from core.weak_supervision.one_class import share_above
+from tests.core.selection.test_auto import Pool, pool
+from tests.core.watcher import Watcher
+from tests.there import there
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7])
+def test_the_share_of_drawn_scores_is_found(share: float) -> None:
+    """Normal scores, the means of which are three deviations apart."""
+    off, held = [], 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        positive = rng.normal(3.0, 1.0, 100)
+        unlabeled = rng.normal(3.0 * (rng.random(3000) < share), 1.0)
+        found = share_above(positive, unlabeled)
+        off.append(found.share - share)
+        held += found.low <= share <= found.high
+    assert np.abs(off).mean() < 0.05
+    assert held >= 19
+
+
+def test_the_best_threshold_is_that_of_a_plain_search() -> None:
+    rng = np.random.default_rng(0)
+    positive, unlabeled = rng.normal(1.0, 1.0, 30), rng.normal(0.2, 1.0, 400)
+    found = share_above(positive, unlabeled)
+    bounds, shares = [], []
+    for threshold in positive:
+        above, passed = np.mean(unlabeled >= threshold), np.mean(positive >= threshold)
+        bounds.append((above + 0.8275735551899077 * (30**-0.5 + 400**-0.5)) / passed)
+        shares.append(above / passed)
+    assert found.share == pytest.approx(shares[int(np.argmin(bounds))])
+    assert found.low < found.share < found.high
+
+
+def one_class(data: Pool, n_labels: int = 40, options: dict[str, Any] | None = None, **context: Any) -> Training:
+    labels = np.full(len(data.truth), -1)
+    labels[np.flatnonzero(data.truth == 1)[:n_labels]] = 0
+    task = TrainingTask(data.rows, labels, ["found"], "auto", options or {}, other="rest")
+    return train(task, TrainingContext(threads=1, **context))
+
+
+def wrong(training: Training, data: Pool) -> float:
+    answer = np.array(training.model.classes)[training.model.labels_of(training.scores, training.probabilities)]
+    return float(np.mean((answer == "found") != (data.truth[training.unlabeled] == 1)))
+
+
+@pytest.mark.parametrize("fractions", [[0.85, 0.15], [0.5, 0.5]])
+def test_documents_of_the_class_are_found_without_another(fractions: list[float]) -> None:
+    data = pool(0, fractions, gap=3.0, n=1200)
+    training = one_class(data)
+    rest = data.truth[training.unlabeled]
+    report = there(training.report)
+    assert report["share"]["share"] == pytest.approx(rest.mean(), abs=0.07)
+    assert list(training.model.classes) == ["found", "rest"]
+    assert wrong(training, data) < 0.08
+    fresh = pool(9, fractions, gap=3.0, n=600)
+    answer = training.model.labels_of(training.model.scores(fresh.rows))
+    assert np.mean((answer == 0) != (fresh.truth == 1)) < 0.08
+    assert training.held_out is None
+    assert "confidence" not in report
+
+
+def test_a_share_that_is_told_stands() -> None:
+    data = pool(0, [0.8, 0.2], gap=2.0, n=600)
+    training = one_class(data, options={"class_fractions": {"found": 0.35}})
+    answer = training.model.labels_of(training.scores, training.probabilities)
+    assert np.mean(answer == 0) == pytest.approx(0.35, abs=0.01)
+
+
+def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    watcher = Watcher(over=lambda point: point.fraction > 0.35)
+    training = one_class(pool(0, [0.8, 0.2], n=300), observer=watcher)
+    assert training.status is Status.CANCELLED
+
+
+def test_too_few_labels_are_refused() -> None:
+    with pytest.raises(InvalidDocuments, match="2 documents of class 'found' are labeled"):
+        one_class(pool(0, [0.8, 0.2], n=100), n_labels=2)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "classes", "other", "all_labeled", "found"),
+    [
+        ("auto", ["spam"], None, False, ["other", "spam"]),
+        ("auto", ["ham"], "rest", False, ["ham", "rest"]),
+        ("auto", [1], None, False, [0, 1]),
+        ("auto", [0], None, False, [0, 1]),
+        ("auto", ["a", "b"], None, False, ["a", "b"]),
+        ("svm", ["a"], None, False, ["a"]),
+        ("auto", ["a"], None, True, ["a"]),
+    ],
+)
+def test_the_rest_is_a_class(
+    algorithm: str, classes: list[str | int], other: str | None, all_labeled: bool, found: list[str | int]
+) -> None:
+    assert with_rest(algorithm, classes, other, all_labeled) == found
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "classes", "other", "detail"),
+    [
+        ("auto", ["spam"], "spam", "'spam' is the class that is labeled"),
+        ("auto", [1], "rest", "an integer where they are integers"),
+        ("auto", ["a", "b"], "rest", "it needs the algorithm auto, labels of one class"),
+        ("svm", ["a"], "rest", "it needs the algorithm auto, labels of one class"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(algorithm: str, classes: list[str | int], other: str, detail: str) -> None:
+    with pytest.raises(InvalidOption, match=detail) as caught:
+        with_rest(algorithm, classes, other, all_labeled=False)
+    assert caught.value.field == "other"
