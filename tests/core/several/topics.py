@@ -37,7 +37,7 @@ class Topics:
 
     def task(self, n_labeled: int, algorithm: str = "auto", **more: Any) -> TrainingTask:
         nothing: NDArray[np.int64] = np.full(len(self.truth), -1)
-        given = {"options": {}, "label_sets": self.sets(n_labeled)} | more
+        given: dict[str, Any] = {"options": {}, "label_sets": self.sets(n_labeled)} | more
         return TrainingTask(self.rows, nothing, LABELS, algorithm, **given)
 
 
