@@ -105,15 +105,18 @@ def _documents(size: int) -> Iterator[Hostile]:
         "escapes": b'{"text":"\\\\\\\\\\""},',
         "ids": b'{"id":"x","indices":[0]},',
         "numbers": b"0,",
+        "labels": b'{"indices":[0],"labels":["a","b"],"not":["c"]},',
+        "votes": b'{"indices":[0],"votes":{"a":"b","c":{"d":0.5}},"weight":0},',
         "objects in documents": b'{"indices":[0],"features":{"a":{}}},',
     }
+    ballots = b'{"indices":[0],"votes":{' + _members(min(size, 1_900_000), '"v%d":"c",') + b'"v":"c"}},'
     wide = b'{"indices":[' + b",".join(b"%d" % number for number in range(size // 10)) + b"]},"
     named = b'{"features":{' + _members(min(size, 1_900_000), '"n%d":1,') + b'"a":1}},'
     for path in ("/v1/datasets", "/v1/jobs", _PREDICT, _EVALUATE, _EXPLAIN):
         before = b'{"model":"m","documents":[' if path == "/v1/jobs" else b'{"documents":['
         for name, unit in forms.items():
             yield Hostile(f"{path}: documents, {name}", path, _JSON, _filled(before, unit, unit[:-1] + b"]}", size))
-        for name, unit in (("wide", wide), ("many names", named)):
+        for name, unit in (("wide", wide), ("many names", named), ("many voters", ballots)):
             yield Hostile(f"{path}: documents, {name}", path, _JSON, before + unit[:-1] + b"]}")
 
 
@@ -123,6 +126,7 @@ def _labels(size: int, dataset: str) -> Iterator[Hostile]:
         "unknown ids": '"x%d":"a",',
         "classes": '"%d":"c",',
         "lists": '"%d":[],',
+        "lists of labels": '"%d":["a","b"],',
         "objects": '"%d":{"a":{}},',
         "nulls": '"%d":null,',
     }
@@ -177,10 +181,11 @@ def _lines(size: int) -> Iterator[Hostile]:
         ("quotes", _CSV): b'""""""\n',
         ("columns", _CSV): b",",
         ("rows", _CSV): b"a\n",
+        ("voters", _CSV): b"vote:a,",
     }
     for path in ("/v1/datasets", _PREDICT):
         for (name, media_type), unit in forms.items():
-            head = b"text\n" if media_type == _CSV and name != "columns" else b""
+            head = b"text\n" if media_type == _CSV and name not in ("columns", "voters") else b""
             yield Hostile(f"{path}: {media_type}, {name}", path, media_type, _filled(head, unit, b"", size))
 
 

@@ -77,6 +77,10 @@ BODIES: dict[str, dict[str, tuple[int, Make]]] = {
         "a quote that is never closed": (200_000, lambda n: csv("text,label", '"' + "x\n" * n)),
         "quotes in turn": (10_000, lambda n: csv("text,label", *['"x\n",a'] * n)),
         "a row": (250_000, lambda n: csv("text,label", "x" * n + ",a")),
+        "labels of a cell": (20_000, lambda n: csv("text,labels", "x," + numbered(n, "l%d", ";"))),
+        "voters": (4_000, lambda n: csv("text," + numbered(n, "vote:v%d"), "x," + numbered(n, "c%d"))),
+        "votes that are objects": (5_000, lambda n: csv("text,vote:v", *['x,"{""a"": 1}"'] * n)),
+        "weights": (10_000, lambda n: csv("text,weight", *["x,1"] * n)),
     },
     "text/tab-separated-values": {
         "columns of one name": (4_000, lambda n: csv("text\t" + "a\t" * n, "x\t" + "\t" * n))
@@ -103,6 +107,11 @@ BODIES: dict[str, dict[str, tuple[int, Make]]] = {
         "a long id": (300_000, lambda n: documents('{"id":"' + "x" * n + '","text":"y"}')),
         "labels": (3_000, lambda n: documents(numbered(n, '{"text":"x","label":"l%d"}'))),
         "a long number": (100_000, lambda n: documents('{"indices":[' + "1" * n + "]}")),
+        "labels of a document": (20_000, lambda n: documents('{"text":"","labels":[' + numbered(n, "%d") + "]}")),
+        "one label again": (20_000, lambda n: documents('{"text":"","not":[' + "7," * n + "7]}")),
+        "voters": (5_000, lambda n: documents('{"text":"","votes":{' + numbered(n, '"v%d":1') + "}}")),
+        "one voter again": (10_000, lambda n: documents('{"text":"","votes":{' + '"v":1,' * n + '"v":1}}')),
+        "classes of a vote": (5_000, lambda n: documents('{"text":"","votes":{"v":{' + numbered(n, '"c%d":1') + "}}}")),
     },
     "application/x-ndjson": {
         "lines": (3_000, lambda n: b'{"text":"x y"}\n' * n),
@@ -128,6 +137,7 @@ BODIES: dict[str, dict[str, tuple[int, Make]]] = {
         "ids": (10_000, lambda n: npz(X=np.ones((n, 1)), ids=[f"i{k}" for k in range(n)])),
         "labels": (10_000, lambda n: npz(X=np.ones((n, 1)), labels=[f"l{k}" for k in range(n)])),
         "texts": (5_000, lambda n: npz(text=[f"x {k}" for k in range(n)])),
+        "indicators": (200, lambda n: npz(X=np.ones((n, 1)), indicators=np.ones((n, 50), bool), classes=range(50))),
         "members": (200, lambda n: zip_of(n, "m%d.npy")),
         "columns of Fortran's order": (20_000, lambda n: npz(X=np.ones((4, n), np.float32, order="F"))),
         "values": (50_000, lambda n: npz(indptr=[0, n], indices=np.arange(n), data=np.ones(n), shape=[1, n])),

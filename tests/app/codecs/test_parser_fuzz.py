@@ -101,15 +101,22 @@ GOOD: dict[str, list[bytes]] = {
     "application/x-ndjson": [
         b'{"id": "a\\u00e9", "indices": [0, 7], "values": [1.5, 2]}\n{"indices": [3], "label": 4}\n',
         b'{"text": "x y", "label": 4}\n{"text": ""}\n',
+        b'{"text": "x", "labels": ["a", "b"], "not": ["c"], "votes": {"r": "a", "m": {"b": 0.5}}}\n'
+        b'{"text": "", "weight": 2}\n',
         b'{"features": {"x": 1, "y": 2}}\n{"features": {}}\n',
         b'{"text": "x y"}\n{"vector": [1, 0], "text": "z", "vectors": {"a": [2], "b": [1, 2]}}\n{"vector": '
         b'[0, 3], "text": null}\n',
     ],
-    "text/csv": [b'id,text,label\r\na,"x, ""y""\r\nz",sport\r\n,\xc3\xa9,\r\n\r\n', b"text;more\nx;y\n"],
+    "text/csv": [
+        b'id,text,label\r\na,"x, ""y""\r\nz",sport\r\n,\xc3\xa9,\r\n\r\n',
+        b"text;more\nx;y\n",
+        b'text,labels,not,vote:r,weight\nx,a;b,c,"{""a"": 1}",2\ny,[],,,\n',
+    ],
     "text/tab-separated-values": [b'text\tlabel\nx\t"a\tb"\ny\t\n'],
     "application/vnd.apache.parquet": [
         parquet(id=["a", None], text=["x y", "\u00e9"], label=["sport", ""]),
         parquet(text=["x", "", "y"], label=[3.0, None, -2.0]),
+        parquet(**{"text": ["x", "y"], "labels": [["a", "b"], None], "vote:r": ["a", None], "weight": [0.5, None]}),
     ],
     "application/vnd.apache.arrow.stream": [
         arrow(ipc.new_stream, id=[7, 8], text=["x y", "\u00e9"], label=["sport", None]),
@@ -120,6 +127,7 @@ GOOD: dict[str, list[bytes]] = {
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
         npz(X=np.eye(3, dtype=np.float32), ids=["a", "b", "c"]),
         npz(X=np.eye(3), ids=[7, 8, 9], labels=[1.0, np.nan, -2.0]),
+        npz(X=np.eye(2), indicators=[[1, 0], [1, 1]], classes=["a", "b"], labeled=[True, False], weights=[1, 2.5]),
         npz(X=np.eye(3, dtype=np.float32), text=["a b", "", "c"], labels=["x", "", "y"]),
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], X=np.eye(2)),
     ],
@@ -267,7 +275,11 @@ JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
-        st.dictionaries(st.sampled_from([*PARTS, "values", "id", "label", "x"]), inner, max_size=4),
+        st.dictionaries(
+            st.sampled_from([*PARTS, "values", "id", "label", "labels", "not", "votes", "weight", "x"]),
+            inner,
+            max_size=4,
+        ),
     ),
     max_leaves=12,
 )
@@ -278,7 +290,10 @@ JSON = st.recursive(
         st.one_of(
             JSON,
             *(
-                st.fixed_dictionaries({field: JSON}, optional={"values": JSON, "id": JSON, "label": JSON})
+                st.fixed_dictionaries(
+                    {field: JSON},
+                    optional=dict.fromkeys(("values", "id", "label", "labels", "not", "votes", "weight"), JSON),
+                )
                 for field in PARTS
             ),
         ),
@@ -294,7 +309,12 @@ def test_documents_of_wrong_types(documents: list[object]) -> None:
 
 @given(
     arrays=st.dictionaries(
-        st.sampled_from(["indptr", "indices", "data", "shape", "X", "labels", "labeled", "ids", "format", "other"]),
+        st.sampled_from(
+            [
+                *("indptr", "indices", "data", "shape", "X", "labels", "labeled", "ids", "format", "other"),
+                *("indicators", "classes", "weights"),
+            ]
+        ),
         st.one_of(
             st.lists(st.integers(-3, 12), max_size=6).map(np.array),
             st.lists(st.floats(width=32), max_size=6).map(np.array),
