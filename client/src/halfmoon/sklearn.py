@@ -63,6 +63,8 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs some labels"
             )
         rows = self._rows(X, reset=True)
+        if isinstance(y, list | tuple) and y and isinstance(y[0], list | tuple | np.ndarray):
+            y = np.array(y)
         if getattr(y, "ndim", 1) == _TWO and y.shape[1] > 1:
             return self._fit_several(rows, y)
         given = column_or_1d(_objects(y), warn=True)
