@@ -118,6 +118,6 @@ export function NewClass({ classes, integers, onNew }) {
     if (classes.length + names.length >= 2) leave();
   };
   return html`<form class="new-class" onSubmit=${add}><input ref=${field} name="new-class" value=${text} maxlength="1000" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && (setText(""), leave())} /><button disabled=${!names.length || wrong}>Add</button>
-    ${classes.length < 2 && html`<span class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more: “spam, ham”."}</span>`}
+    ${classes.length < 2 && html`<span class="quiet">${classes.length ? "Add another class, or find more of this one." : "Which classes are there? Add two or more: “spam, ham”."}</span>`}
     ${wrong && html`<span class="quiet" role="status">The classes here are whole numbers.</span>`}</form>`;
 }

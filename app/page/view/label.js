@@ -13,7 +13,7 @@ import { Saved, outboxOf } from "./outbox.js";
 import { change, project } from "./project.js";
 import { Queue } from "./queue.js";
 import { to } from "./route.js";
-import { Side } from "./side.js";
+import { REST, Side } from "./side.js";
 import { toast } from "./toasts.js";
 import { trainerOf } from "./training.js";
 import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
@@ -105,6 +105,11 @@ export function Label({ dataset, query }) {
   };
   const tried = (/** @type {Promise<any>} */ change, /** @type {string} */ done) => change.then(() => toast(done), (error) => toast(error.message));
   const added = classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.join(", ")} added`) : undefined;
+  const find = async () => {
+    // who looks at what is found needs a key for what is something else
+    if (!classes.integers) await classes.add([REST]).catch((error) => toast(error.message));
+    await trainer.train();
+  };
   const unused = classes.listed.value.filter(({ name }) => !counts.value[name] && !(name in dataset.classes));
   const open = (/** @type {"keys" | "guide" | "note"} */ name) => setPanel(panel === name ? "" : name);
   useKeys((event) => {
@@ -142,7 +147,7 @@ export function Label({ dataset, query }) {
       </div>
       ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map(({ name }) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => tried(classes.remove(name), `${name} is removed`)}>remove</button></span>`)}</p>`}
     </section>
-    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} answered=${history.answers} onBack=${(/** @type {any} */ document) => queue.bringBack(document)} />
+    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} answered=${history.answers} onBack=${(/** @type {any} */ document) => queue.bringBack(document)} onFind=${find} />
   </div>`;
 }
 

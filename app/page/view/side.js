@@ -9,6 +9,10 @@ import { to } from "./route.js";
 import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from "./ui.js";
 
 const RECENT = 10;
+/** Labels of one class alone from which more of it can be found. */
+const FEWEST = 5;
+/** The class of all documents that are not of the only class that is labeled. */
+export const REST = "other";
 /** What a training does, for who labels; the phase in the words of its methods stands in Jobs. @type {[RegExp, string][]} */
 const DOING = [
   [/vector/, "reading the texts for their meaning"],
@@ -21,8 +25,8 @@ const DOING = [
 /** @param {string} phase */
 const inWords = (phase) => (phase ? (DOING.find(([words]) => words.test(phase))?.[1] ?? "learning from your answers") : "waiting for its turn");
 
-/** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any, answered: any[], onBack: (document: any) => void}} props */
-export function Side({ dataset, counts, trainer, summary, answered, onBack }) {
+/** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any, answered: any[], onBack: (document: any) => void, onFind: () => void}} props */
+export function Side({ dataset, counts, trainer, summary, answered, onBack, onFind }) {
   const several = dataset.label_kind === "several";
   const labels = several ? (summary?.labeled ?? 0) + answered.filter(({ label }) => label !== undefined).length : Object.values(counts).reduce((sum, count) => sum + count, 0);
   const most = Math.max(1, ...Object.values(counts));
@@ -34,11 +38,20 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack }) {
     <div>${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
     <${Knowledge} dataset=${dataset.id} trainer=${trainer} />
+    ${!several && named.filter(([, count]) => count > 0).length === 1 && html`<${OneClass} label=${named[0][0]} count=${named[0][1]} dataset=${dataset.id} trainer=${trainer} onFind=${onFind} />`}
     <${Advice} labels=${labels} counts=${counts} trainer=${trainer} dataset=${dataset.id} />
     <${Recent} answered=${answered} onBack=${onBack} />
     <${People} dataset=${dataset.id} summary=${summary} />
     <h3>Take it with you</h3><${Download} dataset=${dataset} model=${trainer.version.value?.name} />
   </aside>`;
+}
+
+/** The way on with labels of one class alone. @param {{label: string, count: number, dataset: string, trainer: any, onFind: () => void}} props */
+function OneClass({ label, count, dataset, trainer, onFind }) {
+  const share = trainer.share.value;
+  if (trainer.version.value) return html`<p>${share && `About ${percent(share.share)} of all documents are ${label}, likely ${percent(share.low)} to ${percent(share.high)}. `}<a href=${to("batch", dataset)}>Confirm more like these</a></p>`;
+  return html`<button onClick=${onFind} disabled=${count < FEWEST || trainer.job.value !== null}>Find more like these</button>
+    <p class="quiet">${count < FEWEST ? `After ${counted(FEWEST, "answer")} of one class alone` : `Only ${label} is labeled`}: all else counts as “${REST}”, and how common each is will be estimated.</p>`;
 }
 
 /** The last answers, to look at again. @param {{answered: any[], onBack: (document: any) => void}} props */

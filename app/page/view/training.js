@@ -30,6 +30,8 @@ export class Trainer {
     /** what the log of the dataset says, as of so many entries */
     this.summary = signal({ sequence: -1, changed: 0, labeled: 0, labels: /** @type {(string | number)[]} */ ([]) });
     this.meaning = signal(/** @type {{read: number, texts: number} | null} */ (null));
+    /** the share of the only class that was labeled, as the served version estimates it */
+    this.share = signal(/** @type {{share: number, low: number, high: number} | null} */ (null));
     this.learned = -1;
     this.tried = -1;
     this.failed = 0;
@@ -121,6 +123,7 @@ export class Trainer {
     this.version.value = model?.versions.find((/** @type {any} */ each) => each.version === model.served) ?? null;
     const job = this.version.value && (await get(`v1/jobs/${part(this.version.value.job)}`).catch(() => null));
     this.meaning.value = job?.report?.encoder ?? null;
+    this.share.value = job?.report?.share ?? null;
   }
 
   async #follow() {
@@ -143,6 +146,7 @@ export class Trainer {
   async #readOn(job) {
     const before = this.meaning.value?.read ?? 0, now = job.report?.encoder ?? null;
     this.meaning.value = now;
+    this.share.value = job.report?.share ?? null;
     const begins = !job.encoder && job.text && job.model.version === 1 && (await hasEncoder());
     if (begins || (now && now.read > before && now.read < Math.min(now.texts, READ_AT_ONCE))) await this.train();
   }
