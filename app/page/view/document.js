@@ -28,8 +28,11 @@ export function hits(text, find) {
 /** Labels in words: one, or all of several. @param {any} label */
 export const worded = (label) => (Array.isArray(label) ? label.join(", ") || "none of the classes" : label);
 
+/** Whether a document may have several labels. @param {any} document */
+export const isSeveral = (document) => document.labels !== undefined || document.not !== undefined;
+
 /** The labels of a document, one or several; null if they are not known. @param {any} document @returns {any[] | null} */
-export const labelsOf = ({ label, labels }) => (labels !== undefined ? labels : label === null ? null : [label]);
+export const labelsOf = (document) => (isSeveral(document) ? (document.labels ?? null) : document.label === null ? null : [document.label]);
 
 /** A document over the others, to be read whole. @param {{document: any, find?: string, onClose: () => void, children?: any}} props */
 export function Opened({ document, find, onClose, children }) {

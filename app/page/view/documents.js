@@ -3,7 +3,7 @@
 import { Answers } from "./answers.js";
 import { get, modelOf, part } from "./api.js";
 import { useClasses } from "./classes.js";
-import { Opened, hits, labelsOf, marked, snippet, worded } from "./document.js";
+import { Opened, hits, isSeveral, labelsOf, marked, snippet, worded } from "./document.js";
 import { Download } from "./download.js";
 import { outboxOf, Saved } from "./outbox.js";
 import { project } from "./project.js";
@@ -56,7 +56,7 @@ export function Documents({ dataset, query }) {
     ${!listed.length && !loading && html`<${Empty} title="No document is like this"><button onClick=${() => setFilters(ALL)}>Show all</button><//>`}
     ${next && html`<p><button onClick=${more} disabled=${loading}>Show more</button></p>`}
     ${current && html`<${Opened} key=${current.id} document=${current} find=${filters.contains} onClose=${() => setOpened(-1)}>
-      <${Said} document=${current} />${current.labels === undefined ? html`<${Answers} classes=${classes.listed.value} guess=${current.label} onLabel=${(/** @type {any} */ label) => (change(opened, label), setOpened(opened + 1))} />` : html`<${Picks} classes=${classes.listed.value} labels=${current.labels ?? []} onConfirm=${(/** @type {any[]} */ labels) => (change(opened, labels), setOpened(opened + 1))} />`}<//>`}`;
+      <${Said} document=${current} />${!isSeveral(current) ? html`<${Answers} classes=${classes.listed.value} guess=${current.label} onLabel=${(/** @type {any} */ label) => (change(opened, label), setOpened(opened + 1))} />` : html`<${Picks} classes=${classes.listed.value} labels=${current.labels ?? []} onConfirm=${(/** @type {any[]} */ labels) => (change(opened, labels), setOpened(opened + 1))} />`}<//>`}`;
 }
 
 /** The several labels of a document that is read. @param {{classes: import("./classes.js").Class[], labels: any[], onConfirm: (labels: any[]) => void}} props */
@@ -76,7 +76,7 @@ function Votes({ votes }) {
 /** What people and the model say of a document. @param {{document: any}} props */
 function Said({ document }) {
   const votes = Object.entries(document.people), known = labelsOf(document);
-  return html`<p class="quiet">${votes.length ? votes.map(([person, label], k) => html`${k > 0 && ", "}${person || "somebody"}: <b><bdi>${worded(label)}</bdi></b>`) : known ? html`In the file it is <b><bdi>${worded(document.labels ?? document.label)}</bdi></b>` : "Nobody has labeled it"}${document.predicted !== undefined && html`. The model: <b><bdi>${worded(document.predicted)}</bdi></b> ${typeof document.probability === "number" && percent(document.probability)}`}</p><${Votes} votes=${document.votes} />`;
+  return html`<p class="quiet">${votes.length ? votes.map(([person, label], k) => html`${k > 0 && ", "}${person || "somebody"}: <b><bdi>${worded(label)}</bdi></b>`) : known ? html`In the file it is <b><bdi>${worded(isSeveral(document) ? known : document.label)}</bdi></b>` : "Nobody has labeled it"}${document.predicted !== undefined && html`. The model: <b><bdi>${worded(document.predicted)}</bdi></b> ${typeof document.probability === "number" && percent(document.probability)}`}</p><${Votes} votes=${document.votes} />`;
 }
 
 /** @param {number} shown @param {string | null} next @param {number | null} total @param {boolean} loading */
@@ -150,7 +150,7 @@ function Row({ document, find, classes, predicting, onOpen, onChange }) {
   const place = classes.findIndex(({ name }) => name === document.label);
   const disputed = new Set(Object.values(document.people).map((label) => worded([label].flat().sort()))).size > 1;
   return html`<tr><td><button class="text" aria-label=${`Read ${document.id}`} onClick=${onOpen}><span class="lines" dir="auto">${marked(text, find ? hits(text, find) : [])}</span></button>${document.flagged && html`<span class="tag bad">marked</span>`}</td>
-    <td data-head="Label">${document.labels !== undefined ? html`<button class="small" aria-label=${`Labels of ${document.id}`} onClick=${onOpen}>${document.labels === null ? (document.skipped ? "skipped" : "not known") : worded(document.labels)}</button>` : html`<select aria-label=${`Label of ${document.id}`} value=${place} onChange=${(/** @type {any} */ event) => onChange(classes[event.target.value].name)}>${place < 0 && html`<option value="-1">${document.skipped ? "skipped" : "none"}</option>`}${classes.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select>`}</td>
+    <td data-head="Label">${isSeveral(document) ? html`<button class="small" aria-label=${`Labels of ${document.id}`} onClick=${onOpen}>${labelsOf(document) === null ? (document.skipped ? "skipped" : "not known") : worded(document.labels)}</button>` : html`<select aria-label=${`Label of ${document.id}`} value=${place} onChange=${(/** @type {any} */ event) => onChange(classes[event.target.value].name)}>${place < 0 && html`<option value="-1">${document.skipped ? "skipped" : "none"}</option>`}${classes.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select>`}</td>
     <td data-head="By" class=${disputed || document.by ? "" : "blank"}><span class="clip">${disputed ? Object.entries(document.people).map(([person, label]) => `${person || "?"}: ${worded(label)}`).join(", ") : (document.by ?? "")}</span></td>
     ${predicting && html`<td data-head="Predicted"><span><bdi>${worded(document.predicted)}</bdi> <span class="quiet">${typeof document.probability === "number" ? percent(document.probability) : ""}</span></span></td>`}</tr>`;
 }

@@ -47,6 +47,7 @@ export function Doubts({ dataset }) {
     scrollPaper(event);
     if (event.key === "u") undo();
   });
+  if (dataset.label_kind === "several") return html`<h1>Doubts</h1><${Empty} title="Doubts are about one label of a document"><p>These documents may have several: the table shows where people and the model differ.</p><a class="button primary" href=${to("documents", dataset.id)}>Documents</a><//>`;
   if (found.error) return html`<h1>Doubts</h1><${Problem} error=${found.error} />`;
   if (found.loaded && !found.value) return html`<h1>Doubts</h1><${Empty} title="There is no model yet"><p>Doubts come from a model that learned from your labels.</p><a class="button primary" href=${to("label", dataset.id)}>Label</a><//>`;
   if (!found.value) return html`<h1>Doubts</h1><p class="quiet">Looking for doubts …</p>`;

@@ -5,7 +5,7 @@ import { Answers, KEYED } from "./answers.js";
 import { Several } from "./several.js";
 import { get, part, post } from "./api.js";
 import { useClasses } from "./classes.js";
-import { Document, Notes, content, snippet, worded } from "./document.js";
+import { Document, Notes, content, isSeveral, snippet, worded } from "./document.js";
 import { Guide } from "./guide.js";
 import { History } from "./history.js";
 import { Name } from "./name.js";
@@ -270,7 +270,7 @@ function useGuess(document, trainer, wanted) {
   return useLoad(async () => {
     if (!wanted || !document || !version) return null;
     const asked = { documents: [content(document)] }, path = `v1/models/${part(trainer.model)}`;
-    const [found, predicted] = await Promise.all([post(`${path}/explain`, { ...asked, n: 6 }), document.labels === undefined ? null : post(`${path}/predict`, asked)]);
+    const [found, predicted] = await Promise.all([post(`${path}/explain`, { ...asked, n: 6 }), isSeveral(document) ? post(`${path}/predict`, asked) : null]);
     const explained = found.documents[0];
     const sign = explained.class === explained.label ? 1 : -1;
     const spans = explained.contributions.filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);

@@ -1,6 +1,7 @@
 /** @file Which document comes next: the next ones are fetched before they are needed. */
 
 import { get, part, post } from "./api.js";
+import { isSeveral } from "./document.js";
 import { CLAIM } from "./project.js";
 import { signal } from "./ui.js";
 
@@ -151,7 +152,7 @@ export class Queue {
       drawn: each.drawn,
       why: each.drawn,
       // of several labels the model's are asked for when they are shown
-      guess: each.document.labels === undefined ? { label: each.label, probability: each.probability, rival: each.rival } : null,
+      guess: !isSeveral(each.document) ? { label: each.label, probability: each.probability, rival: each.rival } : null,
     }));
     return { fresh, last: suggestions.length < MORE };
   }
