@@ -20,7 +20,8 @@ def available_processors() -> int:
     """Number of processors that this process may use; of a Mac, which cannot tell, of the machine."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    else:
+        return os.cpu_count() or 1
 
 
 class Threads:
