@@ -114,13 +114,15 @@ def rounds(data: Reuters, seed: int, *, chosen: bool) -> list[Figures]:
     for _ in range(5):
         training = trained(data, labeled, seed)
         left = training.unlabeled
-        n_random = 8 if chosen else 40
-        random = rng.choice(left, n_random, replace=False)
-        pool = BalancedMargins(40 - n_random)
-        first, _, margins = least_certain(there(training.probabilities))
-        fresh = ~np.isin(left, random)
-        pool.add(left[fresh], first[fresh], margins[fresh])
-        labeled = np.concatenate([labeled, random, pool.balanced.positions[: 40 - n_random]])
+        random = rng.choice(left, 8 if chosen else 40, replace=False)
+        others = np.zeros(0, np.int64)
+        if chosen:
+            pool = BalancedMargins(32)
+            first, _, margins = least_certain(there(training.probabilities))
+            fresh = ~np.isin(left, random)
+            pool.add(left[fresh], first[fresh], margins[fresh])
+            others = pool.balanced.positions
+        labeled = np.concatenate([labeled, random, others])
         found.append(judged(data, trained(data, labeled, seed), 0.0))
     return found
 
