@@ -321,6 +321,32 @@ def test_a_model_of_a_tree_and_of_votes(service: Service, tmp_path: Path) -> Non
         assert at.complaints == []
 
 
+def test_more_like_these(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    """Labels of one class alone find more of it, say how common it is, and lead to confirming many at once."""
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "messages.csv")
+        at.type(page.get_by_label("Name of a new class"), "spam")
+        page.keyboard.press("Enter")
+        at.leave_field()
+        given = 0
+        while given < 8:
+            id = page.inner_text("article .clip")
+            given += truth[id] == "spam"
+            page.keyboard.press("1" if truth[id] == "spam" else "Space")
+            page.wait_for_function(NEXT, arg=id)
+        at.press(page.get_by_role("button", name="Find more like these"))
+        page.get_by_role("link", name="Confirm more like these").wait_for(timeout=HANG * 1000)
+        page.get_by_text("of all documents are spam").wait_for()
+        check_accessible(at)
+        at.press(page.get_by_role("link", name="Confirm more like these"))
+        page.get_by_role("button", name="spam").first.click()
+        page.wait_for_selector(".sheet li")
+        [job, *_] = [each for each in service.get("/v1/jobs")["jobs"] if each["dataset"] == dataset_of(service)]
+        assert job["report"]["share"]["low"] <= job["report"]["share"]["share"] <= job["report"]["share"]["high"]
+        assert at.complaints == []
+
+
 def test_a_tree_is_walked_by_keys(service: Service, tmp_path: Path) -> None:
     """A key goes a step deeper or labels a leaf; Enter labels as deep as a person knows; Backspace goes up."""
     with (tmp_path / "tree.csv").open("w", newline="") as file:
