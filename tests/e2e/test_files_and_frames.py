@@ -43,7 +43,8 @@ def test_the_checks_of_scikit_learn(service: Service) -> None:
     assert [
         (each["check_name"], each["exception"]) for each in results if each["status"] not in ("passed", "skipped")
     ] == []
-    assert {each["check_name"] for each in results if each["status"] == "skipped"} <= {"check_array_api_input"}
+    skipped = {each["check_name"] for each in results if each["status"] == "skipped"}
+    assert skipped <= {"check_array_api_input", "check_classifiers_multilabel_output_format_decision_function"}
 
 
 def test_texts_with_gaps_among_the_labels(service: Service) -> None:
