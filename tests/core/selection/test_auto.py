@@ -354,6 +354,26 @@ def test_fractions_of_some_classes_stand_and_the_others_are_estimated(algorithm:
         assert found["c1"] > found["c2"]
 
 
+@pytest.mark.parametrize("favoured", [0, 2])
+def test_more_true_labels_do_not_hurt(favoured: int) -> None:
+    """Fifty more of one class, where the fractions are right, by the documents that have no label in either case."""
+    gains = []
+    for seed in range(3):
+        few = pool(seed, [0.5, 0.3, 0.2], per_class=8, gap=2.0)
+        more = few._replace(class_indices=few.class_indices.copy())
+        more.class_indices[np.flatnonzero(few.truth == favoured)[8:58]] = favoured
+        rest = more.class_indices < 0
+        right = []
+        for data in (few, more):
+            true = np.bincount(data.truth[data.class_indices < 0]) / np.count_nonzero(data.class_indices < 0)
+            training = fit(data, options={"class_fractions": dict(zip(("c0", "c1", "c2"), true.tolist(), strict=True))})
+            labels = training.model.labels_of(training.scores, training.probabilities)
+            unlabeled = rest[training.unlabeled]
+            right.append(float((labels[unlabeled] == data.truth[rest]).mean()))
+        gains.append(right[1] - right[0])
+    assert np.mean(gains) > -0.02
+
+
 def test_answers_that_labels_left_out_confirm_need_no_second_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that says nothing agrees with none, and fractions would be even; the supervised SVM is right of nearly all
     labels left out.
