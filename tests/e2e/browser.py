@@ -9,6 +9,8 @@ from typing import Any
 from playwright.sync_api import Locator, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+SWITCHES = ["--no-sandbox", "--disable-dev-shm-usage"]
+"""Of Chromium: a container has neither the rights for its sandbox nor much shared memory."""
 _STEPS = 80
 _VIOLATIONS = (
     "addEventListener('securitypolicyviolation', (event) => console.error(`policy: "
@@ -69,8 +71,7 @@ def seat(url: str, **context: Any) -> Iterator[Seat]:
     found = executable()
     assert found, "there is no browser: install Chromium, or set HALFMOON_BROWSER to the path of one"
     with sync_playwright() as playwright:
-        # a container has neither the rights for Chromium's sandbox nor much shared memory
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        browser = playwright.chromium.launch(executable_path=found, args=SWITCHES)
         page = browser.new_context(**context).new_page()
         taken = Seat(page)
         page.goto(url)
