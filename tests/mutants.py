@@ -1,4 +1,4 @@
-"""Twenty rules, each broken in a copy of the checkout: ``python -m tests.mutants [word …]`` says which tests notice.
+"""Rules, each broken in a copy of the checkout: ``python -m tests.mutants [word …]`` says which tests notice.
 
 A break replaces a text of one file. The named tests must fail then; words choose breaks by their rules.
 """
@@ -159,6 +159,13 @@ MUTANTS = (
         "for name in sorted(files)}",
         'for name in sorted(files) if name != "labels"}',
         "tests/storage/repositories/datasets/test_repository.py tests/app/datasets",
+    ),
+    Mutant(
+        "the files of a deleted version stay while its deletion may be undone",
+        "storage/repositories/models.py",
+        "if job.version is not None and job.outcome else {}",
+        "if job.version is not None and job.outcome and not self.deleted(job.request.model, job.version) else {}",
+        "tests/storage/upkeep/test_garbage_collection.py",
     ),
 )
 
