@@ -14,7 +14,8 @@ from pathlib import Path
 
 from benchmarks.base import Log, machine, put_section, table
 from benchmarks.store_storm.faults import Fault, faults_of
-from benchmarks.store_storm.storm import Plan, Probe, Result, run
+from benchmarks.store_storm.storm import Plan, Result, run
+from tests.storm.ledger import Answer
 
 _TITLES = {
     "folder": "## A folder that is slow, hangs and fails",
@@ -82,9 +83,7 @@ def _probes(result: Result) -> list[list[object]]:
     for what in dict.fromkeys(probe.what for probe in result.probes):
         for when, (began, ended) in spans.items():
             found = [
-                probe
-                for probe in result.probes
-                if probe.what == what and began <= probe.began and probe.began + probe.seconds <= ended
+                probe for probe in result.probes if probe.what == what and began <= probe.began and probe.ended <= ended
             ]
             if len(found) > 1:
                 failed = sum(probe.status != 200 for probe in found)
@@ -92,8 +91,8 @@ def _probes(result: Result) -> list[list[object]]:
     return rows
 
 
-def _latencies(found: Sequence[Probe]) -> tuple[float, float, float]:
-    seconds = sorted(probe.seconds for probe in found)
+def _latencies(found: Sequence[Answer]) -> tuple[float, float, float]:
+    seconds = sorted(probe.ended - probe.began for probe in found)
     return statistics.median(seconds), seconds[int(0.99 * (len(seconds) - 1))], seconds[-1]
 
 

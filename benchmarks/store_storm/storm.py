@@ -5,31 +5,37 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 from typing import NamedTuple
 
-import httpx
-
 from benchmarks.store_storm.faults import Fault, Hit, Injector
-from benchmarks.store_storm.parties import Parties, parties
+from benchmarks.store_storm.parties import START_SECONDS, Parties, parties
 from storage.records import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import json_records, open_store
 from tests.e2e.service import large
 from tests.storm import invariants
-from tests.storm.crowd import Body, Caller
+from tests.storm.crowd import Body, Caller, GaveUp, Prober
 from tests.storm.invariants import Evidence
-from tests.storm.ledger import Ledger
+from tests.storm.ledger import Answer, Ledger
 from tests.storm.storm import calm, collected
+from tests.there import there
+from tests.waiting import until
 
 STEADY = "steady"
 _DRAIN_SECONDS = 2.0
 _CLIENT_SECONDS = 180.0
-_PROBE_SECONDS = 0.1
 _WAITING = 12
-_DOCUMENT = b'{"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}'
+_DOCUMENT = {"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}
+_PROBED = {
+    "liveness": ("GET", "/v1/health/live", None),
+    "prediction": ("POST", f"/v1/models/{STEADY}/predict", _DOCUMENT),
+    "prediction of a pinned version": ("POST", f"/v1/models/{STEADY}/versions/1/predict", _DOCUMENT),
+}
+"""Calls that are made all the time, by name: method, path, body."""
 _MODELS = ("red", "green", "blue")
 
 
@@ -48,16 +54,6 @@ class Plan(NamedTuple):
     """seconds for which the store is away at the end while predictions are measured; 0: not at all"""
 
 
-class Probe(NamedTuple):
-    """A request that must always be answered, and how it was."""
-
-    what: str
-    began: float
-    seconds: float
-    status: int
-    """status of the answer; 0 if there was none"""
-
-
 class Result(NamedTuple):
     """Record of a run."""
 
@@ -68,34 +64,17 @@ class Result(NamedTuple):
     wrong: dict[str, list[str]]
     """sentences by invariant that does not hold"""
     statuses: Counter[int]
-    probes: list[Probe]
+    probes: list[Answer]
+    """requests that must always be answered"""
     quiet: tuple[float, float]
     """time without a fault, before the first"""
     away: tuple[float, float]
     """time for which the store was away while predictions were measured"""
 
 
-class Prober(threading.Thread):
-    """Asks the same again and again, over a connection that it keeps."""
-
-    def __init__(
-        self, url: str, what: str, path: str, body: bytes | None, over: threading.Event, found: list[Probe]
-    ) -> None:
-        super().__init__(daemon=True)
-        self._url, self._what, self._path, self._body, self._over, self._found = url, what, path, body, over, found
-
-    def run(self) -> None:
-        """Ask until it is over."""
-        headers = {"Content-Type": "application/json"}
-        with httpx.Client(base_url=self._url, trust_env=False, timeout=30.0) as client:
-            while not self._over.wait(_PROBE_SECONDS):
-                began, clock = time.time(), time.perf_counter()
-                try:
-                    method = "GET" if self._body is None else "POST"
-                    status = client.request(method, self._path, content=self._body, headers=headers).status_code
-                except httpx.HTTPError:
-                    status = 0
-                self._found.append(Probe(self._what, began, time.perf_counter() - clock, status))
+def _ask(what: str, caller: Caller, number: int) -> None:
+    method, path, body = _PROBED[what]
+    caller.call(what, method, path, json=body)
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Result:
@@ -128,28 +107,22 @@ class _Storm:
         datasets = [self._uploaded(caller, number) for number, caller in enumerate(callers)]
         self._train(callers[0], datasets[0], STEADY, STEADY)
         calm(callers[0], self._ledger, self._parties.store)
-        over, probes = threading.Event(), list[Probe]()
+        probed = Ledger()
         # each gateway has the model in memory before the store is away
-        for gateway in self._parties.gateways:
-            for what, path, body in (
-                ("liveness", "/v1/health/live", None),
-                ("prediction", f"/v1/models/{STEADY}/predict", _DOCUMENT),
-                ("prediction of a pinned version", f"/v1/models/{STEADY}/versions/1/predict", _DOCUMENT),
-            ):
-                headers = {"Content-Type": "application/json"}
-                method = "GET" if body is None else "POST"
-                assert (
-                    httpx.request(
-                        method, gateway.url + path, content=body, headers=headers, trust_env=False, timeout=60
-                    ).status_code
-                    == 200
-                )
-                Prober(gateway.url, what, path, body, over, probes).start()
+        probers = [
+            Prober(Caller(gateway.url, probed), partial(_ask, what))
+            for gateway in self._parties.gateways
+            for what in _PROBED
+        ]
+        for prober in probers:
+            prober.start()
+        until(lambda: sum(answer.status == 200 for answer in probed.answers) > 20 * len(probers), START_SECONDS)
         self._say("quiet")
         quiet = self._lasting(min(20.0, self._plan.away_seconds))
         self._rage(callers, datasets)
         away = self._away()
-        over.set()
+        for prober in probers:
+            prober.stop()
         self._say("waiting for the last jobs and the garbage collection")
         calm(callers[0], self._ledger, self._parties.store)
         evidence = self._evidence()
@@ -160,7 +133,7 @@ class _Storm:
         ended = Counter(job.state.value for job in evidence.jobs)
         statuses = Counter(answer.status or 0 for answer in self._ledger.answers)
         seconds = time.monotonic() - self._began
-        return Result(self._plan, seconds, ended, self._injector.hits, wrong, statuses, probes, quiet, away)
+        return Result(self._plan, seconds, ended, self._injector.hits, wrong, statuses, probed.answers, quiet, away)
 
     def _lasting(self, seconds: float) -> tuple[float, float]:
         began = time.time()
@@ -214,20 +187,15 @@ class _Storm:
                 caller.call("read", "GET", path)
 
     def _train(self, caller: Caller, dataset: str, model: str, key: str) -> str | None:
-        deadline = time.monotonic() + _CLIENT_SECONDS
-        while time.monotonic() < deadline:
-            job = caller.train({"dataset": dataset, "model": model, "algorithm": "svm"}, key, retry=False)
-            if job is not None:
-                return job
-            time.sleep(0.2)
-        self._ledger.broken.append(f"{key} was not accepted in {_CLIENT_SECONDS:g} s")
-        return None
+        try:
+            return caller.train({"dataset": dataset, "model": model, "algorithm": "svm"}, key)
+        except GaveUp as error:
+            self._ledger.broken.append(f"{key}: {error}")
+            return None
 
     def _uploaded(self, caller: Caller, number: int) -> str:
         body = Body("small", large(120, 60, 5, labeled=30), 120)
-        made = caller.upload(body, f"known-{number}")
-        assert made is not None
-        return made
+        return there(caller.upload(body, f"known-{number}"))
 
     def _evidence(self) -> Evidence:
         root = self._parties.root

@@ -9,7 +9,8 @@ from pathlib import Path
 from benchmarks import base
 from benchmarks.store_storm import __main__ as page
 from benchmarks.store_storm.faults import BUCKET_ALONE, FOLDER_ALONE, Fault, Hit, faults_of
-from benchmarks.store_storm.storm import Plan, Probe, Result
+from benchmarks.store_storm.storm import Plan, Result
+from tests.storm.ledger import Answer
 
 _HOOKS = Path(page.__file__).parent / "hooks"
 _READ = """
@@ -44,7 +45,7 @@ def test_the_page_says_what_was_found() -> None:
     plan = Plan("s3", 3, (Fault.SLOW, Fault.WORKER))
     hits = [Hit(Fault.SLOW, 1.0, 3.0, 0), Hit(Fault.WORKER, 4.0, 5.0, 7)]
     wrong = {"accepted_jobs_have_ended": ["job a is still queued"], "healthy_jobs_are_not_restarted": []}
-    probes = [Probe("liveness", float(second), 0.001, 200) for second in range(10)]
+    probes = [Answer("liveness", float(second), second + 0.001, 200) for second in range(10)]
     result = Result(
         plan, 9.0, Counter(succeeded=2, queued=1), hits, wrong, Counter({202: 3, 0: 1}), probes, (0.0, 4.5), (0.0, 0.0)
     )
