@@ -31,7 +31,8 @@ class ZipDecoder(WholeBodyDecoder):
             )
             with zipfile.ZipFile(file) as archive:
                 for info in archive.infolist():
-                    if not info.is_dir() and self._files.wants(info.filename, info.file_size):
+                    # an entry may have no name, which zipfile's own question does not expect
+                    if not info.filename.endswith("/") and self._files.wants(info.filename, info.file_size):
                         self._files.add(info.filename, self._content(archive, info))
                     yield from self._files.batches()
         yield from self._files.batches(last=True)

@@ -112,6 +112,12 @@ def test_another_encoding() -> None:
         read(body, "application/zip", charset="bz2")
 
 
+def test_a_file_of_a_zip_without_a_name_is_no_document() -> None:
+    """zipfile ends a name at the first zero byte."""
+    body = zip_of({"a/x.txt": b"some text", "nameless": b"more"}).replace(b"nameless", b"\0ameless")
+    assert [text for _, _, text in read(body, "application/zip")[0]] == ["some text"]
+
+
 def test_links_and_folders_of_a_tar_are_no_documents() -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
