@@ -14,7 +14,10 @@ export function Doubts({ dataset }) {
   const outbox = outboxOf(dataset.id);
   const found = useLoad(async () => {
     await outbox.settled();
-    return (await modelOf(model)) && post(`v1/models/${part(model)}/doubts`, { dataset: dataset.id, n: 50, include: ["document"] });
+    const known = await modelOf(model);
+    const served = known?.versions.find((/** @type {any} */ each) => each.version === known.served);
+    // a version that left no label out, as one of one class, has no doubts
+    return served?.held_out && post(`v1/models/${part(model)}/doubts`, { dataset: dataset.id, n: 50, include: ["document"] });
   }, [dataset.id, model]);
   const classes = useClasses(dataset.id);
   const answered = useRef(/** @type {Set<string>} */ (new Set())).current;
@@ -49,7 +52,7 @@ export function Doubts({ dataset }) {
   });
   if (dataset.label_kind === "several") return html`<h1>Doubts</h1><${Empty} title="Doubts are about one label of a document"><p>These documents may have several: the table shows where people and the model differ.</p><a class="button primary" href=${to("documents", dataset.id)}>Documents</a><//>`;
   if (found.error) return html`<h1>Doubts</h1><${Problem} error=${found.error} />`;
-  if (found.loaded && !found.value) return html`<h1>Doubts</h1><${Empty} title="There is no model yet"><p>Doubts come from a model that learned from your labels.</p><a class="button primary" href=${to("label", dataset.id)}>Label</a><//>`;
+  if (found.loaded && !found.value) return html`<h1>Doubts</h1><${Empty} title="No model has doubts yet"><p>Doubts come from a model that learned from labels of two classes and more.</p><a class="button primary" href=${to("label", dataset.id)}>Label</a><//>`;
   if (!found.value) return html`<h1>Doubts</h1><p class="quiet">Looking for doubts …</p>`;
   return html`<h1>Doubts</h1>
     <p>Labels that look wrong to a model which was not told them. The most doubtful comes first.</p>
