@@ -85,7 +85,11 @@ def label_lines(path: Path, beside: Beside) -> Iterator[bytes]:
     """The lines with the extra fields, in blocks."""
     for block, fields in _blocks(path, beside):
         yield _encode_lines(
-            [msgspec.structs.asdict(line) | {"fields": found} for line, found in zip(block, fields, strict=True)]
+            [
+                {name: value for name, value in msgspec.structs.asdict(line).items() if value is not msgspec.UNSET}
+                | {"fields": found}
+                for line, found in zip(block, fields, strict=True)
+            ]
         )
 
 

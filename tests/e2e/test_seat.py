@@ -192,6 +192,7 @@ def test_a_table_without_names_whose_texts_repeat(service: Service, tmp_path: Pa
         page.get_by_role("link", name="Version 1").wait_for(timeout=HANG * 1000)
         at.leave_field()
         page.keyboard.press("n")
+        page.locator("input[name=note]:focus").wait_for()
         page.keyboard.type("which offer?")
         page.keyboard.press("Enter")
         saved(at, 1)

@@ -16,7 +16,7 @@ import { to } from "./route.js";
 import { REST, Side } from "./side.js";
 import { toast } from "./toasts.js";
 import { trainerOf } from "./training.js";
-import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useLayoutEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 const WHY = {
   random: ["random", "drawn by lot: such answers say how common each class is"],
@@ -202,7 +202,7 @@ function Toolbar({ order, onOrder, onOpen }) {
 function Note({ text, onNote, onClose }) {
   const [written, setWritten] = useState(text);
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const keep = (/** @type {Event} */ event) => (event.preventDefault(), onNote(written.trim()));
   return html`<form class="row note" onSubmit=${keep}><label class="row">Note <input ref=${field} name="note" maxlength="2000" value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /></label><button>Keep</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
 }

@@ -1,12 +1,12 @@
 /** @file What all views are made of: elements, signals, and small parts that look the same everywhere. */
 
 import { h, render } from "../vendor/preact.mjs";
-import { useEffect, useRef, useState } from "../vendor/hooks.mjs";
+import { useEffect, useLayoutEffect, useRef, useState } from "../vendor/hooks.mjs";
 import { batch, computed, effect, signal, useComputed, useSignal } from "../vendor/signals.mjs";
 import htm from "../vendor/htm.mjs";
 
 export const html = htm.bind(h);
-export { batch, computed, effect, render, signal, useComputed, useEffect, useRef, useSignal, useState };
+export { batch, computed, effect, render, signal, useComputed, useEffect, useLayoutEffect, useRef, useSignal, useState };
 
 /** What screen readers hear, set by `say`. */
 export const spoken = signal("");

@@ -196,6 +196,7 @@ class Suggestion(Struct, frozen=True):
     probability: float | None
     drawn: str
     margin: float
+    path: dict[str, float] | None = None
     document: dict[str, Any] | None = None
 
     def __repr__(self) -> str:

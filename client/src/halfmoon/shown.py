@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -132,7 +132,8 @@ def annotation_of(
     """An entry for the log, with an id of its own; raises InvalidData."""
     if action == "label" and label is None:
         raise InvalidData("annotate: give the label, or action='skip'")
-    given = {"label": label} if label is None or isinstance(label, str | int) else {"labels": list(label)}
+    several = isinstance(label, Iterable) and not isinstance(label, str)
+    given = {"labels": list(label)} if several else {"label": label}
     entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, **given, "by": by, **more}
     return {key: value for key, value in entry.items() if value is not None}
 

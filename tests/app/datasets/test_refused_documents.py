@@ -174,7 +174,7 @@ def npz_cases() -> dict[str, Case]:
         "object array": (changed(labels=np.array(["a", None], object), labeled=None), "labels", "never unpickled"),
         "object data": (changed(data=np.array([1, 2, 3], object)), "data", "never unpickled"),
         "missing array": (changed(indices=None), "indices", "missing"),
-        "unknown array": (changed(weights=np.ones(2)), "weights", "unexpected member"),
+        "unknown array": (changed(lengths=np.ones(2)), "lengths", "unexpected member"),
         "no .npy": (member(b"x", "evil.pkl"), "evil.pkl", "unexpected member"),
         "not an array": (npz_with("data", b"no array"), "data", "not a .npy array"),
         "two dimensions": (changed(data=np.ones((3, 1))), "data", "one dimension"),

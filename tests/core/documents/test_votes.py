@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from core.documents.label_sets import LabelSets
-from core.documents.rows import SparseRows
 from core.documents.votes import Votes, checked_weights
 from core.errors import InvalidDocuments
-from core.train import TrainingTask, train
 
 VOTES = Votes(
     ["model", "rule"],
@@ -52,19 +49,3 @@ def test_odd_weights_are_refused(weights: list[float], detail: str) -> None:
 def test_weights_are_one_where_none_are_given() -> None:
     assert checked_weights(None, 2).tolist() == [1.0, 1.0]
     assert checked_weights(np.array([0.0, 2.5]), 2).tolist() == [0.0, 2.5]
-
-
-@pytest.mark.parametrize(
-    ("field", "given"),
-    [
-        ("labels", {"label_sets": LabelSets.of([[0], [1], None], [None] * 3, ["ham", "spam"])}),
-        ("votes", {"votes": VOTES}),
-        ("weight", {"weights": np.ones(3)}),
-    ],
-)
-def test_nothing_is_dropped_by_a_training(field: str, given: dict[str, object]) -> None:
-    rows = SparseRows(np.arange(4), np.zeros(3, np.uint32), np.array([1, -1, 2], np.float32), 1)
-    task = TrainingTask(rows, np.array([0, 1, -1]), ["ham", "spam"], "svm", {}, **given)  # type: ignore[arg-type]
-    with pytest.raises(InvalidDocuments, match="cannot learn from") as caught:
-        train(task)
-    assert caught.value.faults[0].field == field
