@@ -132,8 +132,9 @@ def annotation_of(
     """An entry for the log, with an id of its own; raises InvalidData."""
     if action == "label" and label is None:
         raise InvalidData("annotate: give the label, or action='skip'")
-    several = isinstance(label, Iterable) and not isinstance(label, str)
-    given = {"labels": list(label)} if several else {"label": label}
+    given: dict[str, Any] = (
+        {"label": label} if isinstance(label, str) or not isinstance(label, Iterable) else {"labels": list(label)}
+    )
     entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, **given, "by": by, **more}
     return {key: value for key, value in entry.items() if value is not None}
 
