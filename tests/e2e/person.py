@@ -100,7 +100,9 @@ def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
     for _ in range(count):
         at.page.wait_for_selector("article .document")
         id = at.page.inner_text("article .clip")
-        at.page.keyboard.press(str(1 + CLASSES.index(truth[id])))
+        key = 1 + CLASSES.index(truth[id])
+        at.page.get_by_role("button", name=f"{key} {truth[id]}", exact=True).wait_for()
+        at.page.keyboard.press(str(key))
         at.page.wait_for_function(NEXT, arg=id)
         answered.append(id)
     return answered

@@ -357,6 +357,7 @@ def test_a_tree_is_walked_by_keys(service: Service, tmp_path: Path) -> None:
         open_data(at, tmp_path / "tree.csv")
         at.type(page.get_by_label("Name of a new class"), "sport/football, sport/tennis, politics")
         page.keyboard.press("Enter")
+        page.get_by_role("button", name="1 sport").wait_for()
         for keys in (["1", "2"], ["1", "Enter"], ["1", "Backspace", "2"]):
             id = page.inner_text("article .clip")
             for key in keys:

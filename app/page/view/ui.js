@@ -121,7 +121,8 @@ export function useInterval(tick, milliseconds) {
 export function useKeys(hear) {
   const latest = useRef(hear);
   latest.current = hear;
-  useEffect(() => {
+  // before the screen is painted: a key whose button is seen is heard
+  useLayoutEffect(() => {
     const listen = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const typed = target.matches("input:not([type=checkbox]), textarea, select");
