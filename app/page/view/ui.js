@@ -123,12 +123,15 @@ export function useKeys(hear) {
   latest.current = hear;
   // before the screen is painted: a key whose button is seen is heard
   useLayoutEffect(() => {
+    const since = performance.now();
     const listen = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const typed = target.matches("input:not([type=checkbox]), textarea, select");
       // a key that is held down answers once, not every document that comes
       const held = event.repeat && !(event.key in STEPS);
-      if (typed || held || event.ctrlKey || event.metaKey || event.altKey) return;
+      // the key that opened this view is on its way here yet, and was meant for what stood before
+      const early = event.timeStamp < since;
+      if (early || typed || held || event.ctrlKey || event.metaKey || event.altKey) return;
       latest.current(event);
     };
     document.addEventListener("keydown", listen);
