@@ -34,7 +34,7 @@ class FolderStore(Staged):
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
         super().__init__(self._root / ".staging")
-        self._verified: Recent[tuple[str, str], None] = Recent(_MAX_VERIFIED)
+        self._verified: Recent[tuple[str, str], tuple[int, int]] = Recent(_MAX_VERIFIED)
 
     def create(self, key: str, data: bytes) -> bool:
         """See Store."""
@@ -110,24 +110,24 @@ class FolderStore(Staged):
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
             self._rename(path, target)
-        self._verified[key, digest] = None
+            self._verified[key, digest] = _version(target)
         return File(key=key, sha256=digest, bytes=size)
 
     def local(self, file: File) -> Path:
-        """See Store. The file itself; each process verifies its checksum once."""
+        """See Store. The file itself; each process verifies its checksum once, and again where it was written since."""
         path = self._path(file.key)
-        if (file.key, file.sha256) not in self._verified:
-            with translate_os_errors("read", file.key):
-                try:
-                    digest, size = sha256_of(path)
-                except FileNotFoundError:
-                    raise KeyMissing(file.key) from None
-            if (digest, size) != (file.sha256, file.bytes):
-                raise self.damage.add(StoreDamaged(file.key), lambda: self.local(file))
-            self.damage.forget(file.key)
-            self._verified[file.key, file.sha256] = None
-        elif not self.exists(file.key):
-            raise KeyMissing(file.key)
+        with translate_os_errors("read", file.key):
+            try:
+                version = _version(path)
+                if self._verified.get((file.key, file.sha256)) == version:
+                    return path
+                digest, size = sha256_of(path)
+            except (FileNotFoundError, NotADirectoryError):
+                raise KeyMissing(file.key) from None
+        if (digest, size) != (file.sha256, file.bytes):
+            raise self.damage.add(StoreDamaged(file.key), lambda: self.local(file))
+        self.damage.forget(file.key)
+        self._verified[file.key, file.sha256] = version
         return path
 
     def writable(self) -> bool:
@@ -185,6 +185,12 @@ class FolderStore(Staged):
             self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True, parents=folder == self._root)
         _flush_folder(folder.parent)
+
+
+def _version(path: Path) -> tuple[int, int]:
+    """When a file was written last, and its bytes: a file with another version has another content, as a rule."""
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def _flush_folder(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A record that cannot be read is named, and stops nothing else."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,17 @@ def test_a_damaged_file_counts_until_it_is_restored(any_store: Store, tmp_path: 
     assert "checksum" in other.damage.found["f"]
     assert other.local(file).read_bytes() == b"content"
     assert other.damage.found == {}
+
+
+def test_a_file_that_is_damaged_after_it_was_read_is_found(tmp_path: Path) -> None:
+    store = open_store(f"file://{tmp_path}/store")
+    (tmp_path / "content").write_bytes(b"content")
+    file = store.upload("f", tmp_path / "content")
+    path = store.local(file)
+    path.write_bytes(b"another")
+    os.utime(path, (1, 1))  # the clock may be too coarse to tell the two writes apart
+    with pytest.raises(StoreDamaged, match="checksum"):
+        store.local(file)
 
 
 def test_a_file_that_may_not_be_read_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
