@@ -9,6 +9,7 @@ _SOLVERS = {
     "terms": "finding the terms of the texts",
     "auto": "preparing the documents",
     "regression": "a model of the scores",
+    "clusters": "finding clusters",
     "votes": "weighing the voters",
     "share": "estimating the share of the class",
 }

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from core.errors import Fault, InvalidDocuments, InvalidOption, UnknownAlgorithm
 from core.options.auto import AutoOptions
 from core.options.base import BalancedOptions, Options
+from core.options.clusters import ClustersOptions
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
@@ -144,7 +145,10 @@ AUTO = Algorithm(
 )
 """No solver: core.selection.auto runs several."""
 
-OFFERED = {AUTO.name: AUTO, **ALGORITHMS}
+CLUSTERS = Algorithm("clusters", "a first look without labels: clusters of documents", ClustersOptions, "", start=None)
+"""No solver: core.weak_supervision.clusters makes labels, and the svm learns from them."""
+
+OFFERED = {AUTO.name: AUTO, CLUSTERS.name: CLUSTERS, **ALGORITHMS}
 """What a training may ask for."""
 
 
@@ -197,6 +201,9 @@ def check_options(
     needs).
     """
     parsed = find_algorithm(algorithm).options.parse(options)
+    if not parsed.min_classes:
+        parsed.check_size(n_documents, 0)
+        return parsed
     if several:
         _check_several(algorithm, parsed, classes)
         return parsed

@@ -19,7 +19,7 @@ from core.one_vs_rest import n_problems
 from core.options.auto import AutoOptions
 from core.problem.result import Status, ensure_complete, unlabeled_scores
 from core.progress import Phase
-from core.registry import AUTO, with_rest
+from core.registry import AUTO, CLUSTERS, with_rest
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
 from core.several.train import train_several
@@ -27,6 +27,7 @@ from core.training_context import Run, Training, TrainingContext
 from core.training_task import CheckedTask, TrainingTask
 from core.validation.confidence import Confidence, Validated
 from core.watch import Stopped
+from core.weak_supervision.clusters import Clusters
 from core.weak_supervision.derived import Derived, learn
 from core.weak_supervision.one_class import OneClass
 from core.weak_supervision.pooling import Pooled
@@ -45,7 +46,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
     ``context.max_model_bytes``.
     """
-    if task.label_sets is not None:
+    if task.label_sets is not None and task.algorithm != CLUSTERS.name:
         return train_several(task, task.label_sets, context)
     derived = _derived(task, context)
     if derived is not None:
@@ -77,12 +78,16 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
 
 
 def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
-    """A training on labels that are made of votes or of one class; None of a task with labels of several classes."""
-    if task.votes is not None:
-        derive: Callable[[Run], Derived] = partial(Pooled.of, task, task.votes)
-        classes = list(task.votes.classes)
+    """A training on labels that are made of votes, of one class, or of nothing; None of a task with labels of several
+    classes.
+    """
+    derive: Callable[[Run], Derived]
+    labeled = CheckedTask.labeled(task)
+    if task.algorithm == CLUSTERS.name:
+        derive, labeled, classes = partial(Clusters.of, task), np.zeros_like(labeled), list[str | int]([0, 1])
+    elif task.votes is not None:
+        derive, classes = partial(Pooled.of, task, task.votes), list(task.votes.classes)
     else:
-        labeled = CheckedTask.labeled(task)
         classes = [task.classes[position] for position in np.unique(task.class_indices[labeled])]
         both = with_rest(task.algorithm, classes, task.other, bool(labeled.all()))
         if both == classes:
@@ -91,8 +96,7 @@ def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
     try:
         return learn(derive, train, context)
     except Stopped:
-        unlabeled = np.flatnonzero(~CheckedTask.labeled(task))
-        return _untrained(classes, unlabeled, task.rows.n_features, 0.0)
+        return _untrained(classes, np.flatnonzero(~labeled), task.rows.n_features, 0.0)
 
 
 def _solve_auto(checked: CheckedTask, documents: Compact, run: Run) -> Solutions:

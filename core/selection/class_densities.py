@@ -48,20 +48,22 @@ class ClassDensities(Protocol):
 class TermDensities:
     """Rows are bags of terms: multinomial."""
 
-    def __init__(self, mean: Vector, checkpoint: Checkpoint) -> None:
-        """``mean``: the average row, shape (n_features,). ``checkpoint`` is called between classes."""
-        self._mean, self._checkpoint = mean, checkpoint
+    def __init__(self, mean: Vector, added: float, checkpoint: Checkpoint) -> None:
+        """``mean``: the average row, shape (n_features,), of which so many are ``added`` to each class.
+        ``checkpoint`` is called between classes.
+        """
+        self._mean, self._added, self._checkpoint = mean, added, checkpoint
 
     def fit(self, sums: Matrix, weight: float) -> None:
         """The logarithms of the terms' probabilities in each class."""
         for of_class in sums:
-            counts = np.maximum(of_class[:-1] + SMOOTHING * self._mean, _LEAST)
+            counts = np.maximum(of_class[:-1] + self._added * self._mean, _LEAST)
             of_class[:-1], of_class[-1] = log(counts) - log_of(counts.sum()), 0.0
             self._checkpoint()
 
     def common(self, coefficients: Matrix, weight: float) -> float:
         """Of the average rows that are added to each class."""
-        return SMOOTHING * sum(dot(of_class[:-1], self._mean) for of_class in coefficients)
+        return self._added * sum(dot(of_class[:-1], self._mean) for of_class in coefficients)
 
 
 class NormalDensities:
@@ -81,9 +83,9 @@ class NormalDensities:
         """The means of each class over the variances."""
         mean, constant = self._moments.mean, self._moments.constant
         left, n_rows = self._with_added(len(sums), weight)
-        least = len(sums) * SMOOTHING * self._moments.variances
+        least = len(sums) * self._moments.added * self._moments.variances
         for of_class in sums:
-            n_own = of_class[-1] + SMOOTHING
+            n_own = of_class[-1] + self._moments.added
             of_class[:-1] = (of_class[:-1] - of_class[-1] * mean) / n_own
             left -= n_own * of_class[:-1] * of_class[:-1]
             self._moments.checkpoint()
@@ -99,7 +101,7 @@ class NormalDensities:
         these.
         """
         squares, n_rows = self._with_added(len(coefficients), weight)
-        added = SMOOTHING * sum(
+        added = self._moments.added * sum(
             dot(of_class[:-1], self._moments.mean) + float(of_class[-1]) for of_class in coefficients
         )
         logs = float(log(np.where(self._moments.constant, 1.0, self._precisions)).sum())
@@ -107,7 +109,7 @@ class NormalDensities:
 
     def _with_added(self, n_classes: int, weight: float) -> tuple[Vector, float]:
         """Squares of all rows about the average row, and their number; the average rows have the variances of all."""
-        n_added = n_classes * SMOOTHING
+        n_added = n_classes * self._moments.added
         squares = self._of_labeled + weight * self._moments.of_unlabeled + n_added * self._moments.variances
         return squares, self._n_labeled + weight * self._moments.n_unlabeled + n_added
 
@@ -115,10 +117,11 @@ class NormalDensities:
 class Moments:
     """The average row, and of rows of numbers the squares about it, by which densities are fitted."""
 
-    def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
-        """Of all rows; ``checkpoint`` may raise."""
+    def __init__(self, data: SelectionData, checkpoint: Checkpoint, added: float = SMOOTHING) -> None:
+        """Of all rows; ``checkpoint`` may raise. So many average rows are ``added`` to each class."""
         rows, n_labeled = data.scaled.rows, len(data.class_indices)
-        self.checkpoint, self.n_unlabeled, self._dense = checkpoint, rows.n_rows - n_labeled, data.dense
+        self.checkpoint, self.added, self._dense = checkpoint, added, data.dense
+        self.n_unlabeled = rows.n_rows - n_labeled
         self._labeled = rows.between(0, n_labeled)
         self.mean = _sums(rows, checkpoint) / rows.n_rows
         """shape (n_features,)"""
@@ -140,7 +143,7 @@ class Moments:
         """Densities that are fitted to the unlabeled rows and the labeled ones, each of which is ``counted`` so many
         times, shape (n_labeled,)."""
         if not self._dense:
-            return TermDensities(self.mean, self.checkpoint)
+            return TermDensities(self.mean, self.added, self.checkpoint)
         return NormalDensities(self, self._squares(self._labeled, counted), float(counted.sum()))
 
     def _squares(self, rows: SparseRows, weights: Vector) -> Vector:

@@ -33,10 +33,13 @@ class NaiveBayesEM:
     since labels may have been picked; smoothing by the mean document.
     """
 
-    def __init__(self, data: SelectionData, moments: Moments, fold: int, weight: float) -> None:
+    def __init__(
+        self, data: SelectionData, moments: Moments, fold: int, weight: float, start: Matrix | None = None
+    ) -> None:
         """Without the labels of this fold; with all labels if no fold has this number.
 
-        ``weight``: that of an unlabeled document, from 0 to 1.
+        ``weight``: that of an unlabeled document, from 0 to 1. ``start``: responsibilities of the unlabeled rows to
+        begin with, shape (n_classes, n_unlabeled); None: the first classes are those of the labeled rows alone.
         """
         self.n_labeled, n_rows, n_classes = len(data.class_indices), data.scaled.rows.n_rows, data.n_classes
         self.coefficients: Matrix = np.zeros((n_classes, data.scaled.rows.n_features + 1))
@@ -45,10 +48,14 @@ class NaiveBayesEM:
         """θ_c·(x, 1) of all rows, shape (n_classes, n_rows)"""
         self.priors: Vector = np.full(n_classes, 1 / n_classes)
         """π, shape (n_classes,)"""
-        self._responsibilities: Matrix = np.zeros((n_classes, n_rows))
+        self.responsibilities: Matrix = np.zeros((n_classes, n_rows))
+        """probabilities of the classes of all rows, shape (n_classes, n_rows)"""
         known = data.folds != fold
         self._labeled = np.flatnonzero(known)
-        self._responsibilities[data.class_indices[self._labeled], self._labeled] = 1.0
+        self.responsibilities[data.class_indices[self._labeled], self._labeled] = 1.0
+        self._first_of_all = 1 if start is None else 0
+        if start is not None:
+            self.responsibilities[:, self.n_labeled :] = start
         self._weight, self._counted = weight, np.full(n_rows, weight)
         self._counted[: self.n_labeled] = known * data.weights
         self._densities = moments.densities(known * data.weights)
@@ -60,9 +67,9 @@ class NaiveBayesEM:
         """Maximisation and expectation in turn; the result has status and objective alone."""
         total = np.zeros(self.coefficients.shape[1])
         for number in range(_MOST_ROUNDS):
-            if number == 1:  # before, the unlabeled rows are of no class
+            if number == self._first_of_all:  # before, the unlabeled rows are of no class
                 yield Adjoint(self._counted, total)
-            yield from self._maximise(total.copy() if number else None)
+            yield from self._maximise(total.copy() if number >= self._first_of_all else None)
             moved = self._expect()
             yield Report(Phase("naive_bayes"), number, self.objective, None, (number + 1) / _MOST_ROUNDS)
             if moved < self._tolerance or not self._weight:
@@ -91,7 +98,7 @@ class NaiveBayesEM:
         only labeled rows are of a class.
         """
         last = len(self.coefficients) - 1
-        for place, (responsibilities, sums) in enumerate(zip(self._responsibilities, self.coefficients, strict=True)):
+        for place, (responsibilities, sums) in enumerate(zip(self.responsibilities, self.coefficients, strict=True)):
             if left is not None and place == last:
                 sums[:] = left
                 continue
@@ -114,14 +121,14 @@ class NaiveBayesEM:
         sums = responsibilities.sum(axis=0)
         responsibilities /= sums
         totals = largest + log(sums)
-        known = float((self.logits[:, self._labeled] * self._responsibilities[:, self._labeled]).sum())
+        known = float((self.logits[:, self._labeled] * self.responsibilities[:, self._labeled]).sum())
         unlabeled = self._weight * (float(totals.sum()) + float(log(self.priors).sum()))
         self.objective = (
             -(known + unlabeled + self._densities.common(self.coefficients, self._weight)) / self.logits.shape[1]
         )
-        before = self._responsibilities[:, self.n_labeled :]
+        before = self.responsibilities[:, self.n_labeled :]
         moved = np.abs(responsibilities - before).sum() / 2 / max(1, responsibilities.shape[1])
-        self._responsibilities[:, self.n_labeled :] = responsibilities
+        self.responsibilities[:, self.n_labeled :] = responsibilities
         self.priors = np.asarray(
             (responsibilities.sum(axis=1) + 1) / (responsibilities.shape[1] + len(responsibilities))
         )

@@ -33,6 +33,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "laplacian_svm": {"kernel": "rbf"},
     "laplacian_rls": {},
     "auto": {},
+    "clusters": {"n_clusters": 3},
 }
 DENSE = ("svm", "tsvm", "da", "cuts3vm")
 """algorithms that are tried on dense documents, too; with many classes the first alone"""

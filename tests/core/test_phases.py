@@ -102,7 +102,7 @@ def test_no_phase_of_a_training_is_left_as_a_path(monkeypatch: pytest.MonkeyPatc
         if n_classes == 2
         else np.where(data.class_indices < 0, -1, np.arange(60) % 3).astype(np.int32)
     )
-    options = {} if name == "auto" else {"probabilities": True}
+    options = {} if name in ("auto", "clusters") else {"probabilities": True}
     train(
         TrainingTask(data.rows, class_indices, list(range(n_classes)), name, options), TrainingContext(observer=watcher)
     )

@@ -97,7 +97,7 @@ def test_a_column_of_ids_is_named_and_without_it_all_is_well(algorithm: str, opt
     assert np.isfinite(training.scores).all()
     # what the others amount to beside it may be nothing, so that all documents get one class
     assert len([warning for warning in training.warnings if "unlabeled documents get class" not in warning]) == 1
-    assert "feature column 10 outweighs all others together" in training.warnings[0]
+    assert "feature 'column 10' outweighs all others together" in training.warnings[0]
     assert f"(document 'page {largest}')" in training.warnings[0]
     again = fit(dense, algorithm, options)
     assert (again.status, again.warnings) == (Status.CONVERGED, [])
@@ -111,11 +111,11 @@ def test_the_one_document_of_a_huge_value_is_named(algorithm: str, options: dict
     training = fit(dense, algorithm, options, NAMES)
     assert np.isfinite(training.scores).all()
     assert len(training.warnings) == 1
-    assert "document 'page 150' has values up to 4.0e+18 of feature column 4" in training.warnings[0]
+    assert "document 'page 150' has values up to 4.0e+18 of feature 'column 4'" in training.warnings[0]
     assert there(training.largest)._asdict() == {
         "document": "page 150",
         "field": "values",
-        "detail": "feature column 4 has the largest value of all, 4.0e+18",
+        "detail": "feature 'column 4' has the largest value of all, 4.0e+18",
     }
 
 

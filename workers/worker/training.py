@@ -212,6 +212,6 @@ def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
 
     def feature(column: int) -> str:
         named = vocabulary.named(np.array([column]))
-        return str(column) if named is None else repr(named[0])
+        return str(column) if named is None else named[0]
 
     return MessageNames(lambda position: ids.taken([position])[0], feature)

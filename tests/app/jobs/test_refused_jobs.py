@@ -8,7 +8,7 @@ from storage.queue.queue import Queue
 from tests.app.conftest import TWO_CLASSES, Gateway, problem_of, publish
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
-    "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are auto, svm, tsvm, da"),
+    "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are auto, clusters, svm, tsvm, da"),
     "unknown option": ({"options": {"lamda": 1}}, "invalid-option", "options.lamda", "known are"),
     "option of another algorithm": ({"options": {"lambda_u": 1}}, "invalid-option", "options.lambda_u", "known are"),
     "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than"),
@@ -31,6 +31,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "options.max_documents",
         "MB for dense matrices",
     ),
+    "more clusters than documents": (
+        {"algorithm": "clusters", "options": {"n_clusters": 50}},
+        "invalid-option",
+        "options.n_clusters",
+        "ask for no more clusters",
+    ),
+    "the rest of clusters": ({"algorithm": "clusters", "other": "rest"}, "invalid-request", "other", "labels of one"),
     "model with a slash": ({"model": "a/b"}, "invalid-name", "", "letters"),
     "model with a dot": ({"model": "../x"}, "invalid-name", "", "letters"),
     "no model name": ({"model": ""}, "invalid-name", "", "letters"),
@@ -105,6 +112,12 @@ def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
     assert [(error["field"], "label some of" in error["detail"]) for error in problem["errors"]] == [("label", True)]
     assert gateway.kept() == before
     assert queue.depth() == 0
+
+
+def test_clusters_need_no_label(gateway: Gateway, queue: Queue) -> None:
+    documents = [{"indices": [number]} for number in range(3)]
+    answer = gateway.job(documents=documents, algorithm="clusters", options={"n_clusters": 2})
+    assert (answer.status_code, queue.depth()) == (202, 1)
 
 
 _LISTED = "; GET /v1/datasets lists all"

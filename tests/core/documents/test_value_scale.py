@@ -72,7 +72,7 @@ def test_a_feature_that_outweighs_the_others_is_named() -> None:
     lengths = np.linalg.norm(dense[:, :5], axis=1)
     assert scale.length == pytest.approx(np.median(lengths[lengths > 0]))
     remedy = there(scale.remedy(MessageNames(lambda row: f"d{row}", lambda column: f"f{column}")))
-    assert remedy.startswith("feature f5 outweighs all others together")
+    assert remedy.startswith("feature 'f5' outweighs all others together")
     assert "up to 5.0e+18 (document 'd17'): leave it out, or divide its values by" in remedy
 
 
