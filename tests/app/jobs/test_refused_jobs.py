@@ -8,7 +8,12 @@ from storage.queue.queue import Queue
 from tests.app.conftest import TWO_CLASSES, Gateway, problem_of, publish
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
-    "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are auto, clusters, svm, tsvm, da"),
+    "unknown algorithm": (
+        {"algorithm": "magic"},
+        "unknown-algorithm",
+        "algorithm",
+        "known are auto, clusters, svm, tsvm, da",
+    ),
     "unknown option": ({"options": {"lamda": 1}}, "invalid-option", "options.lamda", "known are"),
     "option of another algorithm": ({"options": {"lambda_u": 1}}, "invalid-option", "options.lambda_u", "known are"),
     "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than"),
