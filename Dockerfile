@@ -22,6 +22,11 @@ RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /opt/whe
 ARG CPU=x86-64-v3
 ENV NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/opt/halfmoon/kernels
 RUN /opt/halfmoon/bin/halfmoon warm
+# What installs, the libraries' own tests, and ONNX Runtime's second copy, which is for programs in C: no service runs them.
+WORKDIR /opt/halfmoon/lib/python3.11/site-packages
+RUN rm -rf pip pip-* setuptools setuptools-* pkg_resources _distutils_hack distutils-precedence.pth \
+        onnxruntime/capi/libonnxruntime.so.* \
+    && find numpy scipy numba -type d -name tests -prune -exec rm -rf {} +
 
 FROM ${BASE}
 ARG CPU=x86-64-v3

@@ -99,6 +99,27 @@ def test_the_image_asks_for_keys(repository: Path, services: dict[str, dict[str,
     assert services["gateway"]["environment"]["HALFMOON_ACCESS"] == "${HALFMOON_ACCESS:-anyone}"  # type: ignore[index]
 
 
+def test_the_image_leaves_out_what_no_service_runs(repository: Path, tmp_path: Path) -> None:
+    (slim,) = re.findall(
+        r"^RUN (rm -rf pip .+?[^\\])$", (repository / "Dockerfile").read_text(), re.MULTILINE | re.DOTALL
+    )
+    kept = ["numpy/core.py", "scipy/io/mmio.py", "numba/njit.py", "onnxruntime/capi/state.so", "tests_of_ours/a.py"]
+    gone = [
+        "pip/a.py",
+        "pip-23.dist-info/RECORD",
+        "setuptools/a.py",
+        "numpy/lib/tests/a.py",
+        "scipy/io/tests/data/a.mat",
+    ]
+    gone += ["onnxruntime/capi/libonnxruntime.so.1.32.0"]
+    for name in kept + gone:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    subprocess.run(["sh", "-c", slim], cwd=tmp_path, check=True)
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == set(kept)
+
+
 def test_the_image_runs_without_root(repository: Path) -> None:
     users = re.findall(r"^USER (.+)$", (repository / "Dockerfile").read_text(), re.MULTILINE)
     assert users
