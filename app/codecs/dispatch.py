@@ -22,15 +22,15 @@ from app.codecs.base import (
     endings_of,
 )
 from app.codecs.json_documents import body, ndjson
-from app.codecs.tables import arrow, csv, svmlight
+from app.codecs.tables import arrow, csv, svmlight, workbook
 from app.codecs.transport import multipart
 from app.codecs.transport.encodings import Filter, Filtered, Gunzip, reserve_nothing
 from app.errors import InvalidRequest, UnsupportedMediaType
 from core.spelling import did_you_mean
 
 _READ = (
-    *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT, npz.FORMAT, npz.NPY),
-    *(zip.FORMAT, tar.TAR, tar.GZIPPED, multipart.FORMAT),
+    *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, workbook.FORMAT, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT),
+    *(npz.FORMAT, npz.NPY, zip.FORMAT, tar.TAR, tar.GZIPPED, multipart.FORMAT),
 )
 FORMATS = {each.media_type: each for each in _READ}
 """Formats that the gateway reads, by media type."""
@@ -42,8 +42,8 @@ _UNNAMED = "say what it is, as by -H 'Content-Type: text/csv'; "
 _ADVICE = {
     "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send "
     "lines by --data-binary; ",
-    "spreadsheet": "save the table as CSV and send it as text/csv; ",
-    "ms-excel": "save the table as CSV and send it as text/csv; ",
+    "spreadsheet": "save the table as .xlsx or CSV; ",
+    "ms-excel": "save the table as .xlsx or CSV; ",
     "octet-stream": "say what it really is, as by -H 'Content-Type: application/x-npz'; ",
     "text/plain": "a document a line as JSON is application/x-ndjson, a table text/csv; ",
     "xml": "write a document a line as JSON (application/x-ndjson); ",

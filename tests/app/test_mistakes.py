@@ -66,11 +66,11 @@ BINARY: dict[str, Mistake] = {
         b"\x1f\x8b\x08\x00\xf7<\x03k\x02\xff+I\xad(\xe1J\xe4\x02\x00D\x1f)a\x07\x00\x00\x00",
         "the body: gzip is sent with Co",
     ),
-    "xlsx type": (
+    "xlsx damaged": (
         UPLOAD,
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         b"PK\x03\x04",
-        "a body of type application/vnd.openx",
+        "the body: this is no workbook that can be read, or one cut short: ",
     ),
     "npz missing": (
         UPLOAD,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -22,6 +23,16 @@ def executable() -> str | None:
     """Path of the browser: HALFMOON_BROWSER, else the first of the known names on PATH; None if there is none."""
     named = os.environ.get("HALFMOON_BROWSER")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+NEEDS_CHROMIUM = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
+        reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
+    ),
+]
+"""Marks of tests in which a person walks through the page."""
 
 
 class Seat:

@@ -1,10 +1,12 @@
 """Services and documents for the tests that run everything."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from app.cli.demo.vectors import Documents, load_vectors
+from tests.e2e.person import write_messages
 from tests.e2e.service import Service, large
 
 
@@ -27,3 +29,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("service")
     with Service(folder / "data", folder / "log", event_poll_seconds="0.05") as running:
         yield running
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> dict[str, str]:
+    """The label of each document of ``messages.csv``, which does not have it."""
+    return write_messages(tmp_path / "messages.csv")

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import shutil
 import threading
@@ -14,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browser import SWITCHES, Seat, executable, seat
+from tests.app.codecs.tables.workbooks import DATE, Cell, workbook
+from tests.e2e.browser import NEEDS_CHROMIUM, SWITCHES, Seat, executable, seat
 from tests.e2e.person import (
     ALL_SAVED,
     CLASSES,
@@ -27,7 +27,6 @@ from tests.e2e.person import (
     messages,
     open_data,
     saved,
-    write_messages,
 )
 from tests.e2e.service import Service
 from tests.processes import Program
@@ -35,13 +34,7 @@ from tests.there import there
 from tests.waiting import HANG, until
 from tests.workers.encoders.tiny import static_folder
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
-        reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
-    ),
-]
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +43,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("page")
     with Service(folder / "data", folder / "log") as service:
         yield service
-
-
-@pytest.fixture
-def truth(tmp_path: Path) -> dict[str, str]:
-    """The label of each document of ``messages.csv``, which does not have it."""
-    return write_messages(tmp_path / "messages.csv")
 
 
 def audit(at: Seat, truth: dict[str, str], texts: dict[str, str], count: int) -> None:
@@ -239,6 +226,30 @@ def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
         assert at.complaints == []
         entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
         assert [each["label"] for each in entries] == labels[41:45]
+
+
+def test_a_workbook(service: Service, tmp_path: Path) -> None:
+    """The page shows its first rows as the service reads them, whichever program wrote it, and takes its columns."""
+    texts = [f"free {kind} number {k} <&>" for k, kind in enumerate(["prize", "dinner"] * 6)]
+    rows: list[list[Cell]] = [["nr", "mail", "kind", "day"]]
+    rows += [[k, text, None, (45291 + k, DATE)] for k, text in enumerate(texts, 1)]
+    (tmp_path / "mails.xlsx").write_bytes(workbook({"Old": [["gone"]], "Mails": rows}, hidden=["Old"]))
+    with seat(service.url) as at:
+        page = at.page
+        with page.expect_file_chooser() as chosen:
+            at.press(page.get_by_role("button", name="Choose a file"))
+        chosen.value.set_files(tmp_path / "mails.xlsx")
+        assert page.locator("select[name=text]").input_value() == "mail"
+        assert page.locator("select[name=label]").input_value() == "kind"
+        cells = page.locator("tbody tr").first.locator("td").all_inner_texts()
+        assert cells == ["1", texts[0], "", "2024-01-01"]
+        check_accessible(at)
+        at.press(page.get_by_role("button", name="Use these documents"))
+        page.wait_for_selector("article .document")
+        stored = service.get(f"/v1/datasets/{dataset_of(service)}/documents?limit=20")["documents"]
+        assert [each["text"] for each in stored] == texts
+        assert stored[0]["fields"] == {"nr": "1", "day": "2024-01-01"}
+        assert at.complaints == []
 
 
 def test_classes_that_are_numbers(service: Service, tmp_path: Path) -> None:

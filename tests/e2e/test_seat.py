@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.e2e.browser import Seat, executable, seat
+from tests.e2e.browser import NEEDS_CHROMIUM, Seat, seat
 from tests.e2e.person import (
     CLASSES,
     NEXT,
@@ -21,18 +20,11 @@ from tests.e2e.person import (
     messages,
     open_data,
     saved,
-    write_messages,
 )
 from tests.e2e.service import Service
 from tests.waiting import HANG, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
-        reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
-    ),
-]
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +33,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("page")
     with Service(folder / "data", folder / "log") as service:
         yield service
-
-
-@pytest.fixture
-def truth(tmp_path: Path) -> dict[str, str]:
-    """The label of each document of ``messages.csv``, which does not have it."""
-    return write_messages(tmp_path / "messages.csv")
 
 
 def test_from_a_file_to_a_file(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:

@@ -1,25 +1,16 @@
 """Two people at one dataset: one is offline for a while, the service is killed thrice, and they disagree on a tenth."""
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.e2e.browser import Seat, executable, seat
+from tests.e2e.browser import NEEDS_CHROMIUM, Seat, seat
 from tests.e2e.person import ALL_SAVED, CLASSES, add_classes, dataset_of, label, open_data, write_messages
 from tests.e2e.service import Service
 from tests.there import there
 from tests.waiting import HANG, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
-        reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
-    ),
-]
+pytestmark = NEEDS_CHROMIUM
 SAMPLE, DISPUTED = 50, 5
 OFFLINE = 8
 

@@ -46,7 +46,9 @@ class TextFiles:
         path = _path(name)
         if path.name == _OFFICE:
             raise self._refused(
-                "", "this is a document of an office program; save a table as CSV, and send it as text/csv"
+                "",
+                "this is a document of an office program; a workbook is sent under its name in .xlsx, another table "
+                "saved as CSV",
             )
         if path.suffix == ".npy":
             raise self._refused(name, "is an array of NumPy; send a file of arrays as application/x-npz")

@@ -2,36 +2,13 @@
 process of its own loads it, at the first body, and reads each body in a child.
 """
 
-from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 
 from app.codecs.base import Format, Reading
-from app.codecs.tables.arrow_child import Kind, read_in_child
-from app.codecs.transport.whole_body import WholeBodyDecoder
+from app.codecs.tables.child import ChildDecoder, Kind
 from app.errors import UnsupportedMediaType
-from storage.repositories.datasets import Batch
 
 _EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
-
-
-class ArrowDecoder(WholeBodyDecoder):
-    """Yields batches of rows, when the body is whole."""
-
-    def __init__(self, reading: Reading, media_type: str, kind: Kind) -> None:
-        if find_spec("pyarrow") is None:
-            raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA)
-        super().__init__(reading)
-        self._kind: Kind = kind
-        self._warnings: list[str] = []
-
-    def finish(self) -> Iterator[Batch]:
-        """See Decoder."""
-        with self.descriptor_file() as file:
-            self._warnings = yield from read_in_child(file, self._kind, self.reading)
-
-    def warnings(self) -> Sequence[str]:
-        """See Decoder: which columns are not learned from."""
-        return self._warnings
 
 
 def _format(media_type: str, kind: Kind, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
@@ -39,10 +16,16 @@ def _format(media_type: str, kind: Kind, what: str, aliases: tuple[str, ...], en
         f"{what}, read where the extra arrow is installed. By default the columns text, label or labels (lists), id, "
         "weight and vote:NAME are read, and others kept."
     )
+
+    def decoder(reading: Reading) -> ChildDecoder:
+        if find_spec("pyarrow") is None:
+            raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA)
+        return ChildDecoder(reading, kind)
+
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
     return Format(
         media_type,
-        lambda reading: ArrowDecoder(reading, media_type, kind),
+        decoder,
         schema,
         compressed=True,
         aliases=aliases,

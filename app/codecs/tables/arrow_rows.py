@@ -1,6 +1,6 @@
 """Rows of Arrow and Parquet files: the columns that csv.py lists, whichever the request names.
 
-pyarrow reads them, and a damaged file may end its process: only the child of ``app.codecs.tables.arrow_child`` does so.
+pyarrow reads them, and a damaged file may end its process: only the child of ``app.codecs.tables.child`` does so.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,8 +13,8 @@ from pyarrow.parquet import ParquetFile, read_metadata
 
 from app.codecs.base import MAX_FAULTS, Bounds, Column, Reading
 from app.codecs.faults import invalid_documents, refused
-from app.codecs.tables.arrow_child import Kind
 from app.codecs.tables.cells import known_in
+from app.codecs.tables.child import Kind
 from app.codecs.tables.header import Header, header_of, listed
 from core.documents.kinds import TextRows
 from core.errors import Fault

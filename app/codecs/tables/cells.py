@@ -1,8 +1,9 @@
-"""Several labels, votes and weights in the cells of a table."""
+"""Documents from rows of text, and several labels, votes and weights in the cells of any table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import isnan, nan
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,16 +12,19 @@ from numpy.typing import NDArray
 
 from app.codecs.base import Column
 from app.codecs.faults import refuse
-from app.codecs.tables.header import VOTE
+from app.codecs.tables.header import VOTE, Header
+from core.documents.kinds import TextRows
 from core.documents.votes import Vote
 from core.errors import Fault
 from storage.records import Label
+from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.batch import LabelLists
 
 NONE_APPLIES = "[]"
 """Cell of a document that has none of the labels."""
 _NO_OBJECT = 'begins like an object of JSON and is none; probabilities by class are written {"spam": 0.8}'
 _decode = msgspec.json.Decoder(dict[str, float]).decode
+Row = list[str]
 Name = Callable[[int], str]
 """Names the document of a row in a fault."""
 
@@ -31,6 +35,40 @@ class Known(NamedTuple):
     label_lists: LabelLists | None
     votes: list[Mapping[str, Vote] | None] | None
     weights: NDArray[np.float64] | None
+
+
+def batch_of(rows: Sequence[Row], header: Header, separator: str, position: int) -> Batch:
+    """The documents of rows as long as the header, the first of them at this position. Raises InvalidDocuments."""
+    columns: dict[Column, Sequence[Any]] = {
+        column: _cells(rows, place) for column, place in header.places.items() if column != "text"
+    }
+    ids = columns.get("id", [None] * len(rows))
+    votes = {voter: _cells(rows, place) for voter, place in header.votes.items()}
+    known = known_in(columns, votes, separator, lambda row: ids[row] or str(position + row))
+    return Batch(
+        TextRows.of([row[header.places["text"]] for row in rows]),
+        columns.get("label") or [None] * len(rows),
+        columns.get("id"),
+        fields=_kept(rows, header),
+        **known._asdict(),
+    )
+
+
+def _cells(rows: Sequence[Row], place: int) -> list[str | None]:
+    """The cells of a column, None for empty ones."""
+    fields: list[str | None] = list(map(itemgetter(place), rows))
+    empty = {field for field in set(fields) if not field or field.isspace()}
+    return [None if field in empty else field for field in fields] if empty else fields
+
+
+def _kept(rows: Sequence[Row], header: Header) -> ExtraFields | None:
+    if not header.kept:
+        return None
+    places = list(header.kept.values())
+    values: list[Sequence[str]] = (
+        list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
+    )
+    return ExtraFields(list(header.kept), values)
 
 
 def known_in(

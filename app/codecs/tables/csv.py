@@ -15,18 +15,16 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 
-from app.codecs.base import Column, Decoder, Format, Reading
+from app.codecs.base import Decoder, Format, Reading
 from app.codecs.faults import refuse, refused
-from app.codecs.tables.cells import known_in
+from app.codecs.tables.cells import Row, batch_of
 from app.codecs.tables.header import Header, header_of
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark, with_charset
-from core.documents.kinds import TextRows
 from core.errors import Fault
 from storage.errors import LimitExceeded
-from storage.repositories.datasets import Batch, ExtraFields
+from storage.repositories.datasets import Batch
 
 _COMMA, _TAB = ",;\t|", "\t"
 _QUOTED = re.compile('"[^"]*"')
@@ -38,8 +36,6 @@ _STEPS_BACK = 64
 """Line ends at which the text may be cut, from the last one on."""
 _UTF8_BYTES = 4
 """Bytes of a character at most."""
-
-Row = list[str]
 
 
 class TableDecoder(Decoder):
@@ -156,23 +152,7 @@ class TableDecoder(Decoder):
             documents = [row for row in documents if row]
         if not documents:
             return None
-        columns: dict[Column, Sequence[Any]] = {
-            column: _cells(documents, place) for column, place in header.places.items() if column != "text"
-        }
-        ids = columns.get("id", [None] * len(documents))
-        known = known_in(
-            columns,
-            {voter: _cells(documents, place) for voter, place in header.votes.items()},
-            self._reading.separator,
-            lambda row: ids[row] or str(self._position + row),
-        )
-        return Batch(
-            TextRows.of([row[header.places["text"]] for row in documents]),
-            columns.get("label") or [None] * len(documents),
-            columns.get("id"),
-            fields=_kept(documents, header),
-            **known._asdict(),
-        )
+        return batch_of(documents, header, self._reading.separator, self._position)
 
     def _width_faults(self, header: Header, rows: list[Row], text: str, skipped: int) -> Iterator[Fault]:
         """Rows of another length than the header; a line without anything is no row."""
@@ -202,23 +182,6 @@ def _end_of_rows(text: bytearray) -> int:
         odd ^= text.count(b'"', before, end) % 2
         end = before
     return last if odd or not end else end
-
-
-def _cells(rows: list[Row], place: int) -> list[str | None]:
-    """The fields of a column, None for empty ones."""
-    fields: list[str | None] = list(map(itemgetter(place), rows))
-    empty = {field for field in set(fields) if not field or field.isspace()}
-    return [None if field in empty else field for field in fields] if empty else fields
-
-
-def _kept(rows: list[Row], header: Header) -> ExtraFields | None:
-    if not header.kept:
-        return None
-    places = list(header.kept.values())
-    values: list[Sequence[str]] = (
-        list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
-    )
-    return ExtraFields(list(header.kept), values)
 
 
 _ROWS = (

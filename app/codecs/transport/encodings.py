@@ -24,8 +24,8 @@ members take linear time.
 """
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _ZIP = (
-    "this is a zip file: of arrays, it is sent as application/x-npz; if it is a workbook, save the table "
-    "as CSV (text/csv)"
+    "this is a zip file: of arrays, it is sent as application/x-npz; if it is a workbook, send it under its name "
+    "that ends in .xlsx, or save the table as CSV (text/csv)"
 )
 _COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": _ZIP}
 _MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)

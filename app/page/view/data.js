@@ -42,7 +42,7 @@ function Drop({ onFile, first }) {
       <button class="primary" onClick=${() => input.current?.click()}>Choose a file</button>
       <input ref=${input} id="file" class="unseen" type="file" tabindex="-1" aria-label="File with documents"
         onChange=${(/** @type {any} */ event) => event.target.files[0] && onFile(event.target.files[0])} />
-      <p class="quiet">CSV, TSV, NDJSON, JSON, Parquet, Arrow, NumPy's npz, SVMlight, text with a document a line, or a zip of text files in folders named by class.</p>
+      <p class="quiet">CSV, TSV, Excel (.xlsx), NDJSON, JSON, Parquet, Arrow, NumPy's npz, SVMlight, text with a document a line, or a zip of text files in folders named by class.</p>
       ${many && html`<${Notice} kind="error">One file at a time: put the documents into one table, a row each, or the files into a zip.<//>`}
       ${first && html`<p class="quiet">No labels are needed. You label a few, and the model learns from all.</p>`}
       <${Sample} first=${first} />

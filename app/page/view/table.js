@@ -1,6 +1,7 @@
 /** @file A look into a file before it is sent: what it is, its columns, its first rows. The service reads the file itself. */
 
 import { call } from "./api.js";
+import { firstRows } from "./workbook.js";
 
 const LOOK = 256 * 1024;
 
@@ -8,7 +9,7 @@ const LOOK = 256 * 1024;
  * `headless`: whether the first row is read as a document; missing where that cannot be said */
 
 const LONGEST_NAME = 60;
-const SHEETS = ["xlsx", "xls", "ods", "numbers"];
+const SHEETS = ["xls", "ods", "numbers"];
 /** Texts that the page sends as documents, a line each: the service does not know them. */
 const LINES = { txt: "text/plain" };
 /** Look into a file. @param {File} file @returns {Promise<Look>} */
@@ -17,9 +18,10 @@ export async function lookInto(file) {
   /** @type {Record<string, string>} */
   const known = { ...(await call("GET", "page/endings.json")), ...LINES };
   const type = known[ending] ?? "";
-  if (SHEETS.includes(ending)) throw new Error(`${file.name} is a spreadsheet. Save it as CSV (in UTF-8) there, and choose that file.`);
+  if (SHEETS.includes(ending)) throw new Error(`${file.name} is a spreadsheet. Save it as .xlsx or CSV there, and choose that file.`);
   if (!type) throw new Error(`${file.name} is of a kind that is not read: names end in ${Object.keys(known).join(", ")}. Save the texts as CSV, or as a text with a document a line.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
+  if (ending === "xlsx" && !isPacked(file)) return workbookLook(file, type);
   const packed = isPacked(file);
   const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), packed || file.size > LOOK);
   const note = charset === "utf-8" ? "" : "The file is not UTF-8, so it is read as Windows-1252.";
@@ -38,6 +40,14 @@ export async function lookInto(file) {
     return { kind: "lines", charset, type: "application/x-ndjson", columns: ["text"], rows: rows.map((row) => [row]), note };
   }
   return { kind: "documents", type, columns: [], rows: [], note: "" };
+}
+
+/** The look at a workbook; where the page cannot read it, the service says why. @param {File} file @param {string} type @returns {Promise<Look>} */
+async function workbookLook(file, type) {
+  const rows = await firstRows(file).catch(() => []);
+  if (rows.length === 1) throw new Error(`${file.name} has no rows below the names of its columns.`);
+  if (!rows.length) return { kind: "documents", type, columns: [], rows: [], note: "" };
+  return { kind: "table", type, columns: rows[0], rows: rows.slice(1, 6), note: looksHeadless(rows) ? "The first row has the names of the columns. If it is a document, put a row with names above it." : "" };
 }
 
 /** @param {File} file */

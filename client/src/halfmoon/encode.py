@@ -36,6 +36,7 @@ from halfmoon.values import is_missing, plain_of, text_of, vote_of
 NDJSON = "application/x-ndjson"
 _FILES = {
     ".csv": "text/csv",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     **dict.fromkeys((".tsv", ".tab"), "text/tab-separated-values"),
     **{".json": "application/json", ".ndjson": NDJSON, ".jsonl": NDJSON},
     **{".npz": "application/x-npz", ".npy": "application/x-npy"},
@@ -111,8 +112,8 @@ def _file(path: Path, choice: Choice) -> Body:
     if not ending or ending[0] not in _FILES:
         known = f"{', '.join((*_FILES, *_TABLES))}, each also with .gz"
         instead = (
-            "a workbook is read by pandas.read_excel, or saved as CSV"
-            if ending in ([".xlsx"], [".xls"], [".ods"])
+            "another workbook is saved as .xlsx or CSV"
+            if ending in ([".xls"], [".ods"])
             else "other files are read into a data frame or a list"
         )
         raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {known}; {instead}")

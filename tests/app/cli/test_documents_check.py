@@ -66,7 +66,7 @@ WRONG = {
         "FIX documents document a: id: is used twice",
     ),
     "extra": ("t.csv", "text,who\na,b\n", ["--extra", "refuse"], "FIX documents the table has the extra columns 'who'"),
-    "an ending": ("t.xlsx", "x", [], "FIX file 't.xlsx': the end of the name says what a file is; known are .json"),
+    "an ending": ("t.xls", "x", [], "FIX file 't.xls': the end of the name says what a file is; known are .json"),
     "nothing": ("t.csv", "text\n", [], "FIX documents documents: there is none"),
 }
 

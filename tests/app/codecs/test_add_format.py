@@ -50,7 +50,9 @@ def answers(repository: Path, tmp_path: Path, gateway: Gateway, valkey: Valkey) 
     shutil.copy(TOY, copy / "app/codecs/tables/toy.py")
     dispatch = copy / "app/codecs/dispatch.py"
     listed = dispatch.read_text().replace("_READ = (\n", "_READ = (\n    toy.FORMAT,\n", 1)
-    dispatch.write_text(listed.replace("import arrow, csv, svmlight\n", "import arrow, csv, svmlight, toy\n", 1))
+    dispatch.write_text(
+        listed.replace("import arrow, csv, svmlight, workbook\n", "import arrow, csv, svmlight, toy, workbook\n", 1)
+    )
     answered = subprocess.run(
         [sys.executable, "-c", CALLS, f"file://{gateway.root}", valkey.url],
         env={**os.environ, "PYTHONPATH": f"{copy}:{repository}"},

@@ -27,7 +27,7 @@ MISTAKES: dict[str, tuple[str, bytes, str]] = {
     "a table": (LINES, b"text,label\na,b\n", "this is not JSON; a table is sent as text/csv"),
     "svmlight": (LINES, b"1 4:0.5\n", "lines of label index:value as text/x-svmlight"),
     "gzip": (LINES, b"\x1f\x8b\x08\x00", "gzip is sent with Content-Encoding: gzip"),
-    "a workbook": (LINES, b"PK\x03\x04", "if it is a workbook, save the table as CSV (text/csv)"),
+    "a workbook": (LINES, b"PK\x03\x04", "if it is a workbook, send it under its name that ends in .xlsx"),
     "UTF-16": (LINES, '{"text": "a"}'.encode("utf-16"), "send it in UTF-8"),
     "NaN as a label": (
         LINES,

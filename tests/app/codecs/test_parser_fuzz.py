@@ -36,6 +36,7 @@ from app.predictions.service import decode_documents
 from core.documents.kinds import NamedRows, Rows, RowsOfKind, TextRows, parts_of
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from tests.app.codecs.tables.workbooks import DATE, XLSX, workbook
 
 BOUNDS = Bounds(body_bytes=100_000, decompressed_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
 REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest, UnsupportedMediaType)
@@ -113,6 +114,10 @@ GOOD: dict[str, list[bytes]] = {
         b'text,labels,not,vote:r,weight\nx,a;b,c,"{""a"": 1}",2\ny,[],,,\n',
     ],
     "text/tab-separated-values": [b'text\tlabel\nx\t"a\tb"\ny\t\n'],
+    XLSX: [
+        workbook({"S": [["id", "text", "label"], ["a", "x y", "sport"], [None, "\u00e9", None]], "T": []}),
+        workbook({"S": [["text", "weight", "d"], [1, 2, (45292, DATE)]]}),
+    ],
     "application/vnd.apache.parquet": [
         parquet(id=["a", None], text=["x y", "\u00e9"], label=["sport", ""]),
         parquet(text=["x", "", "y"], label=[3.0, None, -2.0]),

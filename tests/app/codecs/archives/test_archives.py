@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[str, bytes, type[HalfmoonError], str]] = {
         "application/zip",
         zip_of({"[Content_Types].xml": b"<"}),
         InvalidDocuments,
-        "a document of an office program; save a table as CSV",
+        "a document of an office program; a workbook is sent under its name in .xlsx",
     ),
     "arrays": (
         "application/zip",

@@ -1,8 +1,8 @@
-"""Reads files of Arrow and Parquet in a child process, with limits on its memory and its processor time.
+"""Reads Arrow, Parquet and workbooks in a child process, with limits on its memory and its processor time.
 
-pyarrow is foreign compiled code: one wrong byte of a Parquet file may end the process that reads it. So a helper, which
-this process starts at the first file, loads pyarrow once and forks a child for each file. The child reads the file, and
-sends rows, as MessagePack, over a socket. Its death is the end of one request.
+Foreign compiled code reads them: one wrong byte of a Parquet file may end the process that does so. So a helper, which
+this process starts at the first file, loads that code once and forks a child for each file. The child reads the file,
+and sends rows, as MessagePack, over a socket. Its death is the end of one request.
 
 The helper ends when nothing was read for a minute, and with this process.
 """
@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import IO, Any, Literal
 
@@ -25,6 +25,7 @@ from msgspec import Struct, msgpack
 
 from app.codecs.base import Bounds, Column, Extra, Reading
 from app.codecs.faults import refused
+from app.codecs.transport.whole_body import WholeBodyDecoder
 from core.documents.kinds import TextRows
 from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded, Unavailable
@@ -32,17 +33,18 @@ from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.batch import LabelLists
 
-Kind = Literal["parquet", "stream"]
+Kind = Literal["parquet", "stream", "workbook"]
 MEMORY_BYTES = 5 << 28
 """Bytes of data that a child may have: a page or a batch may take 256 MiB, several times while it is unpacked."""
 _LARGEST_MESSAGE = 1 << 28
-HELPER = ("-m", "app.codecs.tables.arrow_helper")
+HELPER = ("-m", "app.codecs.tables.helper")
 """Arguments of Python that start the helper."""
 _ATTEMPTS = 3
 """attempts to reach a helper, which may end just then"""
 _DIED = (
     "the process that read it has ended: the file is damaged, or takes more than "
-    f"{MEMORY_BYTES >> 20} MiB of memory or too much time; write it again, in smaller row groups or batches"
+    f"{MEMORY_BYTES >> 20} MiB of memory or too much time; write it again, in smaller row groups or batches, or in "
+    "several files"
 )
 _LENGTH = struct.Struct("<I")
 
@@ -98,7 +100,25 @@ _helper: tuple[subprocess.Popen[bytes], socket.socket] | None = None
 _lock = threading.Lock()
 
 
-def read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Batch, None, list[str]]:
+class ChildDecoder(WholeBodyDecoder):
+    """Yields batches of rows, when the body is whole."""
+
+    def __init__(self, reading: Reading, kind: Kind) -> None:
+        super().__init__(reading)
+        self._kind: Kind = kind
+        self._warnings: list[str] = []
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        with self.descriptor_file() as file:
+            self._warnings = yield from _read_in_child(file, self._kind, self.reading)
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: which columns are not learned from."""
+        return self._warnings
+
+
+def _read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Batch, None, list[str]]:
     """The documents of a file, and in the end notes for its sender.
 
     Raises InvalidDocuments, also where the child has died, and LimitExceeded.
@@ -145,7 +165,7 @@ def _new_child(file: IO[bytes]) -> socket.socket:
         if ours.recv(1):
             return ours
         ours.close()
-    raise Unavailable("no process can be started that reads files of Arrow")
+    raise Unavailable("no process can be started that reads such files")
 
 
 def _send_to_helper(file: IO[bytes], connection: socket.socket) -> None:
@@ -157,7 +177,7 @@ def _send_to_helper(file: IO[bytes], connection: socket.socket) -> None:
             with theirs:
                 environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
                 command = [sys.executable, "-P", *HELPER, str(os.getpid())]
-                # what pyarrow writes as it dies is no line of a log
+                # what a reader writes as it dies is no line of a log
                 process = subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.DEVNULL, env=environment)
             _helper = process, ours
         try:

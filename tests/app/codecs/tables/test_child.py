@@ -10,7 +10,7 @@ import pytest
 
 from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
-from app.codecs.tables import arrow_child
+from app.codecs.tables import child
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
@@ -40,9 +40,9 @@ def read(body: bytes, bounds: Bounds = BOUNDS) -> list[str]:
 @pytest.fixture
 def fresh_helper() -> Iterator[None]:
     """No helper before the test, and none after it."""
-    arrow_child._stop()
+    child._stop()
     yield
-    arrow_child._stop()
+    child._stop()
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def fresh_helper() -> Iterator[None]:
 def test_the_death_of_a_child_refuses_its_file_alone(
     harm: str, fresh_helper: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = "import os; from app.codecs.tables import arrow_helper as helper; helper._SECONDS = 1"
-    monkeypatch.setattr(arrow_child, "HELPER", ("-c", f"{start}; helper.read_rows = {harm}; helper.main()"))
+    start = "import os; from app.codecs.tables import helper as helper; helper._SECONDS = 1"
+    monkeypatch.setattr(child, "HELPER", ("-c", f"{start}; helper.read_rows = {harm}; helper.main()"))
     with pytest.raises(InvalidDocuments, match=r"the process that read it has ended.*smaller row groups"):
         read(GOOD)
     with pytest.raises(InvalidDocuments, match="has ended"):
@@ -77,12 +77,12 @@ def test_wrong_bytes_that_ended_the_gateway(at: int, byte: int) -> None:
 
 def test_a_helper_that_has_ended_is_started_again() -> None:
     assert read(GOOD)
-    assert arrow_child._helper is not None
-    before = arrow_child._helper[0]
+    assert child._helper is not None
+    before = child._helper[0]
     before.kill()
     before.wait()
     assert read(GOOD) == ["x y", "\u00e9"]
-    assert arrow_child._helper[0] is not before
+    assert child._helper[0] is not before
 
 
 def test_a_text_that_is_repeated_without_end_is_counted_as_it_is_read() -> None:

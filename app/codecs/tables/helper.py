@@ -1,6 +1,6 @@
-"""The helper that reads files of Arrow and Parquet for ``app.codecs.tables.arrow_child``: a process with one thread.
+"""The helper that reads files for ``app.codecs.tables.child``: a process with one thread.
 
-It forks a child for each file. So pyarrow is loaded once, and what a file does to it ends with the child.
+It forks a child for each file. So a library is loaded once, and what a file does to it ends with the child.
 """
 
 import os
@@ -9,16 +9,18 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO
 
 from msgspec import msgpack
 
 from app.codecs.base import Reading
-from app.codecs.tables.arrow_child import (
+from app.codecs.tables.child import (
     MEMORY_BYTES,
     End,
     Exceeded,
     Invalid,
+    Kind,
     Message,
     Rows,
     Stream,
@@ -26,11 +28,16 @@ from app.codecs.tables.arrow_child import (
     receive,
     send,
 )
-from app.codecs.tables.arrow_rows import read_rows
+from app.codecs.tables.header import Header
+from app.codecs.tables.workbook import read_workbook
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.process.system import die_with_parent
+from storage.repositories.datasets import Batch
+
+with suppress(ImportError):  # pyarrow is an extra, without which no such file comes here
+    from app.codecs.tables import arrow_rows
 
 _IDLE_SECONDS = 60.0
 _SECONDS, _BYTES_PER_SECOND = 20, 1 << 20
@@ -87,6 +94,11 @@ def _serve(file: IO[bytes], stream: Stream) -> None:
         send(stream, encoded)
         if left < 0:
             return
+
+
+def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[Batch, Header]]:
+    """The documents of a file of this kind, some rows at a time, and the columns of the table."""
+    return read_workbook(file, reading) if kind == "workbook" else arrow_rows.read_rows(file, kind, reading)
 
 
 def _messages(file: IO[bytes], task: Task) -> Iterator[Message]:

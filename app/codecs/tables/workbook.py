@@ -1,0 +1,134 @@
+"""Workbooks of Excel (``.xlsx``): the first sheet that has rows, read as the CSV that it would be saved as.
+
+- Cells are text as a person sees it, up to the format of numbers: 3 and not 3.0, dates as 2026-11-25. A formula has the
+  value that the workbook was saved with, an error is an empty cell.
+- The first row with anything in it has the names of the columns, as in csv.py. Empty rows are no documents.
+
+calamine, compiled code, reads them: only the child of ``app.codecs.tables.child`` loads it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from app.codecs.base import Format, Reading, check_limit
+from app.codecs.faults import invalid_documents, refused
+from app.codecs.tables.cells import Row, batch_of
+from app.codecs.tables.child import ChildDecoder
+from app.codecs.tables.header import Header, header_of, listed
+from core.errors import InvalidDocuments
+from storage.repositories.datasets import Batch
+
+_CHARACTERS = 1 << 22
+"""characters of a batch, at which it ends"""
+_DIGITS = ".15g"
+"""format of numbers: Excel keeps 15 digits, so that .1 + .2 is .3"""
+_MOST_ROWS = 1 << 20
+"""rows of a sheet of Excel at most"""
+_REMEDY = "have HALFMOON_MAX_DOCUMENT_BYTES raised"
+
+Numbered = tuple[int, Row]
+"""A row that is not empty, after its number in the sheet."""
+
+
+def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, Header]]:
+    """The documents of a workbook, some rows at a time, and the columns of its sheet.
+
+    Raises InvalidDocuments, and LimitExceeded.
+    """
+    from python_calamine import CalamineError, PasswordError, SheetVisibleEnum, load_workbook
+
+    try:
+        with load_workbook(file) as workbook:
+            titles = [each.name for each in workbook.sheets_metadata if each.visible == SheetVisibleEnum.Visible]
+            for title in titles:
+                sheet = workbook.get_sheet_by_name(title)
+                check_limit(sheet.total_height, f"rows in the sheet {title!r}", _MOST_ROWS)
+                rows = _rows(sheet)
+                first = next(rows, None)
+                if first is not None:
+                    others = [each for each in titles if each != title]
+                    yield from _documents(title, first, rows, others, reading)
+                    return
+    except PasswordError:
+        raise refused("the workbook is encrypted; save it without a password") from None
+    except CalamineError as error:
+        raise refused(f"this is no workbook that can be read, or one cut short: {error}") from None
+    raise refused("no sheet of the workbook has a row; the first row has the names of the columns")
+
+
+def _rows(sheet: Any) -> Iterator[Numbered]:
+    for number, cells in enumerate(sheet.iter_rows(), 1):
+        row = list(map(_text, cells))
+        if any(row):
+            yield number, row
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    return format(cell, _DIGITS) if isinstance(cell, int | float) else str(cell)
+
+
+def _documents(
+    title: str, first: Numbered, rows: Iterable[Numbered], others: Sequence[str], reading: Reading
+) -> Iterator[tuple[Batch, Header]]:
+    with _located(title, first[0]):
+        header = header_of(first[1], reading)
+    if others:
+        note = f"the sheet {title!r} is read, and not the sheets {listed(others)}"
+        header = header._replace(notes=[*header.notes, note])
+    position = 0
+    for part in _parts(title, rows, reading.bounds.document_bytes):
+        try:
+            batch = batch_of([row for _, row in part], header, reading.separator, position)
+        except InvalidDocuments:
+            for place, (number, row) in enumerate(part, position):
+                with _located(title, number):
+                    batch_of([row], header, reading.separator, place)
+            raise
+        yield batch, header
+        position += len(part)
+
+
+def _parts(title: str, rows: Iterable[Numbered], longest: int) -> Iterator[list[Numbered]]:
+    """The rows of the batches. Raises LimitExceeded for a row that is longer than a document may be."""
+    part: list[Numbered] = []
+    size = 0
+    for number, row in rows:
+        text = "".join(row)
+        check_limit(len(text.encode()), f"bytes in row {number} of the sheet {title!r}", longest, _REMEDY)
+        part.append((number, row))
+        size += len(text)
+        if size > _CHARACTERS:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+@contextmanager
+def _located(title: str, number: int) -> Iterator[None]:
+    """Faults that are found inside the block tell the row and the sheet."""
+    try:
+        yield
+    except InvalidDocuments as error:
+        where = f"row {number} of the sheet {title!r}"
+        raise invalid_documents([each._replace(detail=f"{where}: {each.detail}") for each in error.faults]) from None
+
+
+FORMAT = Format(
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    lambda reading: ChildDecoder(reading, "workbook"),
+    {
+        "schema": {
+            "type": "string",
+            "format": "binary",
+            "description": "A workbook of Excel, of which the first sheet with rows is read, as the CSV that it would "
+            "be saved as.",
+        }
+    },
+    compressed=True,
+    has_columns=True,
+    endings=("xlsx",),
+)
