@@ -27,7 +27,8 @@ guesses by the same votes"""
 _FEW_MISTAKES = 2.0
 """mistakes that two voters are taken to make apart"""
 _COPIES = 0.5
-"""share of mistakes beyond chance that two voters make together, from which on one is said to copy the other"""
+"""share of mistakes beyond chance that two voters make together, from which on one copies the other; below, who are
+unsure of the same documents would be taken for copies, as honest people are"""
 _LEAST = 1e-12
 
 
@@ -106,7 +107,7 @@ class VoterModel:
     uncertain: Matrix
     """the same of documents without one, by their posteriors; at most UNCERTAIN_LABELS a source"""
     copied: dict[tuple[int, int], float]
-    """share of the mistakes of two voters, beyond chance, that they make together; of those that do"""
+    """share of the mistakes of two voters, beyond chance, that they make together; of those that copy each other"""
 
     @classmethod
     def of(cls, ballots: Ballots, posteriors: Matrix, certain: NDArray[np.bool_], priors: Vector) -> Self:
@@ -162,7 +163,7 @@ class VoterModel:
                 **self._right(sources),
                 "coverage": float(n_ballots[voter] / max(1, votes.n_rows)),
                 "worth": float(worth[voter]) if voter < len(worth) else 0.0,
-                "copies": {other: share for other, share in copies.items() if share >= _COPIES},
+                "copies": copies,
                 "classes": by_class,
             }
         return found
@@ -213,7 +214,7 @@ def _copied(ballots: Ballots, posteriors: Matrix) -> dict[tuple[int, int], float
     return {
         (int(key // n_voters), int(key % n_voters)): float(share)
         for key, share in zip(keys, shares, strict=True)
-        if share > 0
+        if share >= _COPIES
     }
 
 

@@ -104,3 +104,17 @@ def test_votes_that_decide_are_worth_most() -> None:
     worth = [own["worth"] for own in model.report(votes, posteriors).values()]
     assert worth[0] > 60
     assert worth[1] < 5
+
+
+@pytest.mark.parametrize("right", [[0.6, 0.7, 0.8, 0.9, 0.75], [0.2, 0.6, 0.7, 0.8, 0.9]], ids=["honest", "adversary"])
+def test_people_who_are_unsure_of_the_same_documents_are_no_copies(right: list[float]) -> None:
+    truth = np.random.default_rng(5).integers(0, 2, 1500)
+    ballots = Ballots.of(votes_of(people(truth, right, seed=6, coverage=0.6), 2))
+    found = ballots.counted() + 1e-9
+    found /= found.sum(axis=1, keepdims=True)
+    majority = np.mean((found.argmax(axis=1) == truth)[ballots.voted])
+    for _ in range(10):
+        model = VoterModel.of(ballots, found, np.zeros(1500, bool), found[ballots.voted].mean(axis=0))
+        found = model.posteriors(np.log(np.tile(model.priors, (1500, 1))))
+    assert model.voices().tolist() == [1.0] * 5
+    assert np.mean((found.argmax(axis=1) == truth)[ballots.voted]) > majority + 0.02
