@@ -147,7 +147,8 @@ class _OneVsRest:
         """Solutions over rows, first the labeled ones at these positions among all labeled ones; if stopped, the best
         iterates.
         """
-        solver, options, seed = load(self.checked.algorithm), self.checked.options, self.checked.task.seed
+        solver = load(self.checked.algorithm, len(self.points))
+        options, seed = self.checked.options, self.checked.task.seed
         class_indices = self.checked.class_indices[labeled]
         costs = np.concatenate([self.checked.weights[labeled], np.ones(rows.n_rows - len(labeled))])
 

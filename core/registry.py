@@ -20,6 +20,7 @@ from core.options.subspace import (
     LaplacianRlsOptions,
     LaplacianSvmOptions,
     LdsOptions,
+    PottsOptions,
     S4vmOptions,
 )
 
@@ -37,6 +38,8 @@ class Algorithm:
     """what of another model its solver can start from"""
     several: bool = False
     """whether it learns several labels of a document"""
+    joint: bool = False
+    """whether its two-class problems are solved together: ``solver`` then makes the Solver of so many problems"""
 
 
 ALGORITHMS = {
@@ -121,6 +124,14 @@ ALGORITHMS = {
             KernelAnnealingOptions,
             "core.algorithms.kernel_annealing:kernel_da",
             start=None,
+        ),
+        Algorithm(
+            "potts",
+            "deterministic annealing of all classes together, linear or kernels",
+            PottsOptions,
+            "core.algorithms.potts:Potts",
+            start=None,
+            joint=True,
         ),
         Algorithm(
             "laplacian_svm",

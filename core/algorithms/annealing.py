@@ -45,31 +45,40 @@ def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None =
     the unlabeled rows were not scored). Source: Tables 5 and 6; Table 7 is core.optimizers.newton with two costs a row.
     From ``init``, the solution of a problem nearly the same, T starts at 0.3 λ' if not below.
     """
-    path = _Path(problem, options)
-    try:
-        status = yield from path.run(init)
-    except Stopped:
-        status = Status.CANCELLED
-        path.keep_if_first()
-    return result_of(path.best, problem, path.least, status)
+    return (yield from AnnealingPath(problem, options).steps(init))
 
 
-class _Path:
+class AnnealingPath:
     """The state of one run: an iterate, the beliefs, and the best iterate so far."""
 
     def __init__(self, problem: Problem, options: AnnealingOptions) -> None:
         self.problem, self.options = problem, options
         self.iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
         self.best, self.least = self.iterate, math.inf
+        self.weights = problem.weights[problem.n_labeled :]
+        self.fraction = positive_fraction(problem, options)
+        self.beliefs = np.full(problem.n_unlabeled, self.fraction)
+        self.entropy = math.inf
         self._base = labeled_costs(problem)
-        self._weights = problem.weights[problem.n_labeled :]
         self._rule = StoppingRule(options.tolerance * _ROUGH_GAP, _ROUGH_REDUCTION, options.max_iterations)
-        self._fraction = positive_fraction(problem, options)
-        self._beliefs = np.full(problem.n_unlabeled, self._fraction)
-        self._entropy = math.inf
         self._multiplier: float | None = None
 
-    def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
+    @property
+    def unlabeled_scores(self) -> Vector:
+        """Scores of the unlabeled rows at the iterate, shape (n_unlabeled,)."""
+        return self.iterate.scores[self.problem.n_labeled :]
+
+    def steps(self, init: Vector | None = None) -> Steps:
+        """The whole run, as an algorithm's steps."""
+        try:
+            status = yield from self._run(init)
+        except Stopped:
+            status = Status.CANCELLED
+            if self.best is self.iterate:
+                self.least = self._objective()
+        return result_of(self.best, self.problem, self.least, status)
+
+    def _run(self, init: Vector | None) -> Generator[Request, Any, Status]:
         if self.problem.n_unlabeled == 0:
             ending = yield from fit_labeled(
                 self.iterate,
@@ -78,8 +87,7 @@ class _Path:
                 init,
                 Report(Phase("da").then("svm"), 0, 0.0, None, 0.0, share=1.0),
             )
-            self._keep_best()
-            return ending.status
+            return (yield from self.compare(ending.status))
         fixed = self.options.fixed_temperature
         temperature = max(_COLDEST, fixed or self.options.temperature)
         if init is not None:
@@ -90,7 +98,7 @@ class _Path:
                 Phase("da").then("stage", stage), 0, 0.0, self.least, stage / _STAGES, stages=1 if fixed else _STAGES
             )
             status = yield from self._alternate(temperature, report)
-            if status is Status.NUMERICAL_ERROR or self._entropy < _ENOUGH:
+            if status is Status.NUMERICAL_ERROR or self.entropy < _ENOUGH:
                 break
             temperature = max(_COLDEST, temperature / self.options.cooling)
         return status
@@ -102,45 +110,47 @@ class _Path:
         """
         status = Status.CONVERGED
         for turn in range(self.options.max_alternations):
-            last = self._beliefs
-            self._believe(temperature)
-            if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
+            change = yield from self.believe(temperature)
+            if turn > 0 and change < _ENOUGH:
                 return status
-            information = -0.5 * temperature * self.options.lambda_u * self._entropy
+            information = -0.5 * temperature * self.options.lambda_u * self.entropy
             ending = yield from self._retrain(report._replace(stage_objective=information, objective=self.least))
-            self._keep_best()
-            status = ending.status
+            status = yield from self.compare(ending.status)
             if status is Status.NUMERICAL_ERROR:
                 return status
         return Status.ITERATION_LIMIT
 
-    def _believe(self, temperature: float) -> None:
-        """OPTIMIZE-P (Table 6)."""
-        gains = np.empty(self.problem.n_unlabeled)
-        label_gains(self.iterate.scores[self.problem.n_labeled :], gains)
-        self._beliefs, self._multiplier = balanced_probabilities(
-            gains, self._weights, self._fraction, temperature, self._multiplier
+    def believe(self, temperature: float) -> Generator[Request, Any, float]:
+        """OPTIMIZE-P (Table 6); returns the mean divergence of the beliefs from their last values."""
+        yield from ()
+        gains, last = np.empty(self.problem.n_unlabeled), self.beliefs
+        label_gains(self.unlabeled_scores, gains)
+        self.beliefs, self._multiplier = balanced_probabilities(
+            gains, self.weights, self.fraction, temperature, self._multiplier
         )
-        self._entropy = entropy(self._beliefs, self._weights)
+        self.entropy = entropy(self.beliefs, self.weights)
+        return divergence(self.beliefs, last, self.weights)
 
     def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
         """OPTIMIZE-W (Table 7): an unlabeled row pays on both sides, as it is believed (Eqn. 11)."""
         costs = SquaredHinge(self._base.positive.copy(), self._base.negative.copy())
-        scaled = self.options.lambda_u * self._weights
-        costs.positive[self.problem.n_labeled :] = scaled * self._beliefs
-        costs.negative[self.problem.n_labeled :] = scaled * (1 - self._beliefs)
+        scaled = self.options.lambda_u * self.weights
+        costs.positive[self.problem.n_labeled :] = scaled * self.beliefs
+        costs.negative[self.problem.n_labeled :] = scaled * (1 - self.beliefs)
         yield from adopt(self.iterate, costs)
         return (yield from minimise(self.iterate, costs, self.options.lambda_, self._rule, report))
 
-    def keep_if_first(self) -> None:
-        """Keep the iterate as it is if there is no other to return."""
-        if self.best is self.iterate:
-            self.least = self._objective()
-
-    def _keep_best(self) -> None:
+    def compare(self, status: Status) -> Generator[Request, Any, Status]:
+        """Keep the iterate, which a solve ended at with this status, if its J is the least; returns the status."""
+        yield from ()
         objective = self._objective()
         if objective < self.least:
-            self.best, self.least = self.iterate.copy(), objective
+            self.keep(objective)
+        return status
+
+    def keep(self, objective: float) -> None:
+        """Keep the iterate, whose J this is."""
+        self.best, self.least = self.iterate.copy(), objective
 
     def _objective(self) -> float:
         return transductive_objective(

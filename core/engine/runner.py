@@ -70,7 +70,7 @@ class Yield(NamedTuple):
 class Barrier(NamedTuple):
     """Holds several solvers until ``n_solvers`` of them request it; all are then sent the result of ``decide``.
 
-    They request the same object, and must be neighbours among the solvers of a scheduler and fit into one block.
+    They request the same object. Those that wait make room for others in a block.
     """
 
     n_solvers: int
@@ -163,17 +163,12 @@ class _Progress:
     """The progress of all runs together."""
 
     span: Span
-    n_runs: int
-    active: list[_Run] = field(default_factory=list)
-    """runs side by side"""
-    n_left: int = 0
-    """runs that had not ended when these were put side by side"""
+    runs: list[_Run]
 
     @property
     def fraction(self) -> float:
         """Of the whole work; the sum is exact, so that it never falls for rounding."""
-        ended = self.n_runs - self.n_left
-        return self.span.position(math.fsum([ended, *(run.fraction for run in self.active)]) / self.n_runs)
+        return self.span.position(math.fsum(run.fraction for run in self.runs) / len(self.runs))
 
 
 class Scheduler:
@@ -199,7 +194,7 @@ class Scheduler:
         self._answering = Answering(rows, self._passes, self._watch, max_model_bytes)
         self._counter = PassCounter() if counter is None else counter
         self._most = most_at_a_time(rows.n_rows, rows.n_features)
-        self._progress = _Progress(WHOLE, 0)
+        self._progress = _Progress(WHOLE, [])
         self._reporting = Lock()
 
     def __enter__(self) -> Self:
@@ -219,18 +214,17 @@ class Scheduler:
         results are then their best iterates, with status cancelled. Raises Stopped if a solver has none.
         """
         runs = [_Run(place, purpose, begin) for place, (purpose, begin) in enumerate(solvers.items())]
-        self._progress = _Progress(span, len(runs))
+        self._progress = _Progress(span, runs)
         self._watch.latest = self._watch.latest._replace(fraction=span.start)
         most = WIDTH
         try:
             while left := [run for run in runs if run.result is None]:
-                if len(left) <= self._most and all(isinstance(run.request, Product) for run in left[:WIDTH]):
+                moving = [run for run in left if not isinstance(run.request, Barrier)]
+                if len(moving) <= self._most and all(isinstance(run.request, Product) for run in moving[:WIDTH]):
                     most = self._most
-                active = left[:most]
-                self._progress.active, self._progress.n_left = active, len(left)
-                for run in active:
+                for run in moving[:most]:
                     run.start()
-                self._round([run for run in active if run.result is None])
+                self._round([run for run in left if run.steps is not None])
                 self._watch.latest = self._watch.latest._replace(fraction=self._progress.fraction)
         except Stopped as stop:
             for run in runs:
@@ -249,7 +243,7 @@ class Scheduler:
 
         A solver that waits at a barrier holds nobody up.
         """
-        for barrier in (run.request for run in runs if isinstance(run.request, Barrier)):
+        for barrier in dict.fromkeys(run.request for run in runs if isinstance(run.request, Barrier)):
             waiting = [run for run in runs if run.request is barrier]
             if len(waiting) == barrier.n_solvers:
                 self._resume(waiting, [barrier.decide()] * len(waiting))
@@ -335,7 +329,7 @@ class Scheduler:
                 report.stages,
             )
             # as if one run followed the other: what is kept must not depend on how far others are at this moment
-            own = (run.place + run.fraction) / self._progress.n_runs
+            own = (run.place + run.fraction) / len(self._progress.runs)
             run.trace.append(self._watch.latest._replace(fraction=self._progress.span.position(own)))
 
 

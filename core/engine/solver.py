@@ -22,10 +22,14 @@ class Solver(Protocol):
         """The steps, not yet begun."""
 
 
-def load(algorithm: Algorithm) -> Solver:
-    """The solver of an algorithm, imported at first use."""
+def load(algorithm: Algorithm, n_problems: int = 1) -> Solver:
+    """The solver of an algorithm for so many two-class problems over the same rows, imported at first use.
+
+    Of an algorithm that solves them together each call has the steps of the next problem.
+    """
     module, _, function = algorithm.solver.partition(":")
-    return cast(Solver, getattr(import_module(module), function))
+    found = getattr(import_module(module), function)
+    return cast(Solver, found(n_problems) if algorithm.joint else found)
 
 
 def solve(

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from core.errors import InvalidOption
+from core.one_vs_rest import n_problems
 from core.options.base import BalancedOptions, TrainingSize, Weight
 from core.options.kernel import KernelFunction
 from core.options.linear import AnnealingOptions, LinearOptions, SemiSupervisedOptions, TsvmOptions
@@ -15,6 +16,8 @@ _BY_COLUMNS = 12
 """bytes a nonzero: the rows by their columns, or as a dense matrix"""
 _EDGE = 64
 """bytes of a neighbour: while the edges of both ways are sorted"""
+_BELIEFS, _ITERATES = 200, 120
+"""bytes of a class: its vectors over documents and their beliefs, and its vectors over features"""
 _DISTANCES = 24
 """bytes of the distance of two documents: its square, and while paths are found"""
 RHOS = (1.0, 4.0, 16.0)
@@ -180,3 +183,12 @@ class KernelAnnealingOptions(SubspaceOptions, AnnealingOptions):
         default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree."
     )
     warm_up_options: ClassVar = ({}, {"kernel": "poly"})
+
+
+class PottsOptions(SubspaceOptions, AnnealingOptions):
+    """Options of annealing of all classes together."""
+
+    def working_bytes(self, size: TrainingSize) -> int:
+        """The same, and bytes of the beliefs and of the vectors of all problems: none is solved before the others."""
+        own = _BELIEFS * size.n_documents + _ITERATES * size.n_features
+        return super().working_bytes(size) + n_problems(size.n_classes) * own

@@ -30,6 +30,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "s4vm": {"starts": 3},
     "lds": {},
     "kernel_da": {},
+    "potts": {},
     "laplacian_svm": {"kernel": "rbf"},
     "laplacian_rls": {},
     "auto": {},

@@ -26,7 +26,8 @@ from tests.reference.transductive import J_of, labeled_costs
 ESTIMATING = {
     "auto": (0.042, 0.895),
     **dict.fromkeys(
-        ("tsvm", "da", "cuts3vm", "gradient_tsvm", "kernel_da", "lds", "s4vm", "coregularized_svm"), (0.0, 0.8)
+        ("tsvm", "da", "cuts3vm", "gradient_tsvm", "kernel_da", "lds", "potts", "s4vm", "coregularized_svm"),
+        (0.0, 0.8),
     ),
     **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.0, 0.1)),
 }

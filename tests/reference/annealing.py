@@ -5,10 +5,12 @@ Temperatures are in units of λ', as core has them by decision (T starts at ``te
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import NDArray
+from scipy.optimize import minimize as minimise_smooth
+from scipy.special import expit, logsumexp, softmax
 
 from tests.reference.mfn import Array, minimise
 from tests.reference.transductive import J_of, labeled_costs
@@ -66,3 +68,53 @@ def anneal(X: Array, y: Array, ridge: float, lambda_u: float, fraction: float, t
         if entropy(p) < 1e-6:
             break
     return Path(best, least, w)
+
+
+def class_beliefs(gains: Array, weights: Array, fractions: Array, T: float) -> Array:
+    """The p of shape (n_classes, n_rows) of a Potts glass, by the minimum of the dual problem."""
+
+    def dual(multipliers: Array) -> tuple[float, Array]:
+        powers = (multipliers[:, None] - gains) / T
+        slopes = softmax(powers, axis=0) @ weights - fractions
+        return float(T * weights @ logsumexp(powers, axis=0) - fractions @ multipliers), slopes
+
+    found = minimise_smooth(dual, np.zeros(len(gains)), jac=True, method="BFGS", options={"gtol": 1e-10}).x
+    return np.asarray(softmax((found[:, None] - gains) / T, axis=0))
+
+
+def anneal_classes(
+    X: Array,
+    labels: NDArray[np.integer[Any]],
+    ridge: float,
+    lambda_u: float,
+    fractions: Array,
+    temperatures: list[float],
+) -> float:
+    """The least J of all classes on the path of footnote 10: Table 5 with beliefs in classes."""
+    n_labeled, n_unlabeled, classes = len(labels), len(X) - len(labels), range(len(fractions))
+    weights = np.full(n_unlabeled, 1 / n_unlabeled)
+    W, p, least = np.zeros((len(fractions), X.shape[1])), np.zeros((len(fractions), n_unlabeled)), math.inf
+    for T in temperatures:
+        for turn in range(100):
+            gains = np.stack([gains_of(X[n_labeled:] @ w, lambda_u) for w in W])
+            last, p = p, class_beliefs(gains, weights, fractions, T * lambda_u)
+            if turn and np.abs(p - last).max() < 1e-4:
+                break
+            for k in classes:
+                positive, negative = labeled_costs(np.where(labels == k, 1.0, -1.0), len(X))
+                positive[n_labeled:], negative[n_labeled:] = lambda_u * weights * p[k], lambda_u * weights * (1 - p[k])
+                W[k] = minimise(X, positive, negative, ridge)
+            least = min(least, J_of_classes(X, labels, ridge, lambda_u, W))
+    return least
+
+
+def J_of_classes(X: Array, labels: NDArray[np.integer[Any]], ridge: float, lambda_u: float, W: Array) -> float:
+    """J of all classes together: each unlabeled row has the class that costs least."""
+    n_labeled = len(labels)
+    scores, J = X @ W.T, 0.5 * ridge * float((W * W).sum())
+    cheapest = np.stack([gains_of(own, 1.0) for own in scores[n_labeled:].T]).argmin(axis=0)
+    for k in range(len(W)):
+        for known, weight in ((labels, 1.0), (cheapest, lambda_u)):
+            own = scores[:n_labeled, k] if known is labels else scores[n_labeled:, k]
+            J += 0.5 * weight * float(np.mean(np.maximum(0, 1 - np.where(known == k, 1, -1) * own) ** 2))
+    return J

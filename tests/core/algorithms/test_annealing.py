@@ -125,30 +125,30 @@ def test_the_reference_agrees(lambda_u: float) -> None:
 
 
 @pytest.fixture
-def paths(monkeypatch: pytest.MonkeyPatch) -> list[module._Path]:
+def paths(monkeypatch: pytest.MonkeyPatch) -> list[module.AnnealingPath]:
     """The states of all runs: the result is the iterate of least J, a stage's end is another."""
-    kept: list[module._Path] = []
+    kept: list[module.AnnealingPath] = []
 
-    class Kept(module._Path):
+    class Kept(module.AnnealingPath):
         def __init__(self, problem: Problem, options: AnnealingOptions) -> None:
             super().__init__(problem, options)
             kept.append(self)
 
-    monkeypatch.setattr(module, "_Path", Kept)
+    monkeypatch.setattr(module, "AnnealingPath", Kept)
     return kept
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.3, 3.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_fixed_temperature_is_one_stage_to_a_stationary_point(
-    paths: list[module._Path], run: Run, seed: int, temperature: float
+    paths: list[module.AnnealingPath], run: Run, seed: int, temperature: float
 ) -> None:
     data = overlapping(seed)
     result, calls = run(data.problem, options(fixed_temperature=temperature, lambda_u=0.5))
     assert result.status is Status.CONVERGED
     assert {call.temperature for call in calls} == {temperature}
     assert {str(point.phase) for point in result.trace} == {"da/stage=0"}
-    w, p = paths[0].iterate.coefficients, paths[0]._beliefs
+    w, p = paths[0].iterate.coefficients, paths[0].beliefs
     even = np.full(32, 1 / 32)
     costs = transductive.labeled_costs(data.y, 40)
     costs[0][8:], costs[1][8:] = 0.5 * p * even, 0.5 * (1 - p) * even
@@ -159,7 +159,9 @@ def test_a_fixed_temperature_is_one_stage_to_a_stationary_point(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_at_a_high_temperature_the_reference_ends_at_the_same_point(paths: list[module._Path], seed: int) -> None:
+def test_at_a_high_temperature_the_reference_ends_at_the_same_point(
+    paths: list[module.AnnealingPath], seed: int
+) -> None:
     """There the objective has one minimum."""
     data = overlapping(seed)
     solve("da", data.problem, options(fixed_temperature=3.0))
@@ -180,10 +182,10 @@ def test_the_stage_objective_falls_within_a_phase(seed: int, given: dict[str, fl
         assert (np.diff(values) <= 1e-12 * np.abs(values[:-1])).all(), phase
 
 
-def test_the_stage_objective_is_equation_8(paths: list[module._Path]) -> None:
+def test_the_stage_objective_is_equation_8(paths: list[module.AnnealingPath]) -> None:
     data = overlapping(2)
     result = solve("da", data.problem, options(fixed_temperature=0.5, lambda_u=0.7))
-    w, p = paths[0].iterate.coefficients, paths[0]._beliefs
+    w, p = paths[0].iterate.coefficients, paths[0].beliefs
     costs = transductive.labeled_costs(data.y, 40)
     costs[0][8:], costs[1][8:] = 0.7 * p / 32, 0.7 * (1 - p) / 32
     expected = mfn.objective(data.X, *costs, 1e-2, w) - 0.5 * 0.5 * 0.7 * reference.entropy(p)
@@ -192,7 +194,7 @@ def test_the_stage_objective_is_equation_8(paths: list[module._Path]) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_middle_stage_that_runs_out_of_alternations_does_not_spoil_the_end(
-    paths: list[module._Path], seed: int
+    paths: list[module.AnnealingPath], seed: int
 ) -> None:
     """It hands its iterate to the next temperature; the last stage alone says whether the annealing has converged."""
     result = solve("da", overlapping(seed).problem, options(max_alternations=4))
