@@ -48,9 +48,6 @@ class JsonDecoder(Decoder):
         # a rest that is longer than the new text is not parsed again, so that time stays linear
         tried = len(self._rest) > len(data)
         text: JsonText = data
-        if self._state == self._head and (whole := self._parse_whole(data)):
-            yield self._builder.batch(whole)
-            return
         if self._rest:
             self._rest += data
             text = self._rest
@@ -137,18 +134,6 @@ class JsonDecoder(Decoder):
         if _end_of_space(text, at) < len(text):
             raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
         return len(text) if at < len(text) else None
-
-    def _parse_whole(self, text: bytes) -> list[Document]:
-        """All documents of a text that is the whole of a small body; none if it is not, or may be wrong."""
-        head = None if self._rest or len(text) > self._longest else _HEAD.match(text)
-        closing = _CLOSING.search(text, max(head.end(), len(text) - _CLOSING_BYTES)) if head else None
-        if head is None or closing is None:
-            return []
-        with suppress(InvalidJson):
-            documents = self._decoder.array(b"[" + text[head.end() : closing.start() + 1] + b"]")
-            self._state = self._end
-            return documents
-        return []
 
     def _parse_together(self, text: JsonText, at: int) -> tuple[list[Document], int]:
         """All complete documents from a position on, and their end; no documents if they cannot be parsed together.
