@@ -40,6 +40,8 @@ LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
 _TUNED, _ESTIMATED = 0.05, 0.85
 """shares of the work that are done when λ of the supervised SVM is found, and when the fractions are estimated"""
+_ODDS_OF_TEXTS = 0.1
+"""odds of the supervised SVM, of texts: the transductive one errs on the same documents, and on fewer"""
 _MOST_SCALE = 1e12
 """bound on the largest scale of a feature and on its inverse: within it float32 holds distances of the original rows,
 with digits to spare"""
@@ -91,6 +93,8 @@ class Candidate(NamedTuple):
     """whether it learns from unlabeled documents"""
     generative: bool = False
     """whether it models the documents of a class, and not the border between classes"""
+    odds: float = 1.0
+    """odds against the others before labels left out are asked"""
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,15 @@ def _supervised(data: SelectionData, lambda_: float, fits: Mapping[tuple[int, in
 
     tried = {"lambda": list(LAMBDAS), "best_lambda": lambda_}
     return Candidate(
-        "svm", "the supervised SVM", held_out, judged(data, held_out), solvers, tried, lambda_, uses_unlabeled=False
+        "svm",
+        "the supervised SVM",
+        held_out,
+        judged(data, held_out),
+        solvers,
+        tried,
+        lambda_,
+        uses_unlabeled=False,
+        odds=1.0 if data.dense else _ODDS_OF_TEXTS,
     )
 
 

@@ -55,21 +55,20 @@ class Stack(NamedTuple):
 
 
 def stack_weights(candidates: Sequence[Candidate]) -> Vector:
-    """The weights of candidates, shape (n,), summing to 1: inverse to the fourth power of their logarithmic losses on
-    labels left out; 0 of those that would hardly count.
+    """The weights of candidates, shape (n,), summing to 1: their odds over the fourth power of their logarithmic losses
+    on labels left out; 0 of those that would hardly count.
 
     One nat more is lost by each, so that a handful of labels that are all right prove nothing. Where no label could be
     left out, what learns from unlabeled documents weighs the same, and nothing else does.
     """
-    log_likelihoods = np.array([candidate.judgement.log_likelihood for candidate in candidates])
+    losses = np.array([1.0 - candidate.judgement.log_likelihood for candidate in candidates])
     learned = np.array([candidate.uses_unlabeled for candidate in candidates])
-    losses = 1.0 - log_likelihoods
-    if not np.isfinite(log_likelihoods).any():
+    if not np.isfinite(losses).any():
         weights = np.ones(len(candidates))
     elif learned.any() and not any(candidate.judgement.chance for candidate in candidates):
         weights = np.where(learned & np.isfinite(losses), 1.0, 0.0)
     else:
-        weights = np.square(np.square(losses.min() / losses))
+        weights = np.array([candidate.odds for candidate in candidates]) * np.square(np.square(losses.min() / losses))
     weights = np.where(weights < _LEAST_WEIGHT * weights.sum(), 0.0, weights)
     return np.asarray(weights / weights.sum())
 

@@ -122,6 +122,13 @@ def test_weights_are_inverse_to_the_fourth_power_of_the_loss() -> None:
     assert weights(-1.0, -9.0) == [1.0, 0.0], "what hardly counts is left out"
 
 
+def test_odds_multiply_weights_and_leave_no_candidate_without_any() -> None:
+    svm, tsvm = candidate("svm", 6)._replace(odds=0.1), candidate("tsvm", 6)
+    tsvm = tsvm._replace(judgement=svm.judgement)
+    assert stack_weights([svm, tsvm]) == pytest.approx([1 / 11, 10 / 11])
+    assert stack_weights([svm]) == [1.0]
+
+
 def test_what_is_no_better_than_chance_hardly_counts() -> None:
     """Of 40 labels 22 are right, which is luck, beside 34."""
     weights = stack_weights([candidate("naive_bayes", 18), candidate("tsvm", 6)])
