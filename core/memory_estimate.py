@@ -11,6 +11,7 @@ from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
 from core.selection.registry import MANY_ROWS, candidate_bytes, path_bytes, path_fractions
+from core.several.size import ridge_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32
@@ -105,7 +106,7 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
     rows = 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     rows += _held_bytes(options, size, seen) if engine == "memory" else _unheld_bytes(options, size, seen)
     if size.several:
-        rows += _OF_LABELS * n_classes * n_documents
+        rows += _OF_LABELS * n_classes * n_documents + (ridge_bytes(size) if options.selects_method else 0)
     elif options.selects_method:
         rows += candidate_bytes(size._replace(n_features=seen))
     if compared:

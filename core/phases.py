@@ -11,6 +11,8 @@ _SOLVERS = {
     "regression": "a model of the scores",
     "clusters": "finding clusters",
     "votes": "weighing the voters",
+    "directions": "what documents have in common",
+    "ridge": "ridge regression",
     "share": "estimating the share of the class",
 }
 """words of a solver that its own name does not say"""

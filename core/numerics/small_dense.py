@@ -60,3 +60,45 @@ def combined(weights: Vector, rows: Matrix) -> Vector:
             for j in range(len(found)):
                 found[j] += weight * rows[k, j]
     return found
+
+
+@compiled
+def row_products(left: Matrix, right: Matrix) -> Matrix:
+    """Products of all rows of two matrices in C order, shape (n_left, n_right)."""
+    found = np.empty((len(left), len(right)))
+    for i in range(len(left)):
+        for k in range(len(right)):
+            found[i, k] = dot_of(left[i], right[k], 0, left.shape[1])
+    return found
+
+
+@compiled
+def factor_rows(matrix: Matrix, start: int, stop: int, least: float) -> None:
+    """Rows ``start`` to ``stop`` of a symmetric matrix become those of its lower Cholesky factor, those above being so.
+
+    A row whose square length beside those above is at most ``least`` has 0 on the diagonal, and below it.
+    """
+    for i in range(start, stop):
+        for j in range(i):
+            pivot, rest = matrix[j, j], matrix[i, j] - dot_of(matrix[i], matrix[j], 0, j)
+            matrix[i, j] = rest / pivot if pivot > 0.0 else 0.0
+        rest = matrix[i, i] - dot_of(matrix[i], matrix[i], 0, i)
+        matrix[i, i] = np.sqrt(rest) if rest > least else 0.0
+        matrix[i, i + 1 :] = 0.0
+
+
+@compiled
+def invert_rows(factor: Matrix, start: int, stop: int, inverse: Matrix) -> None:
+    """Rows ``start`` to ``stop`` of the inverse of a lower triangular factor, those above being known; zeros where it
+    has 0 on the diagonal.
+    """
+    for i in range(start, stop):
+        pivot = factor[i, i]
+        if pivot > 0.0:
+            for k in range(i):
+                weight = factor[i, k]
+                for j in range(k + 1):
+                    inverse[i, j] -= weight * inverse[k, j]
+            for j in range(i):
+                inverse[i, j] /= pivot
+            inverse[i, i] = 1.0 / pivot

@@ -41,6 +41,12 @@ class Spread(NamedTuple):
         return cls(mean, deviation if deviation > 0 else 1.0)
 
 
+def standardised(scores: Matrix, spreads: Sequence[Spread]) -> Matrix:
+    """Scores, shape (n_rows, n_labels), in units of the spread of each label."""
+    means, deviations = (np.array(each) for each in zip(*spreads, strict=True))
+    return np.asarray((scores - means) / deviations)
+
+
 @dataclass
 class _Fit:
     """One solution's spread, and standardised scores of the labeled rows; filled when the steps have been run."""
@@ -71,6 +77,11 @@ class Member(NamedTuple):
     """shape (n_labeled, n_labels): standardised scores of labeled rows by solutions without them; NaN where the rows
     left have none with the label"""
 
+    @classmethod
+    def of(cls, results: list[Result], spreads: list[Spread], held_out: Matrix) -> "Member":
+        """That of solutions of all labels; ``held_out`` is standardised."""
+        return cls(results, spreads, standardised(unlabeled_scores(results), spreads), held_out)
+
 
 def solve_labels(
     task: SeveralTask, scheduler: Scheduler, rows_problem: Problem, options: Sequence[LinearOptions], span: Span
@@ -100,6 +111,4 @@ def solve_labels(
         if fold is not None:
             left_out = (task.folds == fold) & (task.known[:, column] != 0)
             held_out[left_out, column] = fit.labeled[left_out]
-    spreads = [fits[column, None].spread for column in range(len(task.classes))]
-    means, deviations = (np.array(each) for each in zip(*spreads, strict=True))
-    return Member(results, spreads, (unlabeled_scores(results) - means) / deviations, held_out)
+    return Member.of(results, [fits[column, None].spread for column in range(len(task.classes))], held_out)

@@ -1,6 +1,6 @@
 """Trains a model of several labels: scores of every label, then its frequency, probability and threshold together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments
 from core.evaluation.label_agreement import LabelCounts
-from core.evaluation.training_warnings import scale_warnings
+from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
 from core.options.auto import AutoOptions
@@ -22,7 +22,8 @@ from core.problem.problem import Problem
 from core.problem.result import Linear, Status, unlabeled_scores
 from core.progress import WHOLE, Phase, Span
 from core.selection.data import ScaledRows, scale_features
-from core.several.members import Member, solve_labels
+from core.several.members import FOLD_TOLERANCE, Member, solve_labels
+from core.several.ridge import find_directions, is_solvable, solve_ridge
 from core.several.task import SeveralTask, by_label
 from core.training_context import Run, Training, TrainingContext
 from core.training_task import TrainingTask
@@ -33,6 +34,8 @@ _SMOOTHING = 0.2
 """λ of auto times the number of labeled documents: a document weighs as much in a mean of few as of many"""
 _FIRST = 0.2
 """share of the work that the supervised solutions are where transductive ones follow"""
+_DIRECTIONS = 0.8
+"""share of the work, and of the seconds, until the directions that documents share are found"""
 
 
 class _Choice(NamedTuple):
@@ -41,6 +44,8 @@ class _Choice(NamedTuple):
     method: str
     member: Member
     fit: LabelFit
+    report: Mapping[str, Any]
+    """what was chosen besides"""
 
 
 def train_several(task: TrainingTask, sets: LabelSets, context: TrainingContext) -> Training:
@@ -89,8 +94,11 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, run: Run) -> _Choice:
         if isinstance(options, SvmOptions):
             return solved("svm", [options] * n_labels, WHOLE)
         if isinstance(options, AutoOptions):
+            if is_solvable(checked, whole.rows):
+                return _ridge(checked, scheduler, whole, options.seconds, run.watch)
             lambda_ = _SMOOTHING / checked.n_labeled
-            return solved("svm", [SvmOptions(lambda_=lambda_, tolerance=options.tolerance)] * n_labels, WHOLE)
+            smooth = SvmOptions(lambda_=lambda_, tolerance=options.tolerance)
+            return _svm_in_time(partial(solved, "svm"), smooth, n_labels, options.seconds, run.watch)
         assert isinstance(options, TsvmOptions)
         before, rest = WHOLE.between(0.0, _FIRST), WHOLE.between(_FIRST, 1.0)
         supervised = SvmOptions(lambda_=options.lambda_, tolerance=options.tolerance)
@@ -106,6 +114,48 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, run: Run) -> _Choice:
         return solved("tsvm", own, rest)
 
 
+def _ridge(checked: SeveralTask, scheduler: Scheduler, whole: Problem, seconds: float | None, watch: Watch) -> _Choice:
+    """Ridge regression, with the directions that documents share where there is time to find them; raises Stopped."""
+    directions = None
+    with watch.until(None if seconds is None else _DIRECTIONS * seconds) as deadline:
+        try:
+            directions = find_directions(whole, scheduler, WHOLE.between(0.0, _DIRECTIONS), watch)
+        except Stopped:
+            if not deadline.over:
+                raise
+    member, emphasis = solve_ridge(checked, scheduler, whole, directions, WHOLE.between(_DIRECTIONS, 1.0), watch)
+    fit = fit_labels(member.held_out, checked.known, member.scores, watch)
+    return _Choice("ridge", member, fit, {"emphasis": emphasis, **_time(seconds, tried=not deadline.over)})
+
+
+def _svm_in_time(
+    solved: Callable[[Sequence[LinearOptions], Span], _Choice],
+    options: SvmOptions,
+    n_labels: int,
+    seconds: float | None,
+    watch: Watch,
+) -> _Choice:
+    """Supervised SVMs, solved to the tolerance where there is time; however short it is, a rough solution is waited
+    for. Raises Stopped.
+    """
+    if seconds is None:
+        return solved([options] * n_labels, WHOLE)
+    rough = options.model_copy(update={"tolerance": max(options.tolerance, FOLD_TOLERANCE)})
+    found = solved([rough] * n_labels, WHOLE.between(0.0, 0.5))
+    with watch.until(seconds) as deadline:
+        try:
+            found = solved([options] * n_labels, WHOLE.between(0.5, 1.0))
+        except Stopped:
+            if not deadline.over:
+                raise
+    return found._replace(report=_time(seconds, solved=not deadline.over))
+
+
+def _time(seconds: float | None, *, tried: bool = True, solved: bool = True) -> dict[str, Any]:
+    """What a budget of seconds sufficed for, as the report of one label says it."""
+    return {} if seconds is None else {"time": {"seconds": seconds, "all_methods_tried": tried, "solved": solved}}
+
+
 def _solved(
     checked: SeveralTask,
     scheduler: Scheduler,
@@ -116,7 +166,7 @@ def _solved(
     span: Span,
 ) -> _Choice:
     member = solve_labels(checked, scheduler, whole, options, span)
-    return _Choice(method, member, fit_labels(member.held_out, checked.known, member.scores, watch))
+    return _Choice(method, member, fit_labels(member.held_out, checked.known, member.scores, watch), {})
 
 
 def _calibration(checked: SeveralTask, choice: _Choice) -> LabelCalibration:
@@ -161,6 +211,7 @@ def _training(
         warnings=[
             *scale_warnings(checked.options, statuses, scale, task.names, checked.n_labeled),
             *_few_warnings(checked),
+            *time_warnings(choice.report),
         ],
         trace=[watch.of_all(point) for point in trace],
         passes=run.counter.passes,
@@ -202,6 +253,7 @@ def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration
     micro, macro = agreement.micro.f1, agreement.macro.f1
     return {
         "method": choice.method,
+        **choice.report,
         "labels": figures,
         "held_out": {"f1_micro": micro, "f1_macro": macro},
         "summary": [

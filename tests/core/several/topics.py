@@ -27,7 +27,7 @@ class Topics:
             np.add.at(dense[row], rng.integers(3 * WORDS, size=1), 1)  # a word of a label by chance
             for label in np.flatnonzero(self.truth[row]):
                 np.add.at(dense[row], label * WORDS + rng.integers(WORDS, size=3), 1)
-        self.rows = _sparse(dense)
+        self.rows = sparse(dense)
 
     def sets(self, n_labeled: int) -> LabelSets:
         """The labels of the first documents; the others are unlabeled."""
@@ -41,7 +41,7 @@ class Topics:
         return TrainingTask(self.rows, nothing, LABELS, algorithm, **given)
 
 
-def _sparse(dense: NDArray[np.float32]) -> SparseRows:
+def sparse(dense: NDArray[np.float32]) -> SparseRows:
     owners, columns = np.nonzero(dense)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(dense)))]).astype(np.int64)
     return unit_rows(SparseRows(indptr, columns.astype(np.uint32), dense[owners, columns], dense.shape[1]))
