@@ -184,13 +184,14 @@ def _linear(
         yield node("MatMul", [source, f"{name}.weight"], f"{target}.unbiased")
     else:
         scales = np.maximum(np.abs(weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
-        rounded = np.rint(weight / scales).astype(np.int8)
+        rounded = np.rint(weight / scales)
         bias = (bias + least * (rounded * scales).sum(axis=0)).astype(np.float32)
-        yield tensor(f"{name}.weight", rounded)
+        # without sign, as the states: of weights with sign, processors without VNNI cut sums of two products to 16 bits
+        yield tensor(f"{name}.weight", (rounded + 128).astype(np.uint8))
         yield tensor(f"{name}.scales", scales)
         yield node(
             "MatMulInteger",
-            [f"{source}.rounded", f"{name}.weight", "bottom" if least else "middle"],
+            [f"{source}.rounded", f"{name}.weight", "bottom" if least else "middle", "middle"],
             f"{target}.whole",
         )
         yield node("Cast", [f"{target}.whole"], f"{target}.number", to=FLOAT)
