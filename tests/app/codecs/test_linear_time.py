@@ -1,7 +1,8 @@
 """No body makes its decoder work more than in proportion to its bytes, in any dimension of its format.
 
 Each body of a dimension is decoded once at a size, and eight times at an eighth of it. Work in proportion takes the
-same processor time for both, work quadratic in the dimension eight times as much.
+same processor time for both, or a few times as much where the small body alone fits into a cache; work quadratic in the
+dimension takes eight times as much.
 """
 
 import gzip
@@ -38,7 +39,7 @@ from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
 BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 22)
 REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest)
-TIMES, MOST, ATTEMPTS = 8, 3.0, 5
+TIMES, MOST, ATTEMPTS = 8, 5.0, 7
 """How much larger the larger body is, how much longer it may take than as many smaller ones, how often both are tried.
 """
 ENOUGH_SECONDS = 0.01
