@@ -118,12 +118,12 @@ class LabelWriters:
             sets = label_sets_in({name: open_array(path) for name, path in paths.items()}, classes)
             counts[1:], n_labeled = sets.counts, int(np.count_nonzero(sets.complete))
         else:
-            labels = NpyWriter(self._folder / "labels.npy", "<i4")
-            for class_indices in chunks(open_array(self._labels.finish())):
-                renumbered = final[class_indices]
-                counts += np.bincount(renumbered + 1, minlength=len(counts))
-                labels.append(renumbered)
-            paths["labels"], n_labeled = labels.finish(), int(counts[1:].sum())
+            with NpyWriter(self._folder / "labels.npy", "<i4") as labels:
+                for class_indices in chunks(open_array(self._labels.finish())):
+                    renumbered = final[class_indices]
+                    counts += np.bincount(renumbered + 1, minlength=len(counts))
+                    labels.append(renumbered)
+                paths["labels"], n_labeled = labels.finish(), int(counts[1:].sum())
         paths |= self._votes.finish(among[final])
         optional = {"drawn": self._drawn.finish(), "weights": self._weights.finish()}
         paths |= {name: path for name, path in optional.items() if path is not None}
