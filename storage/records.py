@@ -76,44 +76,54 @@ LabelKind = Literal["single", "several"]
 """Whether documents have one label at most, or any number of them."""
 
 
-class Dataset(Record):
-    """Manifest of a sealed set of documents:
+class DatasetFacts(Record):
+    """Facts about a dataset: the fields that its manifest and its answer have in common.
 
-    ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another.
+    Their descriptions are those of the contract.
     """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     id: str
     name: str | None
     n_documents: int
     n_labeled: int
-    kind: Kind = "vectors"
-    """kind of the documents"""
-    n_features: int | None
-    """number of features; null for text, whose terms depend on the options of a job, and for several parts, which have
-    their own"""
-    n_nonzeros: int | None
-    """number of nonzero values; null likewise"""
-    parts: list[DatasetPart] = []
-    """parts of the documents, sorted by name; empty if there is but one"""
+    """Number of documents whose label is known, or all labels of several."""
     label_kind: LabelKind = "single"
-    """kind of the labels of the documents"""
+    """Whether each document has one label at most, or any number of them."""
+    kind: Kind = "vectors"
+    """Kind of the documents: vectors (indices or a dense vector), named features, text, or several parts."""
+    n_features: int | None
+    """Number of features; null for text, whose terms a job finds, and for several parts, which have their own."""
+    n_nonzeros: int | None
+    """Number of nonzero values; null likewise."""
+    parts: list[DatasetPart] = []
+    """Parts of the documents, sorted by name; empty if all documents have but one."""
+    voters: dict[str, int] = {}
+    """Number of documents by voter."""
+    drawn: dict[str, int] = Field(default={}, examples=[{"random": 5, "chosen": 15}])
+    """Number of labels by how they were come by; those of which nothing is known are left out."""
+    fields: list[str] = []
+    """Names of the extra fields, which are kept beside documents and not learned from."""
+    sha256: str
+    """Digest of the documents; equal documents have equal digests in every format."""
+    created_at: AwareDatetime
+    warnings: list[str]
+
+
+class Dataset(DatasetFacts):
+    """Manifest of a sealed set of documents:
+
+    ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
     classes: list[tuple[Label, int]]
     """classes with the number of documents labeled with each, sorted (integers by value, strings by code point); those
     that are voted for or excluded alone have 0"""
-    voters: dict[str, int] = {}
-    """number of documents by voter, sorted"""
     voted: list[Label] = []
     """classes that are voted for, sorted: the votes are numbered by them"""
-    drawn: dict[str, int] = {}
-    """number of labels by how they were come by, as the words of core.documents.drawn.Draw; those of which nothing is
-    known are left out"""
-    fields: list[str] = []
-    """names of the extra fields, which are kept beside documents and not learned from"""
-    sha256: str
-    """digest of the content, not of the encoding: the same documents have the same digest in whatever format they were
-    sent"""
-    created_at: AwareDatetime
-    warnings: list[str]
     documents: str
     """id of the dataset under which rows and ids are stored"""
     files: dict[str, File]
@@ -376,22 +386,26 @@ class Progress(BaseModel):
 
 
 class Comparison(Record):
-    """Comparison of a new version with the served one, on labels that neither was told, and its consequence."""
+    """A comparison of a new version with the one that was served when its training ended, on labels that neither was
+    told.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 
     takes_over: bool
-    """whether the name of the model stands for the new version from now on; if not, its number and aliases do"""
+    """Whether the name of the model stands for the new version; if not, its number and aliases do."""
     why: str
-    """reason, in plain sentences, and what can be done"""
+    """Reason, in plain sentences, and what can be done."""
     against: int | None = None
-    """number of the version that was served; null if the two were not compared"""
+    """Number of the version that was served; null if the two were not compared."""
     labels: int = 0
-    """number of labels that neither was told"""
+    """Number of labels that neither was told."""
     gained: int = 0
-    """number of these on which the new version alone is right"""
+    """Number of these on which the new version alone is right."""
     lost: int = 0
-    """number of these on which the new version alone is wrong"""
+    """Number of these on which the new version alone is wrong."""
     p_value: float | None = None
-    """probability of so few gained by chance, if both were equally good; null if the two were not compared"""
+    """Probability of so few gained by chance, if both were equally good; null if the two were not compared."""
 
 
 class HeldOut(Record):
@@ -399,14 +413,18 @@ class HeldOut(Record):
     others.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     labels: int
-    """number of these labels"""
+    """Number of these labels."""
     right: int
-    """number of right predictions"""
+    """Number of right predictions."""
     by_chance: float
-    """share that would be right if predictions had nothing to do with labels, but each class were predicted as often"""
+    """Share that would be right if predictions had nothing to do with labels, but each class were predicted as
+    often."""
     likeliest: float | None = None
-    """share of the labels that are of the likeliest class; null of versions of earlier releases"""
+    """Share of the labels that are of the likeliest class: who always said it would be right so often; null of versions
+    of earlier releases."""
 
 
 class Outcome(Record):
@@ -442,41 +460,58 @@ Confidence = Literal["high", "low", "none"]
 """How far a model can be trusted; none: it knows nothing that chance would not."""
 
 
-class Version(Record):
+class VersionFacts(Record):
+    """Facts about a version of a model: the fields that its record and its answer have in common.
+
+    Their descriptions are those of the contract.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    name: str
+    job: str
+    dataset: str
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that it learned from, beside the labels of the dataset; null:
+    none."""
+    algorithm: str
+    options: dict[str, Any]
+    classes: list[Label]
+    label_kind: LabelKind = "single"
+    """Whether the model gives each document one label, or any number of them."""
+    kind: Kind = "vectors"
+    """Kind of the documents that the model predicts: vectors (indices), named features, or text."""
+    text: dict[str, int] | None = None
+    """Options of how text became terms; null if the documents are not text."""
+    n_features: int
+    """Number of features of the training documents; of text, number of terms."""
+    facts: dict[str, str | int] = Field(
+        default={}, examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}]
+    )
+    """Facts about the model: ``family`` (linear or kernel) and ``bytes`` of its arrays and words; of a linear model
+    ``n_seen_features``; of a kernel model ``kernel`` and ``n_support``, the number of training documents that it keeps;
+    of named features ``n_names``; of text ``n_terms`` and ``n_words``."""
+    objective: float | None
+    comparison: Comparison | None = None
+    """Comparison with the version that was served before; null of versions from before there were comparisons."""
+    confidence: Confidence | None = None
+    """How far the report of the training trusts the model; none: it knows nothing that chance would not; null if the
+    report does not say."""
+    created_at: AwareDatetime
+
+
+class Version(VersionFacts):
     """A published model:
 
     ``models/{name}/versions/{number}.json``. Numbers start at 1 and have no gaps; a job has at most one version.
     """
 
-    name: str
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
     number: int
-    job: str
-    dataset: str
-    annotations: int | None = None
-    """number of entries of the log of the dataset that it learned from, beside the labels of the dataset"""
-    algorithm: str
-    options: dict[str, Any]
-    classes: list[Label]
-    label_kind: LabelKind = "single"
-    """whether it gives each document one label, or any number of them"""
-    kind: Kind = "vectors"
-    """kind of the documents that it takes"""
-    text: dict[str, int] | None = None
-    """options of the terms"""
-    n_features: int
-    """number of features of the training documents; for text the number of terms"""
-    facts: dict[str, str | int] = {}
-    """facts about the model: its ``family``, its ``bytes`` and others of that family, such as the number of documents
-    that it keeps"""
-    objective: float | None
     status: Status
-    comparison: Comparison | None = None
-    """comparison with the version that was served before; null of versions from before there were comparisons"""
     held_out: HeldOut | None = None
     """predictions of labels left out; null without cross-validation"""
-    confidence: Confidence | None = None
-    """how far the report of the training trusts the model; null if it does not say"""
-    created_at: AwareDatetime
     files: dict[str, File]
 
     @property

@@ -146,14 +146,17 @@ def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the titles that pydantic derives from field names: client generators would name types by
-    them."""
-    fields = schema.get("properties", {}).items()
-    return (
-        schema | {"properties": {name: {key: each[key] for key in each if key != "title"} for name, each in fields}}
-        if fields
-        else schema
-    )
+    """The schema without the titles that pydantic derives from field names, since client generators would name types by
+    them, and without the defaults of fields that are always there.
+    """
+    if "properties" not in schema:
+        return schema
+    required = schema.get("required", ())
+    fields = {
+        name: {key: each[key] for key in each if key != "title" and not (key == "default" and name in required)}
+        for name, each in schema["properties"].items()
+    }
+    return schema | {"properties": fields}
 
 
 def _unwrapped(part: Any) -> Any:

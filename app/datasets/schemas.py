@@ -4,44 +4,17 @@ from typing import Annotated, Self
 
 import msgspec
 from msgspec import Meta
-from pydantic import AwareDatetime, Field
 
-from app.http.schemas import Page, Schema
-from core.documents.kinds import Kind
+from app.http.schemas import Page, RecordSchema, Schema
 from storage.names import NAME
-from storage.records import Dataset, DatasetPart, DatasetProfile, Label, LabelKind
+from storage.records import Dataset, DatasetFacts, DatasetProfile, Label, LabelKind
 
 
-class DatasetOut(Schema):
+class DatasetOut(DatasetFacts, RecordSchema):
     """A set of documents, some of them labeled: these never change. Its name and guidelines may."""
 
-    id: str
-    name: str | None
-    n_documents: int
-    n_labeled: int
-    """Number of documents whose label is known, or all labels of several."""
-    label_kind: LabelKind
-    """Whether each document has one label at most, or any number of them."""
-    kind: Kind
-    """Kind of the documents: vectors (indices or a dense vector), named features, text, or several parts."""
-    n_features: int | None
-    """Number of features; null for text, whose terms a job finds, and for several parts, which have their own."""
-    n_nonzeros: int | None
-    """Number of nonzero values; null likewise."""
-    parts: list[DatasetPart]
-    """Parts of the documents, sorted by name; empty if all documents have but one."""
     classes: dict[str, int]
     """Number of labeled documents of each class; a class of votes alone, or that is only excluded, has 0."""
-    voters: dict[str, int]
-    """Number of documents by voter."""
-    drawn: dict[str, int] = Field(examples=[{"random": 5, "chosen": 15}])
-    """Number of labels by how they were come by; those of which nothing is known are left out."""
-    fields: list[str]
-    """Names of the extra fields, which are kept beside documents and not learned from."""
-    sha256: str
-    """Digest of the documents; equal documents have equal digests in every format."""
-    created_at: AwareDatetime
-    warnings: list[str]
     archived: bool
     """Whether people put it away; nothing else follows from that."""
     guidelines: str

@@ -19,6 +19,12 @@ class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="null")
 
 
+class RecordSchema(Schema):
+    """Base class of the answers that have the fields of a record. All of them are sent, whatever the record lacks."""
+
+    model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
+
+
 class Page(Schema):
     """A page of a list."""
 
@@ -39,27 +45,6 @@ class FaultOut(Schema):
     """Id of the document, or its position; empty if the fault is not of one document."""
     field: str
     detail: str
-
-
-class ComparisonOut(Schema):
-    """A comparison of a new version with the one that was served when its training ended, on labels that neither was
-    told.
-    """
-
-    takes_over: bool
-    """Whether the name of the model stands for the new version; if not, its number and aliases do."""
-    why: str
-    """Reason, in plain sentences, and what can be done."""
-    against: int | None
-    """Number of the version that was served; null if the two were not compared."""
-    labels: int
-    """Number of labels that neither was told."""
-    gained: int
-    """Number of these on which the new version alone is right."""
-    lost: int
-    """Number of these on which the new version alone is wrong."""
-    p_value: float | None
-    """Probability of so few gained by chance, if both were equally good; null if the two were not compared."""
 
 
 class ProblemOut(Schema):

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
-from pydantic import AwareDatetime, BaseModel, ConfigDict
+from pydantic import AwareDatetime, BaseModel
 
-from app.http.schemas import ComparisonOut, Page, ProblemOut, Schema
-from storage.records import Job, JobSpec, JobState, Progress
+from app.http.schemas import Page, ProblemOut, RecordSchema, Schema
+from storage.records import Comparison, Job, JobSpec, JobState, Progress
 
 B = TypeVar("B", bound=msgspec.Struct)
 
@@ -20,7 +20,7 @@ class Made(Schema):
     version: int
 
 
-class _Identity(Schema):
+class _Identity(RecordSchema):
     """Id and state of a job."""
 
     id: str
@@ -29,8 +29,6 @@ class _Identity(Schema):
 
 class JobOut(JobSpec, _Identity):
     """A training job."""
-
-    model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
 
     start_from: Made | None
     """Version that training starts from."""
@@ -50,7 +48,7 @@ class JobOut(JobSpec, _Identity):
     report: dict[str, Any] | None
     """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why; the engines that
     found the terms of text and read the documents."""
-    comparison: ComparisonOut | None
+    comparison: Comparison | None
     """Comparison of the new version with the one that was served, and whether it takes over; null until the job has
     succeeded."""
     error: ProblemOut | None
@@ -77,9 +75,7 @@ class JobOut(JobSpec, _Identity):
             objective=outcome.objective if outcome else None,
             warnings=outcome.warnings if outcome else [],
             report=outcome.report if outcome else None,
-            comparison=ComparisonOut.model_validate(outcome.comparison.model_dump())
-            if outcome and outcome.comparison
-            else None,
+            comparison=outcome.comparison if outcome else None,
             error=ProblemOut.model_validate(outcome.error.model_dump()) if outcome and outcome.error else None,
         )
 

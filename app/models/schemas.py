@@ -2,17 +2,15 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
 from msgspec import Meta
-from pydantic import AwareDatetime, Field
 
-from app.http.schemas import ComparisonOut, Page, Schema, left_out
-from core.documents.kinds import Kind
+from app.http.schemas import Page, RecordSchema, Schema, left_out
 from core.evaluation.proportions import clopper_pearson
 from storage.errors import NotFound, StoreDamaged
-from storage.records import Confidence, HeldOut, Label, LabelKind, Version
+from storage.records import HeldOut, Version, VersionFacts
 from storage.repositories.models import Models
 from storage.store.keys import Damage
 
@@ -45,21 +43,11 @@ class EncoderList(Schema):
     encoders: list[EncoderOut]
 
 
-class HeldOutOut(Schema):
+class HeldOutOut(HeldOut, RecordSchema):
     """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough
     others.
     """
 
-    labels: int
-    """Number of these labels."""
-    right: int
-    """Number of right predictions."""
-    by_chance: float
-    """Share that would be right if predictions had nothing to do with labels, but each class were predicted as
-    often."""
-    likeliest: float | None
-    """Share of the labels that are of the likeliest class: who always said it would be right so often; null of versions
-    of earlier releases."""
     low: float
     """Lower end of the interval of 95 % (Clopper and Pearson) of the share that is right."""
     high: float
@@ -71,45 +59,15 @@ class HeldOutOut(Schema):
         return cls(**record.model_dump(), **clopper_pearson(record.right, record.labels)._asdict())
 
 
-class VersionOut(Schema):
+class VersionOut(VersionFacts, RecordSchema):
     """A version of a model. It never changes."""
 
-    name: str
     version: int
-    job: str
-    dataset: str
-    annotations: int | None = None
-    """Number of entries of the log of the dataset that it learned from, beside the labels of the dataset; null:
-    none."""
-    algorithm: str
-    options: dict[str, Any]
-    classes: list[Label]
-    label_kind: LabelKind
-    """Whether the model gives each document one label, or any number of them."""
-    kind: Kind
-    """Kind of the documents that the model predicts: vectors (indices), named features, or text."""
-    text: dict[str, int] | None
-    """Options of how text became terms; null if the documents are not text."""
-    n_features: int
-    """Number of features of the training documents; of text, number of terms."""
-    facts: dict[str, str | int] = Field(
-        examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}]
-    )
-    """Facts about the model: ``family`` (linear or kernel) and ``bytes`` of its arrays and words; of a linear model
-    ``n_seen_features``; of a kernel model ``kernel`` and ``n_support``, the number of training documents that it keeps;
-    of named features ``n_names``; of text ``n_terms`` and ``n_words``."""
-    objective: float | None
     status: str
     takes_over: bool
     """Whether the name of the model stands for this version, unless a newer one takes over."""
-    comparison: ComparisonOut | None
-    """Comparison with the version that was served before; null of versions from before there were comparisons."""
     held_out: HeldOutOut | None
     """Predictions of labels that cross-validation left out; null without it."""
-    confidence: Confidence | None
-    """How far the report of the training trusts the model; none: it knows nothing that chance would not; null if the
-    report does not say."""
-    created_at: AwareDatetime
 
     @classmethod
     def of(cls, version: Version) -> Self:
