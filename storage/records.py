@@ -117,8 +117,6 @@ class Dataset(DatasetFacts):
     ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=False)
-
     classes: list[tuple[Label, int]]
     """classes with the number of documents labeled with each, sorted (integers by value, strings by code point); those
     that are voted for or excluded alone have 0"""
@@ -174,32 +172,42 @@ Action = Literal["label", "skip", "undo", "flag", "note"]
 or took the mark away, wrote a note."""
 
 
-class Annotation(Record):
-    """An answer of a person about a document; an entry of the log of a dataset."""
+class AnnotationFacts(Record):
+    """Facts about an answer of a person: the fields that its entry in the log and its answer have in common.
+
+    Their descriptions are those of the contract.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     id: str
-    """id that the client gave it: the same again changes nothing"""
     document: str
-    position: int
-    """position of the document in the dataset"""
+    """Id of the document."""
     action: Action
     label: Label | None = None
-    """label, of the action ``label`` alone"""
     labels: tuple[Label, ...] | None = None
-    """labels in its place, of a dataset of several"""
+    """Labels in its place, in a dataset of several."""
+    by: str | None = None
+    mode: Literal["blind", "assisted"] | None = None
+    note: str | None = None
+    """Text of the action note."""
+    batch: str | None = None
+    """Name of what was done at once."""
+    undo_of: str | None = None
+    """Id of the entry that an undo takes back; null: the last of the same person."""
+    at: AwareDatetime
+
+
+class Annotation(AnnotationFacts):
+    """An answer of a person about a document; an entry of the log of a dataset.
+
+    Its id is the client's: the same again changes nothing.
+    """
+
+    position: int
+    """position of the document in the dataset"""
     drawn: str = "unknown"
     """how the label was come by, as a word of core.documents.drawn.Draw"""
-    by: str | None = None
-    """name of the person"""
-    mode: Literal["blind", "assisted"] | None = None
-    """whether the person saw what a model thinks before the answer"""
-    note: str | None = None
-    """text, of the action ``note`` alone"""
-    batch: str | None = None
-    """name of what was done at once: all of it can be taken back together"""
-    undo_of: str | None = None
-    """id of the entry that an undo takes back; null: the last of the same person"""
-    at: AwareDatetime
 
     @property
     def given(self) -> Given | None:
@@ -505,8 +513,6 @@ class Version(VersionFacts):
 
     ``models/{name}/versions/{number}.json``. Numbers start at 1 and have no gaps; a job has at most one version.
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=False)
 
     number: int
     status: Status

@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from app.codecs.json_documents.document import DrawWord, Integer, ShortText
-from app.http.schemas import Schema
-from storage.records import Action, Annotation, Label
+from app.http.schemas import RecordSchema, Schema
+from storage.records import Action, Annotation, AnnotationFacts, Label
 
 MAX_ANNOTATIONS = 10_000
 """Most annotations of one request."""
@@ -62,29 +62,13 @@ class Appended(Schema):
     """Number of annotations that were new: those whose ids the log has change nothing."""
 
 
-class AnnotationOut(Schema):
+class AnnotationOut(AnnotationFacts, RecordSchema):
     """An entry of the log."""
 
     sequence: int
     """Number of the entry, from 1."""
-    id: str
-    document: str
-    """Id of the document."""
-    action: Action
-    label: Label | None
-    labels: list[Label] | None
-    """Labels in its place, in a dataset of several."""
     drawn: DrawWord
     """How the label was come by."""
-    by: str | None
-    mode: Mode | None
-    note: str | None
-    """Text of the action note."""
-    batch: str | None
-    """Name of what was done at once."""
-    undo_of: str | None
-    """Id of the entry that an undo takes back; null: the last of the same person."""
-    at: AwareDatetime
 
     @classmethod
     def of(cls, sequence: int, entry: Annotation) -> Self:
