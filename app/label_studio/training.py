@@ -8,6 +8,7 @@ import http.client
 import json
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
@@ -269,7 +270,10 @@ class Client:
                         raise TimeoutError("timed out")
             return json.loads(bytes(content))
         except (OSError, http.client.HTTPException) as error:
-            advice = _ADVICE.get(getattr(error, "code", None) or 0)
+            advice = None
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+                advice = _ADVICE.get(error.code)
             raise LabelStudioUnavailable(f"{request.full_url}: {error}" + (f"; {advice}" if advice else "")) from None
         except (ValueError, RecursionError):
             raise LabelStudioUnavailable(f"{request.full_url}: the answer is not JSON") from None
