@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _MOST_LABELS = 5_000
 """labels that are compared at most: enough for any difference that matters"""
 _ROWS = 500
+_FIRST_LOOK = (
+    "a first look at clusters does not take over from version {}, which learned from labels; a job with another "
+    '"model", or with "publish": "always", is served'
+)
 
 Positions = NDArray[np.int64]
 
@@ -51,15 +55,17 @@ def compare(
     encoded = encoded or documents
     if request.publish == "always":
         return _uncompared("the job requested that")
-    if training.held_out is None:
-        return _uncompared(
-            "its training left no labels out, as auto does and other algorithms with the option probabilities"
-        )
     models = Models(store)
     try:
         served = models.resolve(request.model)
     except NotFound:
         return _uncompared("the model has no other")
+    if request.algorithm == "clusters" != served.algorithm:
+        return Comparison(takes_over=False, why=_FIRST_LOOK.format(served.number))
+    if training.held_out is None:
+        return _uncompared(
+            "its training left no labels out, as auto does and other algorithms with the option probabilities"
+        )
     difference = _difference(served, encoded, training.model)
     if difference is not None:
         return _uncompared(f"version {served.number}, which was served, has other {difference}")

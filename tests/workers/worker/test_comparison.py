@@ -57,14 +57,14 @@ class Loop:
         labels = {f"d{position}": ("no", "yes")[position % 2] for position in range(n)}
         self.dataset = Datasets(self.store).relabel(self.dataset, labels).id
 
-    def submit(self, publish: Publish = "if_better") -> str:
+    def submit(self, publish: Publish = "if_better", algorithm: str = "auto") -> str:
         job, _ = Jobs(self.store).submit(
-            JobDraft(dataset=self.dataset, model="news", algorithm="auto", publish=publish)
+            JobDraft(dataset=self.dataset, model="news", algorithm=algorithm, publish=publish)
         )
         return job.request.id
 
-    def train(self, training: Training, publish: Publish = "if_better") -> Job:
-        id = self.submit(publish)
+    def train(self, training: Training, publish: Publish = "if_better", algorithm: str = "auto") -> Job:
+        id = self.submit(publish, algorithm)
         self.fake.append(lambda _: training)
         Attempts(self.context).run(id)
         return Jobs(self.store).get(id)
@@ -161,6 +161,17 @@ def test_always_takes_over(loop: Loop, store: Store) -> None:
     found = verdict(loop.train(after(RIGHT, -truth(30)), publish="always"))
     assert found.why == "the new version takes over without a comparison: the job requested that"
     assert Models(store).resolve("news").number == 2
+
+
+def test_a_first_look_at_clusters_takes_over_from_another_one_alone(loop: Loop, store: Store) -> None:
+    assert verdict(loop.train(after(RIGHT), algorithm="clusters")).takes_over, "the first"
+    assert verdict(loop.train(after(RIGHT), algorithm="clusters")).takes_over
+    loop.train(after(RIGHT, truth(12)))
+    job = loop.train(after(RIGHT), algorithm="clusters")
+    assert not verdict(job).takes_over
+    assert "does not take over from version 3, which learned from labels" in there(job.outcome).warnings[-1]
+    assert Models(store).resolve("news").number == 3
+    assert verdict(loop.train(after(RIGHT), "always", "clusters")).takes_over
 
 
 def test_without_held_out_scores_there_is_no_comparison(loop: Loop) -> None:
