@@ -4,11 +4,11 @@ ARG BASE=python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028
 
 FROM ${BASE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=/src/constraints.txt
-RUN python3 -m venv /opt/halfmoon && python3 -m venv /opt/build
+RUN python3 -m venv --without-pip /opt/halfmoon && python3 -m venv /opt/build
 WORKDIR /src
 COPY pyproject.toml constraints.txt requirements.lock build.lock README.md LICENSE ./
 # dependencies come first: a change of the code does not fetch them again; a file other than the locked one is refused
-RUN /opt/halfmoon/bin/pip install --require-hashes --no-deps --requirement requirements.lock \
+RUN /opt/build/bin/pip --python /opt/halfmoon/bin/python install --require-hashes --no-deps --requirement requirements.lock \
     && /opt/build/bin/pip install --require-hashes --no-deps --requirement build.lock
 COPY app app
 COPY workers workers
@@ -16,17 +16,15 @@ COPY storage storage
 COPY core core
 # without isolation: it would fetch a build backend of any version
 RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /opt/wheel . \
-    && /opt/halfmoon/bin/pip install --no-deps --no-index /opt/wheel/*.whl
+    && /opt/build/bin/pip --python /opt/halfmoon/bin/python install --no-deps --no-index /opt/wheel/*.whl
 # The kernels that training runs are compiled here, so that no worker compiles when it starts. They are compiled for a class of processors,
 # not for the one that builds; the same class must be set at run time. Elsewhere than on x86-64: --build-arg CPU=generic
 ARG CPU=x86-64-v3
 ENV NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/opt/halfmoon/kernels
 RUN /opt/halfmoon/bin/halfmoon warm
-# What installs, the libraries' own tests, and ONNX Runtime's second copy, which is for programs in C: no service runs them.
-WORKDIR /opt/halfmoon/lib/python3.11/site-packages
-RUN rm -rf pip pip-* setuptools setuptools-* pkg_resources _distutils_hack distutils-precedence.pth \
-        onnxruntime/capi/libonnxruntime.so.* \
-    && find numpy scipy numba -type d -name tests -prune -exec rm -rf {} +
+# The libraries' own tests, and ONNX Runtime's second copy, which is for programs in C: no service runs them.
+RUN find /opt/halfmoon/lib -regex '.*/site-packages/\(numpy\|scipy\|numba\)/.*' -type d -name tests -prune -exec rm -rf {} + \
+    && find /opt/halfmoon/lib -path '*/onnxruntime/capi/libonnxruntime.so.*' -delete
 
 FROM ${BASE}
 ARG CPU=x86-64-v3

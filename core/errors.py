@@ -31,10 +31,12 @@ class Fault(NamedTuple):
 
 
 class MessageNames(NamedTuple):
-    """How messages call documents and features: functions of a document's position and of a feature's column."""
+    """How messages call documents and features: functions of a document's position and of a feature's column. A feature
+    without a name is its column.
+    """
 
     document: Callable[[int], str] = str
-    feature: Callable[[int], str] = str
+    feature: Callable[[int], str | int] = int
 
 
 class HalfmoonError(Exception):

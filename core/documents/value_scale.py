@@ -66,7 +66,7 @@ class ValueScale(NamedTuple):
         )
 
     def _remedy_of_dominance(self, names: MessageNames) -> str:
-        document, feature = repr(names.document(self.row)), _quoted(names.feature(self.column))
+        document, feature = repr(names.document(self.row)), repr(names.feature(self.column))
         values = f"values up to {self.largest:.1e}"
         if self.n_outweighing <= max(1, _FEW * self.n_rows):
             which = (
@@ -89,12 +89,8 @@ class ValueScale(NamedTuple):
         return Fault(
             names.document(self.row),
             "values",
-            f"feature {_quoted(names.feature(self.column))} has the largest value of all, {self.largest:.1e}",
+            f"feature {names.feature(self.column)!r} has the largest value of all, {self.largest:.1e}",
         )
-
-
-def _quoted(feature: str) -> str:
-    return feature if feature.isdecimal() else repr(feature)
 
 
 def value_scale(rows: SparseRows, checkpoint: Checkpoint) -> ValueScale:

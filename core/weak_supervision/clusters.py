@@ -201,7 +201,7 @@ def _described(task: TrainingTask, model: Model, places: NDArray[np.intp], fit: 
         if n_problems(len(model.classes)) == 1 and cluster == 0:
             told = -told
         best = np.argsort(-told, kind="stable")[:_TERMS]
-        terms = [task.names.feature(int(weights.items[each])) for each in best if told[each] > 0]
+        terms = [str(task.names.feature(int(weights.items[each]))) for each in best if told[each] > 0]
         fitting = own[np.argsort(-fit[own], kind="stable")[:_DOCUMENTS]]
         yield {
             "label": label,

@@ -60,7 +60,7 @@ def compare(
         served = models.resolve(request.model)
     except NotFound:
         return _uncompared("the model has no other")
-    if request.algorithm == "clusters" != served.algorithm:
+    if request.algorithm == "clusters" and served.algorithm != "clusters":
         return Comparison(takes_over=False, why=_FIRST_LOOK.format(served.number))
     if training.held_out is None:
         return _uncompared(

@@ -210,8 +210,8 @@ def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, sta
 def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
     """The names of documents and features in messages to the owner of a dataset."""
 
-    def feature(column: int) -> str:
+    def feature(column: int) -> str | int:
         named = vocabulary.named(np.array([column]))
-        return str(column) if named is None else named[0]
+        return column if named is None else named[0]
 
     return MessageNames(lambda position: ids.taken([position])[0], feature)

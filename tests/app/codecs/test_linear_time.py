@@ -39,7 +39,7 @@ from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
 BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 22)
 REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest)
-TIMES, MOST, ATTEMPTS = 8, 4.0, 5
+TIMES, MOST, ATTEMPTS = 8, 3.0, 5
 """How much larger the larger body is, how much longer it may take than as many smaller ones, how often both are tried.
 """
 ENOUGH_SECONDS = 0.01
