@@ -77,7 +77,7 @@ class Options(BaseModel):
     rescales_features: ClassVar[bool] = False
     """whether features are brought to one scale where one outweighs the others"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    """options that together run all compiled loops of the algorithm"""
+    """options that together run all compiled loops of the algorithm which those before it in the registry do not run"""
     limit_remedy: ClassVar[str] = "raise max_iterations"
     """what lets a solve that ended at its iteration limit converge"""
     one_class_remedy: ClassVar[str] = "try the algorithm auto"

@@ -17,6 +17,7 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
 
     uses_unlabeled: ClassVar[bool] = True
     weight_unit: ClassVar[float] = 2.0
+    warm_up_options: ClassVar = ()
     tuning_share: ClassVar[float] = 0.2
 
     C: Weight | Literal["auto"] = Field(

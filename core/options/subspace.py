@@ -114,6 +114,8 @@ class GradientTsvmOptions(SubspaceOptions, SemiSupervisedOptions):
 class S4vmOptions(SubspaceOptions, TsvmOptions):
     """Options of the safe semi-supervised SVM."""
 
+    warm_up_options: ClassVar = ()
+
     starts: int = Field(
         default=20, ge=1, le=1_000, description="Random directions to look for separators from, besides the SVM."
     )
@@ -182,11 +184,13 @@ class KernelAnnealingOptions(SubspaceOptions, AnnealingOptions):
     kernel: Literal["linear", "rbf", "poly"] = Field(
         default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree."
     )
-    warm_up_options: ClassVar = ({}, {"kernel": "poly"})
+    warm_up_options: ClassVar = ()
 
 
 class PottsOptions(SubspaceOptions, AnnealingOptions):
     """Options of annealing of all classes together."""
+
+    warm_up_options: ClassVar = ()
 
     def working_bytes(self, size: TrainingSize) -> int:
         """The same, and bytes of the beliefs and of the vectors of all problems: none is solved before the others."""

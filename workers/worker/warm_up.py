@@ -1,9 +1,9 @@
 """Warm-up: compiles all kernels that training runs into Numba's cache, or loads them from it, so that no job waits for
 the compiler.
 
-Numba compiles one function at a time in a process. So two processes share the algorithms: this one takes them from the
-beginning of the list, a helper from its end, until they meet. Then this process loads from the cache what the helper
-has compiled.
+Numba compiles one function at a time in a process. So two processes share the algorithms once one had to be compiled:
+this one takes them from the beginning of the list, a helper from its end, until they meet. Then this process loads from
+the cache what the helper has compiled. Where all is in the cache, a helper would only cost time.
 """
 
 import multiprocessing
@@ -12,6 +12,10 @@ import signal
 import time
 from collections.abc import Generator, Iterator
 
+import numpy as np
+from numba.core.event import install_recorder
+
+from core.numerics.vectors import dot
 from core.threads import available_processors
 from core.warm_up import WARMED
 from core.warm_up import warming as warming_of
@@ -29,6 +33,10 @@ def warming() -> Iterator[None]:
     names = list(WARMED)
     try:
         if available_processors() > 1:
+            with install_recorder("numba:compile") as compiled:
+                dot(np.zeros(1), np.zeros(1))  # a small one says soon that the cache is empty
+                while names and not compiled.buffer:
+                    yield from warming_of([names.pop(0)])
             names = yield from _share(names)
         yield from warming_of(names)
     except Exception as error:  # whatever Numba finds wrong with its cache or the processor

@@ -4,7 +4,9 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import njit
 
 from core.warm_up import WARMED
 from storage.errors import CannotStart
@@ -15,7 +17,13 @@ forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 """Python 3.12 warns of forks of a process with threads, as that of the tests may have"""
 
 
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm_up, "dot", njit(lambda left, right: 0.0))
+
+
 @forks
+@pytest.mark.usefixtures("empty_cache")
 def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     log.touch()
@@ -43,20 +51,23 @@ def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, mo
     assert helped == names[::-1][: len(helped)], "from the last on"
 
 
-def test_a_single_processor_warms_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["of one processor", "with a full cache"])
+def test_a_process_warms_up_alone(processors: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
     warmed: list[str] = []
 
     def warming(algorithms: Collection[str]) -> Iterator[None]:
         warmed.extend(algorithms)
         yield
 
+    warm_up.dot(np.zeros(1), np.zeros(1))
     monkeypatch.setattr(warm_up, "warming_of", warming)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
     warm_up.warm_up()
     assert warmed == list(WARMED)
 
 
 @forks
+@pytest.mark.usefixtures("empty_cache")
 @pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["alone", "helped"])
 def test_kernels_that_cannot_be_compiled(
     processors: set[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
