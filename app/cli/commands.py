@@ -7,7 +7,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
@@ -191,11 +192,23 @@ def _count(text: str) -> int:
     return int(text)
 
 
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Collect no garbage among what is imported inside the block, then or later: modules live as long as the process,
+    and looking at them would delay the start, and later single requests.
+    """
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
 def _up(options: argparse.Namespace) -> int:
-    from app.http.sockets.listener import check_exposure
-    from app.local.up import Plan, up
-    from app.settings import GatewaySettings
-    from workers.encoders.catalogue import Encoders
+    with _importing():
+        from app.http.sockets.listener import check_exposure
+        from app.local.up import Plan, up
+        from app.settings import GatewaySettings
+        from workers.encoders.catalogue import Encoders
 
     settings = GatewaySettings()
     check_exposure(settings.access, options.host)
@@ -215,23 +228,20 @@ def _restart(options: argparse.Namespace) -> int:
 
 
 def _api(options: argparse.Namespace) -> int:
-    # imported modules live as long as the process: collecting garbage among them would delay the start, and later
-    # single requests
-    gc.disable()
-    from app.http.sockets.process_socket import Processes
-    from app.serve import serve
-    from app.settings import GatewaySettings
+    with _importing():
+        from app.http.sockets.process_socket import Processes
+        from app.serve import serve
+        from app.settings import GatewaySettings
 
-    gc.freeze()
-    gc.enable()
     overrides = {name: value for name in ("host", "port") if (value := getattr(options, name)) is not None}
     processes = None if options.processes is None else Processes(options.processes, options.several)
     return serve(GatewaySettings(**overrides), options.descriptor, processes)
 
 
 def _worker(options: argparse.Namespace) -> int:
-    from storage.process.settings import Settings
-    from workers.worker.run import run_worker
+    with _importing():
+        from storage.process.settings import Settings
+        from workers.worker.run import run_worker
 
     return run_worker(Settings())
 

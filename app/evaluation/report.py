@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
 from app.errors import InvalidRequest
 from app.evaluation.schemas import ClassFigures, Evaluation
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SVG = "image/svg+xml"
 CURVES = 8
@@ -144,7 +146,9 @@ def _rendered(name: str, **content: Any) -> str:
 
 
 @cache
-def _templates() -> Environment:
+def _templates() -> "Environment":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # the first page loads it
+
     # no line ends between elements: they would be text of the page
     loader = FunctionLoader(lambda name: "".join(map(str.strip, _file(name).splitlines())))
     templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_text)

@@ -16,7 +16,8 @@ from storage.store.keys import Damage
 class Schema(BaseModel):
     """Base class of the objects in the contract. The suffix Out of a name is dropped there: JobOut is Job."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="null")
+    # a gateway starts sooner where the first who needs a validator builds it
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="null", defer_build=True)
 
 
 class RecordSchema(Schema):

@@ -51,6 +51,7 @@ class Prefork:
     def workers(self) -> Iterator[ForkedFunction]:
         """The workers, to be started after the warm-up."""
         gc.freeze()  # objects that no garbage collection visits stay in memory pages that are shared
+        gc.enable()
         for name in self._names:
             yield ForkedFunction(name, partial(_work, self._settings, self._private))
 

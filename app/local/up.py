@@ -1,6 +1,7 @@
 """``halfmoon up``: Valkey, workers and gateways on one machine, as children of one supervisor."""
 
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -246,6 +247,7 @@ def _start_workers(
 
     A shutdown request ends this at any point.
     """
+    gc.disable()  # until the workers are forked: what is loaded now stays
     from app.local.prefork import Prefork  # takes a second, in which the gateway starts
 
     prefork = Prefork(plan.workers, settings, private)
