@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from core.numerics.vectors import dot
 from core.warm_up import WARMED
 from storage.errors import CannotStart
 from tests.waiting import until
@@ -59,7 +60,7 @@ def test_a_process_warms_up_alone(processors: set[int], monkeypatch: pytest.Monk
         warmed.extend(algorithms)
         yield
 
-    warm_up.dot(np.zeros(1), np.zeros(1))
+    dot(np.zeros(1), np.zeros(1))
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
     warm_up.warm_up()
