@@ -48,6 +48,9 @@ class TrainingTask:
     one at most"""
     votes: Votes | None = None
     """votes of rules, models and people beside the labels; None: there are none"""
+    by_voters: NDArray[np.bool_] | None = None
+    """shape (n_rows,): labels that voters gave themselves, and that therefore say nothing of how right these are; None:
+    there are none"""
     weights: NDArray[np.float64] | None = None
     """shape (n_rows,): weight of each document's label, at least 0; None: all 1"""
     other: str | int | None = None

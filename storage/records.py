@@ -167,7 +167,7 @@ class Suggested(Record):
     """those that a search has found, ascending"""
 
 
-Action = Literal["label", "skip", "undo", "flag", "note"]
+Action = Literal["label", "settle", "skip", "undo", "flag", "note"]
 """What a person did with a document: gave it a label, left it out, took back what was done last, marked it for others
 or took the mark away, wrote a note."""
 

@@ -24,9 +24,10 @@ class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
     document: ShortText
     """Id of the document."""
     action: Action = "label"
-    """Action. label: gives the label. skip: gives none, and the document is not suggested again. undo: takes back what
-    the same person did with the document last. flag: marks the document for others to look at; the next one of the same
-    person takes the mark away. note: writes a note; the last one of a person counts."""
+    """Action. label: gives the label. settle: gives the label that counts, whatever others answer. skip: gives none,
+    and the document is not suggested again. undo: takes back what the same person did with the document last. flag:
+    marks the document for others to look at; the next one of the same person takes the mark away. note: writes a note;
+    the last one of a person counts."""
     label: ShortText | Integer | None = None
     labels: list[ShortText | Integer] | None = None
     """All labels that apply, in a dataset of several; empty: none does. Elsewhere a list of one means label."""
@@ -122,6 +123,8 @@ class AnnotationSummary(Schema):
     """Number of documents that several people labeled."""
     agreed: int
     """Number of these on which all of them agree."""
+    disputed: int
+    """Number of these on which they differ, and that nobody has settled. A job takes these answers for votes."""
     flagged: int
     """Number of documents that somebody marked for others to look at."""
     krippendorff: float | None

@@ -64,6 +64,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         people=log.people(),
         compared=len(compared),
         agreed=sum(answer.agreed for answer in compared),
+        disputed=sum(answer.disputed for answer in compared),
         flagged=sum(answer.flagged for answer in answers.values()),
         krippendorff=krippendorff([[*answer.votes.values()] for answer in compared]),
         pairs=_pairs([answer.votes for answer in compared]),

@@ -99,7 +99,9 @@ class DocumentQuery:
             "have claimed are left out, and none is claimed.",
         ),
     ] = None
-    disagreement: Annotated[bool, Query(description="Only documents to which people gave different labels.")] = False
+    disagreement: Annotated[
+        bool, Query(description="Only documents to which people gave different labels, and that nobody has settled.")
+    ] = False
     flagged: Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")] = False
     skipped: Annotated[bool, Query(description="Only documents that people left out: the same as `state=skipped`.")] = (
         False

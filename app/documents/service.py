@@ -144,7 +144,7 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
         by = query.by
         wanted &= _where(opened, lambda answer: by in answer.votes)
     if query.disagreement:
-        wanted &= _where(opened, lambda answer: not answer.agreed)
+        wanted &= _where(opened, lambda answer: answer.disputed)
     if query.flagged:
         wanted &= _where(opened, lambda answer: answer.flagged)
     if scores is not None and opened.predictor is not None:

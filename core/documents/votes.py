@@ -58,6 +58,28 @@ class Votes:
             self.probability[where],
         )
 
+    def joined(self, answers: Mapping[int, Mapping[str, str | int]]) -> "Votes":
+        """These votes with the answers of people about some documents, by position and person; none is a voter yet."""
+        voters = sorted({*self.voters, *(person for each in answers.values() for person in each)})
+        classes = sorted({*self.classes, *(label for each in answers.values() for label in each.values())}, key=_order)
+        number, place = ({name: at for at, name in enumerate(names)} for names in (voters, classes))
+        given = [(row, number[who], place[label]) for row, each in answers.items() for who, label in each.items()]
+        own = self.among(classes)
+        known = np.array([number[voter] for voter in self.voters], np.int64)[self.voter]
+        before = np.column_stack([self.owners, known, own.class_index])
+        every = np.concatenate([before, np.array(given, np.int64).reshape(-1, 3)])
+        order = np.lexsort(every.T[::-1])
+        rows, voter, class_index = every[order].T
+        probability = np.concatenate([self.probability, np.ones(len(given))])[order]
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n_rows))]).astype(np.int64)
+        return Votes(voters, classes, indptr, voter.astype(np.int32), class_index.astype(np.int32), probability)
+
+    @classmethod
+    def none(cls, n_rows: int) -> "Votes":
+        """No votes about so many documents."""
+        nothing = np.zeros(0, np.int32)
+        return cls([], [], np.zeros(n_rows + 1, np.int64), nothing, nothing, np.zeros(0))
+
     def among(self, classes: Sequence[str | int]) -> "Votes":
         """The same votes with the places of their classes in other sorted classes, which have all of them."""
         return replace(self, classes=classes, class_index=places_among(self.classes, classes)[self.class_index])
@@ -71,6 +93,10 @@ class Votes:
             for voter, class_index, probability in zip(*of_row, strict=True):
                 given.setdefault(self.voters[voter], {})[self.classes[class_index]] = probability
             yield {voter: _shortest(vote) for voter, vote in given.items()}
+
+
+def _order(label: str | int) -> tuple[bool, str | int]:
+    return isinstance(label, str), label
 
 
 def _shortest(vote: dict[str | int, float]) -> Vote:

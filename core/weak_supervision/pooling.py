@@ -95,11 +95,14 @@ class _Fit(NamedTuple):
     ballots: Ballots
     certain: NDArray[np.bool_]
     """shape (n_rows,)"""
+    testifies: NDArray[np.bool_]
+    """shape (n_rows,): certain labels that say how right voters are: those that voters did not give themselves"""
     classes: Matrix
     """shape (n_rows, n_classes): certain labels as probabilities of 0 and 1, and zeros elsewhere"""
     weights: Vector
     """shape (n_rows,): weights of certain labels"""
-    posteriors: Matrix
+    beliefs: Matrix
+    """shape (n_rows, n_classes): classes of documents by votes, labels that testify and the classifier"""
     model: VoterModel
     lambdas: Sequence[float] = LAMBDAS
     """values of λ that the next classifier is tried with: once one is found, that alone"""
@@ -114,28 +117,34 @@ class _Fit(NamedTuple):
         own = np.array([place[label] for label in task.classes], np.int64)
         classes = np.zeros((task.rows.n_rows, n_classes))
         classes[certain, own[task.class_indices[certain]]] = 1.0
-        posteriors = ballots.counted() + 1e-9
-        posteriors /= posteriors.sum(axis=1, keepdims=True)
-        posteriors[certain] = classes[certain]
-        model = VoterModel.of(ballots, posteriors, certain, _fractions(posteriors[ballots.voted | certain]))
-        return cls(task, votes, ballots, certain, classes, weights, posteriors, model)
+        testifies = certain if task.by_voters is None else certain & ~task.by_voters
+        beliefs = ballots.counted() + 1e-9
+        beliefs /= beliefs.sum(axis=1, keepdims=True)
+        beliefs[testifies] = classes[testifies]
+        model = VoterModel.of(ballots, beliefs, testifies, _fractions(beliefs[ballots.voted | certain]))
+        return cls(task, votes, ballots, certain, testifies, classes, weights, beliefs, model)
+
+    @property
+    def posteriors(self) -> Matrix:
+        """shape (n_rows, n_classes): the same by all certain labels."""
+        return np.where(self.certain[:, None], self.classes, self.beliefs)
 
     def with_classifier(self, run: Run, span: Span) -> "_Fit":
         """The fit by a classifier that knows the present labels of other documents; raises Stopped."""
-        log_priors = np.tile(log(self.model.priors), (len(self.posteriors), 1))
+        log_priors = np.tile(log(self.model.priors), (len(self.beliefs), 1))
         heard, weights, lambdas = self.ballots.voted | self.certain, self._weights(1.0), self.lambdas
         found = self._classified(run, weights, lambdas, span)
         if found is not None:
             lambdas = (found.lambda_,)
             likely = np.maximum(found.probabilities, _LEAST_PROBABILITY)
             log_priors[weights > 0] = log(likely / likely.sum(axis=1, keepdims=True))
-        posteriors, model = self.posteriors, self.model
+        beliefs, model = self.beliefs, self.model
         for _ in range(_STEPS):
-            model = VoterModel.of(self.ballots, posteriors, self.certain, _fractions(posteriors[heard]))
-            posteriors = model.posteriors(log_priors)
-            posteriors[self.certain] = self.classes[self.certain]
+            model = VoterModel.of(self.ballots, beliefs, self.testifies, _fractions(beliefs[heard]))
+            beliefs = model.posteriors(log_priors)
+            beliefs[self.testifies] = self.classes[self.testifies]
             run.watch()
-        return self._replace(posteriors=posteriors, model=model, lambdas=lambdas)
+        return self._replace(beliefs=beliefs, model=model, lambdas=lambdas)
 
     def pooled(self, run: Run, span: Span) -> Pooled:
         """The labels, with the weight that certain labels give to those by votes; raises Stopped."""

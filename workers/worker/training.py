@@ -73,7 +73,7 @@ class Work:
         """Do the work. Raises Stopped, Unavailable, and errors that fail the job: OutOfRange, InvalidDocuments, …"""
         with tracing.span("read documents"), reported_to(self._report_fetched):
             documents = self._retried(
-                lambda: Datasets(self._store).open(self._request.dataset, self._request.annotations)
+                lambda: Datasets(self._store).open_to_train(self._request.dataset, self._request.annotations)
             )
         self._began = time.monotonic()
         with tracing.span("train"):
@@ -201,6 +201,7 @@ def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, sta
         drawn=documents.drawn,
         label_sets=documents.label_sets,
         votes=documents.votes,
+        by_voters=documents.by_voters,
         weights=documents.weights,
         other=request.other,
         names=_names(documents.ids, inputs.vocabulary),

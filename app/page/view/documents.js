@@ -37,7 +37,7 @@ export function Documents({ dataset, query }) {
     const document = listed[row];
     const by = project.value.by || undefined;
     const given = Array.isArray(label) ? { labels: label } : { label };
-    outbox.add({ document: document.id, ...given, mode: "assisted", by });
+    outbox.add({ document: document.id, ...given, action: isDisputed(document) ? "settle" : "label", mode: "assisted", by });
     replace(row, { ...document, ...given, by: by ?? "", people: { ...document.people, [by ?? ""]: label } });
     toast(`${document.id} is ${worded(label)}`, () => {
       outbox.add({ document: document.id, action: "undo", by });
@@ -63,6 +63,11 @@ export function Documents({ dataset, query }) {
 function Picks({ classes, labels, onConfirm }) {
   const [picked, setPicked] = useState(labels);
   return html`<${Several} classes=${classes} picked=${picked} onPick=${setPicked} onConfirm=${() => onConfirm(picked)} />`;
+}
+
+/** Whether people gave a document different labels. @param {any} document */
+function isDisputed(document) {
+  return new Set(Object.values(document.people).map((/** @type {any} */ label) => worded([label].flat().sort()))).size > 1;
 }
 
 /** The votes about a document. @param {{votes?: Record<string, any>}} props */
@@ -148,7 +153,7 @@ function Check({ title, value, onChange }) {
 function Row({ document, find, classes, predicting, onOpen, onChange }) {
   const text = snippet(document);
   const place = classes.findIndex(({ name }) => name === document.label);
-  const disputed = new Set(Object.values(document.people).map((label) => worded([label].flat().sort()))).size > 1;
+  const disputed = isDisputed(document);
   return html`<tr><td><button class="text" aria-label=${`Read ${document.id}`} onClick=${onOpen}><span class="lines" dir="auto">${marked(text, find ? hits(text, find) : [])}</span></button>${document.flagged && html`<span class="tag bad">marked</span>`}</td>
     <td data-head="Label">${isSeveral(document) ? html`<button class="small" aria-label=${`Labels of ${document.id}`} onClick=${onOpen}>${labelsOf(document) === null ? (document.skipped ? "skipped" : "not known") : worded(document.labels)}</button>` : html`<select aria-label=${`Label of ${document.id}`} value=${place} onChange=${(/** @type {any} */ event) => onChange(classes[event.target.value].name)}>${place < 0 && html`<option value="-1">${document.skipped ? "skipped" : "none"}</option>`}${classes.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select>`}</td>
     <td data-head="By" class=${disputed || document.by ? "" : "blank"}><span class="clip">${disputed ? Object.entries(document.people).map(([person, label]) => `${person || "?"}: ${worded(label)}`).join(", ") : (document.by ?? "")}</span></td>

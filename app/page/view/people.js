@@ -14,12 +14,12 @@ const FORBIDDEN = 403;
 /** @param {{dataset: any}} props */
 export function People({ dataset }) {
   const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
-  const { people = {}, compared = 0, agreed = 0, krippendorff = null, pairs = [] } = summary.value ?? {};
+  const { people = {}, compared = 0, agreed = 0, disputed = 0, krippendorff = null, pairs = [] } = summary.value ?? {};
   const most = Object.entries(people).sort((one, other) => other[1] - one[1]);
   return html`<h1>People</h1><${NameField} onDone=${() => toast("Your name is kept")} /><${Problem} error=${summary.error} />
     ${most.length > 0 && html`<section><h2>Answers</h2><${Scroll} label="Answers by person"><table><thead><tr><th>Person</th><th class="number">Answers</th></tr></thead><tbody>${most.map(([person, count]) => html`<tr key=${person}><td>${person || "without a name"}</td><td class="number">${count.toLocaleString("en")}</td></tr>`)}</tbody></table><//></section>`}
     <section><h2>Agreement</h2>${compared ? html`<p>Several people labeled ${counted(compared, "document")}, and agree on ${agreed} (${percent(agreed / compared)}).${krippendorff !== null && ` Krippendorff's alpha is ${krippendorff.toFixed(2)}: 1 is agreement, 0 is chance.`}</p>
-      ${agreed < compared && html`<p><a class="button primary" href=${`${to("documents", dataset.id)}?disagreement=true`}>Settle ${counted(compared - agreed, "document")}</a></p>`}
+      ${disputed > 0 && html`<p>Until somebody settles them, a training weighs the answers to ${counted(disputed, "document")} by how right each person is.</p><p><a class="button primary" href=${`${to("documents", dataset.id)}?disagreement=true`}>Settle ${counted(disputed, "document")}</a></p>`}
       <${Scroll} label="Agreement of each two"><table><thead><tr><th>People</th><th class="number">Documents</th><th class="number">Agreed</th><th class="number">Cohen's kappa</th></tr></thead><tbody>${pairs.map((/** @type {any} */ each) => html`<tr key=${each.people.join()}><td>${each.people.map((/** @type {string} */ person) => person || "without a name").join(" and ")}</td><td class="number">${each.compared}</td><td class="number">${percent(each.agreed / each.compared)}</td><td class="number">${each.cohen === null ? "–" : each.cohen.toFixed(2)}</td></tr>`)}</tbody></table><//>` : html`<p class="quiet">Nobody has labeled a document that another person labeled, too. The sample of an audit is the same for all.</p>`}</section>
     <${Voters} dataset=${dataset} /><${Invite} dataset=${dataset} />`;
 }

@@ -63,7 +63,7 @@ function Recent({ answered, onBack }) {
 
 /** How far people agree, where several of them answered the same documents. @param {{dataset: string, summary: any}} props */
 function People({ dataset, summary }) {
-  const disputed = summary ? summary.compared - summary.agreed : 0;
+  const disputed = summary?.disputed ?? 0;
   return html`<h3>People</h3><p class="quiet">${summary?.compared ? `They agree on ${summary.agreed} of ${counted(summary.compared, "document")} that several answered. ` : ""}${disputed > 0 && html`<a href=${`${to("documents", dataset)}?disagreement=true`}>Settle ${disputed}</a>. `}<a href=${to("people", dataset)}>Invite a colleague</a></p>`;
 }
 

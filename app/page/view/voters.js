@@ -1,4 +1,4 @@
-/** @file Who votes: how right each voter is by what the model found out, and what its votes were worth. */
+/** @file Who votes, people who differ among them: how right each voter is by what the model found out, and what its votes were worth. */
 
 import { get, modelOf, part } from "./api.js";
 import { project } from "./project.js";
@@ -23,7 +23,7 @@ export function Voters({ dataset }) {
 function Row({ name, documents, own }) {
   const copies = Object.entries(own?.copies ?? {}).sort((one, other) => other[1] - one[1]);
   const classes = Object.entries(own?.classes ?? {});
-  return html`<tr><td data-head="Voter"><span><b>${name}</b>${copies.length > 0 && html`<br /><span class="quiet">copies ${copies.map(([other, share]) => `${other} (${percent(share)})`).join(", ")}</span>`}</span></td>
+  return html`<tr><td data-head="Voter"><span><b>${name || "without a name"}</b>${copies.length > 0 && html`<br /><span class="quiet">copies ${copies.map(([other, share]) => `${other} (${percent(share)})`).join(", ")}</span>`}</span></td>
     <td class="number" data-head="Documents">${documents.toLocaleString("en")}</td>
     <td class="number" data-head="Right">${own ? html`<b>${percent(own.right)}</b>` : "–"}</td><td class="number" data-head="Likely (95%)">${own ? `${percent(own.low)} to ${percent(own.high)}` : "–"}</td>
     <td class="number" data-head="Worth">${own ? own.worth.toFixed(1) : "–"}</td>

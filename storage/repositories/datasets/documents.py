@@ -14,6 +14,7 @@ from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind
 from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets, places_among
 from core.documents.rows import SparseRows
 from core.documents.votes import Votes
+from core.evaluation.agreement import less_than_sure
 from storage.errors import LimitExceeded
 from storage.records import Dataset, Given, Label, LabelKind, labels_in
 from storage.repositories.datasets.annotations.answers import Answer
@@ -48,6 +49,8 @@ class Documents(NamedTuple):
     """votes for classes; None where nobody voted"""
     weights: NDArray[np.float64] | None = None
     """shape (n_documents,): weight of each label; None where all are 1"""
+    by_voters: NDArray[np.bool_] | None = None
+    """shape (n_documents,): labels that voters gave themselves; None where there are none"""
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -271,3 +274,36 @@ def annotated(documents: Documents, answers: Mapping[int, Answer]) -> Documents:
         drawn[position] = answers[position].draw
     known = drawn if (drawn != Draw.UNKNOWN).any() else None
     return changed(documents, labels)._replace(drawn=known)
+
+
+def with_people(documents: Documents, answers: Mapping[int, Answer]) -> Documents:
+    """The documents as a training learns from them: with people as voters, once two of them differ.
+
+    A document to which people gave different labels has their votes and no label, until somebody settles it; so has one
+    that a single person labeled who is less than sure by what others said elsewhere. Without labels of two classes that
+    are left, all have the labels that most people gave.
+    """
+    labeled = annotated(documents, answers)
+    compared = [answer.votes for answer in answers.values() if len(answer.votes) > 1]
+    if documents.label_sets is not None or all(len({*votes.values()}) < 2 for votes in compared):
+        return labeled
+    unsure, people, votes = less_than_sure(compared), dict[int, bool](), dict[int, dict[str, Label]]()
+    for position, answer in answers.items():
+        if answer.label is not None:
+            given = {by: each for by, each in answer.votes.items() if isinstance(each, str | int)}
+            votes[position] = {by: each for by, each in given.items() if by != answer.settled_by}
+            if answer.settled_by is None:
+                people[position] = answer.agreed and (len(given) > 1 or not unsure.issuperset(given))
+    left = changed(labeled, {position: None for position, certain in people.items() if not certain})
+    if len(np.unique(left.class_indices[left.class_indices >= 0])) < 2:
+        return labeled
+    voted = (left.votes or Votes.none(len(left.class_indices))).joined(votes)
+    classes = _sorted({*left.classes, *voted.classes})
+    by_voters = np.zeros(len(left.class_indices), bool)
+    by_voters[[*people]] = [*people.values()]
+    return left._replace(
+        class_indices=np.append(places_among(left.classes, classes), UNLABELED).astype(np.int32)[left.class_indices],
+        classes=classes,
+        votes=voted.among(classes),
+        by_voters=by_voters,
+    )

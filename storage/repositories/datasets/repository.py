@@ -25,7 +25,14 @@ from storage.repositories.datasets.annotations.entries import NewAnnotation, che
 from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
 from storage.repositories.datasets.annotations.offered import Audits, Suggestions
 from storage.repositories.datasets.builder import DatasetBuilder
-from storage.repositories.datasets.documents import Documents, annotated, open_documents, open_fields, open_ids
+from storage.repositories.datasets.documents import (
+    Documents,
+    annotated,
+    open_documents,
+    open_fields,
+    open_ids,
+    with_people,
+)
 from storage.repositories.datasets.files.extra_fields import StoredFields
 from storage.repositories.datasets.files.ids import IdIndexes, Ids
 from storage.repositories.datasets.quota import Quota
@@ -91,6 +98,11 @@ class Datasets:
         these entries.
         """
         return self.open_annotated(id, self._logs.of(id).answers(annotations) if annotations else {})
+
+    def open_to_train(self, id: str, annotations: int | None) -> Documents:
+        """The documents as ``open``, but with people as voters where they differ."""
+        answers = self._logs.of(id).answers(annotations) if annotations else {}
+        return with_people(self.open(id), answers)
 
     def open_annotated(self, id: str, answers: Mapping[int, Answer]) -> Documents:
         """The documents of a dataset with the labels of these answers, by position, in place of their own; raises

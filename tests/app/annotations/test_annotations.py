@@ -93,6 +93,20 @@ def test_of_several_people_most_decide(gateway: Gateway, dataset: str) -> None:
     assert (found["classes"], found["labels"]) == ({"no": 2, "yes": 2}, ["no", "yes"])
 
 
+def test_who_settles_a_document_decides(gateway: Gateway, dataset: str) -> None:
+    answers = {"ann": "yes", "bob": "no", "cleo": "no"}
+    annotate(gateway, dataset, *({"document": "e0", "label": label, "by": by} for by, label in answers.items()))
+    assert summary(gateway, dataset)["disputed"] == 1
+    annotate(gateway, dataset, {"document": "e0", "label": "yes", "by": "ann", "action": "settle"})
+    annotate(gateway, dataset, {"document": "e0", "label": "no", "by": "dan"})
+    found = summary(gateway, dataset)
+    assert (found["agreed"], found["disputed"], found["classes"]["yes"]) == (0, 0, 2)
+    query = f"/v1/datasets/{dataset}/documents?disagreement=true"
+    assert gateway.client.get(query).json()["documents"] == []
+    annotate(gateway, dataset, {"document": "e0", "by": "ann", "action": "undo"})
+    assert [each["id"] for each in gateway.client.get(query).json()["documents"]] == ["e0"]
+
+
 def test_a_summary_says_the_type_of_labels(gateway: Gateway) -> None:
     dataset = str(gateway.upload([{"indices": [0], "label": 3}, {"indices": [1]}, {"indices": [2]}])["id"])
     assert summary(gateway, dataset)["labels"] == [3]
@@ -107,7 +121,7 @@ def test_a_summary_says_the_type_of_labels(gateway: Gateway) -> None:
         ({"document": "z", "label": "yes"}, "document", "no such document"),
         ({"document": "e0"}, "label", "is missing"),
         ({"document": "e0", "label": 3}, "label", "all strings or all integers"),
-        ({"document": "e0", "label": "yes", "action": "skip"}, "label", "only for the action label"),
+        ({"document": "e0", "label": "yes", "action": "skip"}, "label", "only for the actions label"),
         ({"document": "e0", "label": ""}, "annotations[1].label", "at least 1 character"),
         ({"document": "e0", "label": "yes", "at": "2026-01-01T00:00:00"}, "annotations[1].at", "time zone"),
         ({"document": "e0", "labels": ["yes", "no"]}, "annotations[1].labels", "has one label"),

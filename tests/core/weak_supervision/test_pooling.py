@@ -120,6 +120,21 @@ def test_the_same_votes_give_the_same_bits_on_any_number_of_threads() -> None:
     assert one.report == two.report
 
 
+def test_labels_that_voters_gave_say_nothing_of_how_right_they_are() -> None:
+    """Two people of three are right; the labels on which all agree stay."""
+    data = pool(0, [0.6, 0.4], gap=2.2)
+    answers = people(data.truth, [0.95, 0.95, 0.55], 1)
+    agreed = (answers == answers[:, :1]).all(axis=1)
+    votes = votes_of(answers, 2)
+    labels = np.where(agreed, answers[:, 0], -1)
+    task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}, votes=votes, by_voters=agreed)
+    training = train(task, TrainingContext(threads=1))
+    np.testing.assert_array_equal(training.unlabeled, np.flatnonzero(~agreed))
+    assert there(training.report)["voters"]["voter-2"]["right"] == pytest.approx(0.55, abs=0.15)
+    found = training.model.labels_of(training.scores, training.probabilities)
+    assert np.mean(found == data.truth[~agreed]) > 0.85
+
+
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "kernel_svm"])
 def test_every_algorithm_learns_from_votes(algorithm: str) -> None:
     data = pool(0, [0.6, 0.4], gap=2.5)

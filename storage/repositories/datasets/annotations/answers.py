@@ -22,6 +22,8 @@ class Answer(NamedTuple):
     """note by person"""
     flagged: bool
     """whether somebody marked it for others to look at"""
+    settled_by: str | None = None
+    """person who settled it last, so that this label counts whatever others answer; None where nobody did"""
 
     @property
     def answered(self) -> bool:
@@ -33,16 +35,26 @@ class Answer(NamedTuple):
         """Whether all people who gave it a label gave the same."""
         return len({*self.votes.values()}) < 2
 
+    @property
+    def disputed(self) -> bool:
+        """Whether people differ, and nobody has settled it."""
+        return not self.agreed and self.settled_by is None
+
 
 Entries = list[tuple[int, Annotation]]
 """entries with their numbers"""
 
 
+_ANSWERS: tuple[Action, ...] = ("label", "settle", "skip")
+"""actions of which the last one of a person counts"""
+
+
 class Answers:
     """The answers of a log, entry after entry.
 
-    Of each person the last answer counts that was not taken back. Of several people the label counts that most of them
-    gave, of equals the newest. Of several labels each counts that more than half of them gave.
+    Of each person the last answer counts that was not taken back. Of several people the label counts that the last one
+    gave who settled it; else that most of them gave, of equals the newest. Of several labels each counts that more than
+    half of them gave.
     """
 
     def __init__(self) -> None:
@@ -87,7 +99,7 @@ def _answer(given: list[Entries]) -> Answer | None:
     """The answer from the entries of each person; None if all were taken back."""
     if not given:
         return None
-    last = [found for entries in given if (found := _last(entries, "label", "skip"))]
+    last = [found for entries in given if (found := _last(entries, *_ANSWERS))]
     labeled = [(number, entry) for number, entry in last if entry.given is not None]
     votes = {entry.by or "": entry.given for _, entry in labeled if entry.given is not None}
     noted = [found[1] for entries in given if (found := _last(entries, "note"))]
@@ -95,6 +107,10 @@ def _answer(given: list[Entries]) -> Answer | None:
     flagged = any(sum(entry.action == "flag" for _, entry in entries) % 2 for entries in given)
     if not labeled:
         return Answer(None, Draw.UNKNOWN, bool(last), votes, notes, flagged)
+    settled = max((each for each in labeled if each[1].action == "settle"), key=lambda each: each[0], default=None)
+    if settled is not None:
+        entry = settled[1]
+        return Answer(entry.given, Draw.of(entry.drawn), False, votes, notes, flagged, entry.by or "")
     counts = Counter(entry.given for _, entry in labeled)
     _, entry = max(labeled, key=lambda each: (counts[each[1].given], each[0]))
     label = entry.given if isinstance(entry.given, str | int) else _majority([*votes.values()], entry.given)
@@ -113,10 +129,11 @@ def _majority(given: Sequence[Given], newest: Given | None) -> tuple[Label, ...]
     return tuple(sorted(found, key=lambda label: (isinstance(label, str), label)))
 
 
-def _taught(given: Entries) -> tuple[Given | None, str] | None:
-    """What a training learns of one person's entries about a document: a label, and how it was come by."""
-    last = _last(given, "label", "skip")
-    return None if last is None or last[1].given is None else (last[1].given, last[1].drawn)
+def _taught(given: Entries) -> tuple[Given | None, str, Action] | None:
+    """What a training learns of one person's entries about a document: a label, how it was come by, and whether it
+    settles the document."""
+    last = _last(given, *_ANSWERS)
+    return None if last is None or last[1].given is None else (last[1].given, last[1].drawn, last[1].action)
 
 
 def _last(entries: Entries, *actions: Action) -> tuple[int, Annotation] | None:

@@ -10,6 +10,9 @@ from storage.records import Action, Annotation, Dataset, Given, labels_in
 from storage.repositories.datasets.batch import refuse
 from storage.repositories.datasets.labels import label_detail
 
+_LABELING: tuple[Action, ...] = ("label", "settle")
+_LABELING_WORDS = "the actions label and settle"
+
 
 class NewAnnotation(NamedTuple):
     """A new entry, as a client gives it."""
@@ -59,8 +62,8 @@ def _fault(
         return "document", "there is no such document in the dataset"
     if (given.note is None) == (given.action == "note"):
         return "note", "is the text of the action note, which needs one; an empty text takes the note away"
-    if given.action != "label":
-        return None if given.label is None else ("label", f"is only for the action label, not for {given.action}")
+    if given.action not in _LABELING:
+        return None if given.label is None else ("label", f"is only for {_LABELING_WORDS}, not for {given.action}")
     if given.label is None:
         return "label", "is missing; the action skip says that a document gets none, undo takes an answer back"
     if given.by in dataset.voters:
@@ -82,7 +85,7 @@ def _entry(given: NewAnnotation, position: int, draws: Mapping[int, Draw]) -> An
         action=given.action,
         label=None if isinstance(given.label, tuple) else given.label,
         labels=tuple(sorted(given.label)) if isinstance(given.label, tuple) else None,
-        drawn=draw.word if given.action == "label" else Draw.UNKNOWN.word,
+        drawn=draw.word if given.action in _LABELING else Draw.UNKNOWN.word,
         by=given.by,
         mode=given.mode,
         at=given.at,
