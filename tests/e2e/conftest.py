@@ -17,7 +17,8 @@ def text() -> Documents:
 
 @pytest.fixture(scope="session")
 def large_body() -> bytes:
-    return large()
+    """A training of a second and more: what harms it finds it at work."""
+    return large(n_documents=12_000)
 
 
 @pytest.fixture(scope="session")

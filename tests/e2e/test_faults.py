@@ -1,6 +1,5 @@
 """Parts of the service are killed; accepted jobs end as they should."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -9,14 +8,6 @@ import pytest
 from tests.e2e.service import Service
 from tests.processes import kill
 from tests.waiting import SLOW, until
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with parts that are killed, and come back."""
-    folder = tmp_path_factory.mktemp("service")
-    with Service(folder / "data", folder / "log") as running:
-        yield running
 
 
 def started(service: Service, body: bytes, model: str = "m") -> str:
@@ -66,13 +57,21 @@ def test_a_killed_gateway_comes_back_at_the_same_address(service: Service, large
     is_published_once(service, job, "gateway")
 
 
-def test_a_job_that_was_running_goes_on_after_a_restart(tmp_path: Path, large_body: bytes) -> None:
+def test_all_is_as_before_after_a_restart_and_a_job_that_was_running_goes_on(tmp_path: Path, large_body: bytes) -> None:
+    documents = [{"indices": [place % 2], "label": label} for place, label in enumerate(["a", "b", None, None])]
     with Service(tmp_path / "data", tmp_path / "log", drain_seconds="0.5") as service:
+        first = service.post("/v1/jobs", {"documents": documents, "model": "first", "algorithm": "svm"})["id"]
+        service.wait_for(first)
+        given = service.labels(first)
+        before = {path: service.get(path) for path in ("/v1/models/first", f"/v1/jobs/{first}")}
         job = started(service, large_body)
+        datasets = service.get("/v1/datasets")
         assert service.stop() == 0
         assert service.left() == []
         with pytest.raises(httpx.HTTPError):
             service.get("/v1/health/live")
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
         assert service.wait_for(job)["state"] == "succeeded"
+        assert (service.get("/v1/datasets"), service.labels(first)) == (datasets, given)
+        assert {path: service.get(path) for path in before} == before
         is_published_once(service, job)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.firefox import executable, firefox
-from tests.e2e.person import CLASSES, dataset_of, write_messages
+from tests.e2e.person import CLASSES, dataset_of
 from tests.e2e.service import Service
 from tests.waiting import until
 
@@ -21,9 +21,8 @@ _ID = "document.querySelector('article .clip')?.innerText"
 VIEWS = ("One class", "Doubts", "Audit", "Documents", "Classes", "People", "Models", "Try", "Jobs", "Data", "Label")
 
 
-def test_the_walk_in_firefox(tmp_path: Path) -> None:
-    truth = write_messages(tmp_path / "messages.csv")
-    with Service(tmp_path / "data", tmp_path / "log") as service, firefox(service.url) as window:
+def test_the_walk_in_firefox(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    with firefox(service.url) as window:
         window.until("document.querySelector('#file')")
         window.choose("#file", tmp_path / "messages.csv")
         window.reach("button", "Use these documents")

@@ -1,10 +1,9 @@
-"""Text and named features through the whole service: trained on, predicted, explained, evaluated; again after a
-restart.
-"""
+"""Text and named features through the whole service: trained on, predicted, explained, evaluated, trained on again."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.e2e.service import Service
 from tests.workers.worker.test_inputs import texts
@@ -56,15 +55,11 @@ def refined(service: Service, kind: str) -> None:
     assert {item["name"] for item in explained["weights"][0]["for"]} & {"goal", "keeper", "match", "league", "referee"}
 
 
-def test_documents_in_and_models_that_read_them_out(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", tmp_path / "log") as service:
-        answers = {
-            "text": trained(service, "text", as_text, "tsvm"),
-            "features": trained(service, "features", as_features, "svm"),
-        }
-        refined(service, "text")
-        refined(service, "features")
-    with Service(tmp_path / "data", tmp_path / "log-2") as service:
-        for kind, made in (("text", as_text), ("features", as_features)):
-            asked = {"documents": made(texts(40, seed=1))}
-            assert service.post(f"/v1/models/{kind}/versions/1/predict", asked) == answers[kind]
+@pytest.mark.parametrize(("kind", "made", "algorithm"), [("text", as_text, "tsvm"), ("features", as_features, "svm")])
+def test_documents_in_and_a_model_that_reads_them_out(
+    service: Service, kind: str, made: Callable[[list[str]], Documents], algorithm: str
+) -> None:
+    answer = trained(service, kind, made, algorithm)
+    refined(service, kind)
+    asked = {"documents": made(texts(40, seed=1))}
+    assert service.post(f"/v1/models/{kind}/versions/1/predict", asked) == answer

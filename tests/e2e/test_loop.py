@@ -18,7 +18,7 @@ def error_on(service: Service, text: Documents, positions: NDArray[np.int64]) ->
     body = io.BytesIO()
     np.savez(body, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))
     answer = service.client.post(
-        "/v1/models/text/predict", content=body.getvalue(), headers={"Content-Type": "application/x-npz"}
+        "/v1/models/loop/predict", content=body.getvalue(), headers={"Content-Type": "application/x-npz"}
     ).json()
     return float(np.mean(np.array(answer["labels"]) != text.labels[positions]))
 
@@ -26,7 +26,7 @@ def error_on(service: Service, text: Documents, positions: NDArray[np.int64]) ->
 def train(service: Service, dataset: str, **more: Any) -> Any:
     options = {"positive_fraction": 0.5, "labels_drawn": "chosen"}
     job = service.post(
-        "/v1/jobs", {"dataset": dataset, "model": "text", "algorithm": "tsvm", "options": options, **more}
+        "/v1/jobs", {"dataset": dataset, "model": "loop", "algorithm": "tsvm", "options": options, **more}
     )
     done = service.wait_for(job["id"])
     assert (done["state"], done["status"]) == ("succeeded", "converged")
@@ -43,7 +43,7 @@ def test_suggest_label_train_and_again(service: Service, text: Documents) -> Non
     errors = [error_on(service, text, others)]
     asked: set[int] = set(first.tolist())
     for turn in range(ROUNDS):
-        found = service.post("/v1/models/text/suggest", {"dataset": dataset, "n": EACH})
+        found = service.post("/v1/models/loop/suggest", {"dataset": dataset, "n": EACH})
         assert (found["version"], found["n_unlabeled"], found["margin_of"]) == (turn + 1, 1000 - len(asked), "scores")
         ids = [document["id"] for document in found["suggestions"]]
         assert len(set(ids)) == EACH
@@ -55,9 +55,9 @@ def test_suggest_label_train_and_again(service: Service, text: Documents) -> Non
         assert answer.status_code == 201, answer.text
         dataset = answer.json()["id"]
         assert answer.json()["n_labeled"] == len(asked)
-        assert train(service, dataset, start_from="text")["start_from"] == {"name": "text", "version": turn + 1}
+        assert train(service, dataset, start_from="loop")["start_from"] == {"name": "loop", "version": turn + 1}
         errors.append(error_on(service, text, others))
     # 10 labels, then 130; that random labels do better on these documents is told in docs/learning-curves.md
     assert errors[-1] < 0.29 < errors[0], errors
-    reasons = service.post("/v1/models/text/explain", {"n": 3})
+    reasons = service.post("/v1/models/loop/explain", {"n": 3})
     assert [len(reasons["weights"][0][side]) for side in ("for", "against")] == [3, 3]

@@ -1,12 +1,9 @@
-"""The way of a user through the service with real documents: upload, train, labels, predict; all of it again after a
-restart.
-"""
+"""The way of a user through the service with real documents: upload, train, labels, predict."""
 
 import io
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,41 +14,27 @@ from app.cli.demo.vectors import Documents, as_npz
 from tests.e2e.service import Service
 
 
-def test_few_labels_in_and_a_model_that_predicts_out(tmp_path: Path, text: Documents) -> None:
-    with Service(tmp_path / "data", tmp_path / "log") as service:
-        dataset = service.upload(as_npz(text), "text")
-        assert (dataset["n_documents"], dataset["n_labeled"], dataset["n_features"]) == (1500, 100, 11960)
-        job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "text", "algorithm": "tsvm"})
-        done = service.wait_for(job["id"])
-        assert (done["state"], done["status"], done["model"]) == (
-            "succeeded",
-            "converged",
-            {"name": "text", "version": 1},
-        )
+def test_few_labels_in_and_a_model_that_predicts_out(service: Service, text: Documents) -> None:
+    dataset = service.upload(as_npz(text), "text")
+    assert (dataset["n_documents"], dataset["n_labeled"], dataset["n_features"]) == (1500, 100, 11960)
+    job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "main", "algorithm": "tsvm"})
+    done = service.wait_for(job["id"])
+    assert (done["state"], done["status"], done["model"]) == ("succeeded", "converged", {"name": "main", "version": 1})
 
-        given = service.labels(job["id"])
-        hidden = np.flatnonzero(~text.labeled)
-        assert [int(line["id"]) for line in given] == hidden.tolist()
-        error = np.mean([line["label"] != truth for line, truth in zip(given, text.labels[hidden], strict=True)])
-        assert error <= 0.25  # a supervised SVM errs on 29 %
+    given = service.labels(job["id"])
+    hidden = np.flatnonzero(~text.labeled)
+    assert [int(line["id"]) for line in given] == hidden.tolist()
+    error = np.mean([line["label"] != truth for line, truth in zip(given, text.labels[hidden], strict=True)])
+    assert error <= 0.25  # a supervised SVM errs on 29 %
 
-        rows = text.rows[hidden[:50]]
-        buffer = io.BytesIO()
-        np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))
-        answer = service.client.post(
-            "/v1/models/text/predict", content=buffer.getvalue(), headers={"Content-Type": "application/x-npz"}
-        ).json()
-        assert answer["labels"] == [line["label"] for line in given[:50]]
-        np.testing.assert_allclose(
-            np.ravel(answer["scores"]), [line["score"] for line in given[:50]], rtol=1e-5, atol=1e-5
-        )
-        before = {path: service.get(path) for path in ("/v1/datasets", "/v1/jobs", "/v1/models", "/v1/models/text")}
-
-    with Service(tmp_path / "data", tmp_path / "log-2") as service:
-        assert {path: service.get(path) for path in before} == before
-        assert service.labels(job["id"]) == given
-        again = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "text", "algorithm": "svm"})
-        assert service.wait_for(again["id"])["model"] == {"name": "text", "version": 2}
+    rows = text.rows[hidden[:50]]
+    buffer = io.BytesIO()
+    np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))
+    answer = service.client.post(
+        "/v1/models/main/predict", content=buffer.getvalue(), headers={"Content-Type": "application/x-npz"}
+    ).json()
+    assert answer["labels"] == [line["label"] for line in given[:50]]
+    np.testing.assert_allclose(np.ravel(answer["scores"]), [line["score"] for line in given[:50]], rtol=1e-5, atol=1e-5)
 
 
 def test_the_demo_runs_against_a_running_service(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,8 @@ from storage.repositories.jobs import Jobs
 from storage.store import open_store
 from storage.store.json_records import read
 from tests.app.conftest import serving
-from tests.e2e.service import Service, large
+from tests.e2e.service import Service
+from tests.e2e.test_faults import started
 from tests.processes import Program
 from tests.stores import Valkey, s3_options
 from tests.waiting import HANG, SLOW, until
@@ -78,16 +79,23 @@ def test_the_sections(runbook: dict[str, str]) -> None:
     ]
 
 
-def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[str, str], tmp_path: Path) -> None:
+def test_looking_backing_up_rolling_back_rotating_and_restoring(
+    runbook: dict[str, str], tmp_path: Path, large_body: bytes
+) -> None:
+    """A job that the backup found unfinished is run after the restore."""
     data = tmp_path / "data"
     store = open_store(f"file://{data}/store")
     old, _ = ApiKeys(store).create("portal", {Scope.PREDICT})
     ending, _ = ApiKeys(store).create("portal", {Scope.PREDICT}, datetime.now(UTC) + timedelta(days=1))
-    with Service(data, tmp_path / "log") as service:
+    with Service(data, tmp_path / "log", drain_seconds="0", lease_seconds=str(2 * HANG)) as service:
         assert "FIX" not in run(runbook["Check the health"], tmp_path)
         assert [train(service), train(service)] == [1, 2]
         service.client.put("/v1/models/news/aliases/live", json={"version": 2}).raise_for_status()
+        unfinished = started(service, large_body, "large")
+        (training,) = [process for process in service.named("worker") if process.name() == "halfmoon-job"]
+        training.suspend()
         run(runbook["Back up"], tmp_path)
+        training.resume()
         told = run(runbook["Roll a model back"], tmp_path, URL=service.url)
         assert '"version":1' in told.splitlines()[-1]
         prediction = service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})
@@ -103,33 +111,17 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
     restored.mkdir()
     (tmp_path / "backup.tar").rename(restored / "backup.tar")
     run(runbook["Restore"], restored)
+    assert list(Jobs(open_store(f"file://{restored}/data/store")).unfinished_ids()) == [unfinished]
     with Service(restored / "data", tmp_path / "log2") as service:
+        assert service.wait_for(unfinished)["state"] == "succeeded"
         assert service.get("/v1/models/news")["aliases"] == {"live": 2}
         assert service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})["version"] == 2
-        assert len(service.get("/v1/jobs")["jobs"]) == 2
+        assert len(service.get("/v1/jobs")["jobs"]) == 3
         assert train(service) == 3
     assert {listed.key.id for listed in ApiKeys(open_store(f"file://{restored}/data/store")).every()} == {
         old.id,
         ending.id,
     }
-
-
-def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: dict[str, str], tmp_path: Path) -> None:
-    with Service(tmp_path / "data", tmp_path / "log", drain_seconds="0", lease_seconds=str(2 * HANG)) as service:
-        dataset = service.upload(large(20_000), "large")["id"]
-        job = service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"]
-        service.wait_for(job, "running")
-        (training,) = [process for process in service.named("worker") if process.name() == "halfmoon-job"]
-        training.suspend()
-        run(runbook["Back up"], tmp_path)
-        training.resume()
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    (tmp_path / "backup.tar").rename(folder / "backup.tar")
-    run(runbook["Restore"], folder)
-    assert list(Jobs(open_store(f"file://{folder}/data/store")).unfinished_ids()) == [job]
-    with Service(folder / "data", tmp_path / "log2") as service:
-        assert service.wait_for(job)["state"] == "succeeded"
 
 
 def worker(name: str, folder: Path, environment: dict[str, str]) -> Program:

@@ -39,15 +39,6 @@ def refused(*arguments: str, **settings: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None:
-    with Service(tmp_path / "data", tmp_path / "log", workers=2) as service:
-        assert len(service.family()) >= 4  # Valkey, the gateway, two workers
-        assert service.stop(number) == 0
-        assert service.left() == []
-    assert not (tmp_path / "data" / "valkey" / "valkey.sock").exists()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_gateway_alone(tmp_path: Path, number: signal.Signals) -> None:
     settings = {"HALFMOON_STORE_URL": f"file://{tmp_path}/store", "HALFMOON_REDIS_URL": f"unix://{tmp_path}/none"}
     command = [sys.executable, "-m", "app.cli", "api", "--port", "0"]
@@ -141,13 +132,15 @@ def test_only_the_owner_can_reach_the_queue_and_the_data(service: Service) -> No
     assert valkey.net_connections(kind="inet") == []
 
 
-def test_a_deep_data_folder_works(tmp_path: Path) -> None:
+def test_a_deep_data_folder_works_and_an_interrupt_ends_all_of_it(tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["a-rather-long-name"] * 8)
-    with Service(deep, tmp_path / "log") as service:
+    with Service(deep, tmp_path / "log", workers=2) as service:
+        assert len(service.family()) >= 4  # Valkey, the gateway, two workers
         (valkey,) = service.named("valkey-server")
         (sock,) = {str(connection.laddr) for connection in valkey.net_connections(kind="unix") if connection.laddr}
         assert Path(sock).exists()
-        service.stop()
+        assert service.stop(signal.SIGINT) == 0
+        assert service.left() == []
     assert not Path(sock).parent.exists()
 
 
@@ -186,3 +179,4 @@ def test_several_gateways_answer_at_one_address_and_are_replaced_without_a_failu
         until(lambda: len(service.parts("api")) == 2, SLOW)
         assert service.stop() == 0
         assert service.left() == []
+    assert not (tmp_path / "data" / "valkey" / "valkey.sock").exists()

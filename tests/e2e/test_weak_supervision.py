@@ -1,8 +1,5 @@
 """Weak supervision over HTTP, as ``halfmoon up`` serves it: votes with few labels, documents of one class, none."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,13 +10,6 @@ TOPICS = (
     ["cup", "match", "goal", "team", "coach", "season", "referee", "stadium", "league", "player", "striker"],
     ["bank", "rate", "bond", "market", "share", "profit", "dividend", "trader", "currency", "stock", "fund"],
 )
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    folder: Path = tmp_path_factory.mktemp("weak")
-    with Service(folder / "data", folder / "log", encoder="none") as started:
-        yield started
 
 
 def texts(seed: int) -> tuple[list[str], np.ndarray]:
