@@ -1,6 +1,7 @@
 """Settings of the HTTP gateway alone."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field, IPvAnyNetwork, SecretStr
@@ -143,7 +144,7 @@ class GatewaySettings(Settings):
         """Whether a read of the store takes microseconds."""
         return self.store_url.startswith("file:")
 
-    @property
+    @cached_property
     def upload_bounds(self) -> Bounds:
         """Bounds of an upload."""
         return Bounds(
@@ -154,7 +155,7 @@ class GatewaySettings(Settings):
             self.max_nonzeros,
         )
 
-    @property
+    @cached_property
     def request_bounds(self) -> Bounds:
         """Bounds of a body that is held in memory."""
         return Bounds(
@@ -165,7 +166,7 @@ class GatewaySettings(Settings):
             self.max_nonzeros,
         )
 
-    @property
+    @cached_property
     def prediction_bounds(self) -> Bounds:
         """Bounds of the documents of one prediction."""
         return replace(self.request_bounds, documents=min(self.max_predicted_documents, self.max_documents))

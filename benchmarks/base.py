@@ -156,7 +156,8 @@ def apart(module: str, *arguments: object) -> dict[str, Any]:
 
 
 class Figure(NamedTuple):
-    """One measured number, its bound, and a rival's number from the same run where there is one."""
+    """One measured number, its bound, and from the same run the numbers of a rival and of a server that computes
+    nothing, where there are some."""
 
     what: str
     value: float
@@ -164,19 +165,20 @@ class Figure(NamedTuple):
     unit: str
     at_most: bool = True
     rival: float | None = None
+    floor: float | None = None
 
     @property
     def reached(self) -> bool:
         return self.value <= self.bound if self.at_most else self.value >= self.bound
 
     def row(self) -> list[str]:
-        """Name, value, bound, verdict, the rival's value, how many times better than the rival."""
+        """Name, value, bound, verdict, the rival's value, how many times better than the rival, the floor."""
         bound = f"{'≤' if self.at_most else '≥'} {number(self.bound)}"
         cells = [self.what, f"**{number(self.value)}** {self.unit}", bound, "reached" if self.reached else "MISSED"]
         if self.rival is None:
-            return [*cells, "", ""]
+            return [*cells, "", "", ""]
         ratio = self.rival / self.value if self.at_most else self.value / self.rival
-        return [*cells, number(self.rival), f"{ratio:.1f}"]
+        return [*cells, number(self.rival), f"{ratio:.1f}", "" if self.floor is None else number(self.floor)]
 
 
 def number(value: float) -> str:

@@ -1,5 +1,5 @@
 """The app of an afternoon: FastAPI, pydantic and scikit-learn, serving one linear model. The service is compared with
-it.
+it, and both with a bare answer of the same server, which computes nothing and is as fast as any answer can be.
 
 ``python -m benchmarks.plain_app MODEL.npz PORT`` with the arrays ``coefficients`` (n_features,) and ``intercept``.
 """
@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, Field
 from sklearn.linear_model import LogisticRegression
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class Document(BaseModel):
@@ -59,6 +60,21 @@ def make_app(model: LogisticRegression) -> FastAPI:
     return app
 
 
+def beside_bare_answer(app: FastAPI) -> ASGIApp:
+    """The app, with an answer at ``/bare`` that no framework makes."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("path") != "/bare":
+            await app(scope, receive, send)
+            return
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    return answer
+
+
 def load(path: str) -> LogisticRegression:
     arrays = np.load(path)
     model = LogisticRegression()
@@ -70,7 +86,7 @@ def load(path: str) -> LogisticRegression:
 
 if __name__ == "__main__":
     uvicorn.run(
-        make_app(load(sys.argv[1])),
+        beside_bare_answer(make_app(load(sys.argv[1]))),
         port=int(sys.argv[2]),
         loop="uvloop",
         http="httptools",

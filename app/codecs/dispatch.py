@@ -1,6 +1,8 @@
 """The formats of documents by media type, and the decoder for the headers of a request."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import get_args
 
@@ -38,6 +40,8 @@ ENDINGS = endings_of(_READ)
 """Media types of files by the ending of their names, for forms, the page and ``halfmoon doctor``."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
 
+_CONTENT_TYPES = 64
+"""values of Content-Type that are parsed once: clients send the same again and again"""
 _UNNAMED = "say what it is, as by -H 'Content-Type: text/csv'; "
 _ADVICE = {
     "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send "
@@ -78,7 +82,7 @@ def body_decoder(
 
     Raises UnsupportedMediaType, and LimitExceeded where Content-Length is too large.
     """
-    media_type = media_type_of(headers)
+    media_type, parameters = _content_type(headers.get("content-type", ""))
     if media_type not in _BY_ANY_NAME:
         raise UnsupportedMediaType(
             f"a body of type {media_type[:64] or '(none)'}",
@@ -88,7 +92,15 @@ def body_decoder(
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
-    columns = {column: query[column] for column in COLUMNS if column in query}
+    reading = Reading(bounds, spool, reserve, parameters=parameters, formats=_BY_ANY_NAME)
+    if query:
+        reading = _as_asked(reading, query)
+    decoder = Filtered(decompressor, _BY_ANY_NAME[media_type].open(reading))
+    return Filtered(_Counted(bounds), decoder)
+
+
+def _as_asked(reading: Reading, query: Mapping[str, str]) -> Reading:
+    """The directions with those of the query; raises InvalidRequest."""
     given = query.get("extra")
     extra = next((word for word in get_args(Extra) if word == given), None)
     if given is not None and extra is None:
@@ -96,14 +108,11 @@ def body_decoder(
             "extra",
             f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}",
         )
-    parts = (part.partition("=") for part in headers.get("content-type", "").split(";")[1:])
-    parameters = {name.strip().lower(): value.strip().strip('"') for name, _, value in parts}
     separator = query.get("separator", Reading.separator)
     if not 1 <= len(separator) <= MAX_SEPARATOR:
         raise InvalidRequest("separator", f"must have 1 to {MAX_SEPARATOR} characters")
-    reading = Reading(bounds, spool, reserve, columns, separator, extra, parameters, _BY_ANY_NAME)
-    decoder = Filtered(decompressor, _BY_ANY_NAME[media_type].open(reading))
-    return Filtered(_Counted(bounds), decoder)
+    columns = {column: query[column] for column in COLUMNS if column in query}
+    return replace(reading, columns=columns, separator=separator, extra=extra)
 
 
 def _advice(media_type: str) -> str:
@@ -117,7 +126,16 @@ def _advice(media_type: str) -> str:
 
 def media_type_of(headers: Mapping[str, str]) -> str:
     """The media type of Content-Type, without parameters."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _content_type(headers.get("content-type", ""))[0]
+
+
+@lru_cache(_CONTENT_TYPES)
+def _content_type(text: str) -> tuple[str, Mapping[str, str]]:
+    """A Content-Type as media type and parameters, both in lower case."""
+    media_type, *parts = text.split(";")
+    pairs = (part.partition("=") for part in parts)
+    parameters = {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
+    return media_type.strip().lower(), MappingProxyType(parameters)
 
 
 def check_unread(query: Mapping[str, str], why: str) -> None:

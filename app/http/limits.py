@@ -60,14 +60,14 @@ class Limit:
     def acquire(self, caller: str, size: int) -> None:
         """Add to the amount in use; raises TooManyRequests."""
         with self._lock:
-            self._check(self._name, self._most, self._used, size)
-            self._check(f"{self._name} of one caller", self._most_per_caller, self._by_caller[caller], size)
-            self._used += size
-            self._by_caller[caller] += size
-
-    def _check(self, name: str, most: int, used: int, size: int) -> None:
-        if used + size > most:
-            raise TooManyRequests(name, self._unit, most, most - used, _RETRY_SECONDS)
+            used, own = self._used, self._by_caller[caller]
+            if used + size > self._most:
+                raise TooManyRequests(self._name, self._unit, self._most, self._most - used, _RETRY_SECONDS)
+            if own + size > self._most_per_caller:
+                name, most = f"{self._name} of one caller", self._most_per_caller
+                raise TooManyRequests(name, self._unit, most, most - own, _RETRY_SECONDS)
+            self._used = used + size
+            self._by_caller[caller] = own + size
 
 
 class Reservation:

@@ -71,7 +71,8 @@ class UnseenCounter:
         self._all += scored.n_values
         self._empty += int(np.count_nonzero(np.diff(scored.rows.indptr) == 0))
         self._documents += scored.rows.n_rows
-        self._missing.update(scored.missing)
+        if scored.missing:
+            self._missing.update(scored.missing)
         self._what = _WHAT[scored.kind]
 
     def warnings(self) -> list[str]:

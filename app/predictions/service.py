@@ -166,7 +166,8 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     blocks = await read_blocks(request, bounds)
     loaded = await load_model(services, reference)
     reserve: Reserve = request.scope[RESERVATION].grow
-    batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, reserve, request.query_params)
+    query = request.query_params if request.scope["query_string"] else {}
+    batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, reserve, query)
     texts = AnswerTexts(loaded.model, loaded.version.classes, reserve)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)

@@ -41,14 +41,19 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._process,
         )
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._process.register(_Collector(partial(_of_gateway, services)))
         ProcessCollector(registry=self._process)
         self._installation.register(_Collector(partial(_of_installation, services)))
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is the template of its path."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
+        key = method, route, status
+        if key not in self._series:
+            self._series[key] = self._requests.labels(method, route, str(status)), self._seconds.labels(method, route)
+        requests, durations = self._series[key]
+        requests.inc()
+        durations.observe(seconds)
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus.

@@ -144,10 +144,13 @@ def unit_rows(rows: SparseRows) -> SparseRows:
 
 def is_faultless(rows: SparseRows) -> bool:
     """Whether ``find_faults`` finds nothing, in fewer steps: most rows have no fault, and one row is soon predicted."""
-    if layout_fault(rows) is not None or len(_steps(rows, np.greater_equal)):
+    if layout_fault(rows) is not None:
         return False
-    _, indices, values = rows.trimmed.csr
-    return not len(indices) or (int(indices.max()) < rows.n_features and bool(np.isfinite(values).all()))
+    own = rows.trimmed
+    if not len(own.indices):
+        return True
+    within = int(own.indices.max()) < rows.n_features and bool(np.isfinite(own.values).all())
+    return within and not _is_step(own, np.greater_equal).any()
 
 
 def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
@@ -213,11 +216,18 @@ def layout_fault(rows: SparseRows) -> Fault | None:
 def _steps(rows: SparseRows, wrong: np.ufunc) -> NDArray[np.int64]:
     """Positions, counted from the first nonzero, where ``wrong`` holds for an index and the next one of the same
     row."""
-    indptr, indices, _ = rows.trimmed.csr
-    mask = wrong(indices[:-1], indices[1:])
+    return np.flatnonzero(_is_step(rows.trimmed, wrong))
+
+
+def _is_step(own: SparseRows, wrong: np.ufunc) -> NDArray[np.bool_]:
+    """shape (n_nonzeros - 1,): whether ``wrong`` holds for an index and the next one of the same row; of trimmed
+    rows."""
+    indptr, indices, _ = own.csr
+    mask: NDArray[np.bool_] = wrong(indices[:-1], indices[1:])
     ends = indptr[1:-1]
-    mask[ends[(ends > 0) & (ends < len(indices))] - 1] = False
-    return np.flatnonzero(mask)
+    if len(ends):
+        mask[ends[(ends > 0) & (ends < len(indices))] - 1] = False
+    return mask
 
 
 def _row_of(rows: SparseRows, positions: NDArray[np.int64]) -> NDArray[np.int64]:

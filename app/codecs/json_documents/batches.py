@@ -126,12 +126,13 @@ class BatchBuilder:
 
     def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
         """Raises InvalidDocuments for the first documents that have a fault, given as field and detail."""
-        ids = (document.id for document in documents)
-        refuse(
-            Fault(str(place if id is None else id), *fault)
-            for place, (id, fault) in enumerate(zip(ids, faults, strict=False), self.position)
-            if fault is not None
-        )
+        found = list(faults)
+        if any(found):
+            refuse(
+                Fault(str(place if document.id is None else document.id), *fault)
+                for place, (document, fault) in enumerate(zip(documents, found, strict=True), self.position)
+                if fault is not None
+            )
 
 
 def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
