@@ -174,6 +174,11 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     """Name of the person who will label. Documents that others have claimed are not suggested to this person."""
     claim: Annotated[int, Meta(ge=0, le=86_400)] = 0
     """Seconds for which the documents are claimed for the person; 0: not at all. Claims end by themselves."""
+    for_: ShortText | None = msgspec.field(default=None, name="for")
+    """Name of a voter to ask, who may be new: documents without its vote where that is worth most. As long as little is
+    known of the voter, a quarter are documents that have a label, which say how right it is."""
+    price: Annotated[float, Meta(ge=0)] | None = None
+    """Price of an answer of that voter, in any currency."""
     include: list[Literal["document"]] = []
     """What to include in each suggestion: document, the document as it was sent."""
 
@@ -191,6 +196,40 @@ class Suggestion(LabeledDocument):
     """The document as it was sent; only if `include` names it."""
 
 
+class AskedClass(Schema):
+    """What a voter's answers to documents of a class are worth."""
+
+    right: float
+    """How often its votes for the class are right, as the training has found out."""
+    low: float
+    high: float
+    """Ends of an interval of 95 %."""
+    unasked: int
+    """Number of documents without a label and without its vote to which the model gives the class."""
+    worth: float
+    """Documents that its answers to all of these would set right in the mean."""
+
+
+class Asking(Schema):
+    """What more answers of a voter are worth."""
+
+    voter: str
+    answered: int
+    """Number of documents with its vote."""
+    unasked: int
+    """Number of documents without a label and without its vote."""
+    cost: float | None
+    """Price of asking about all of these; null without a price."""
+    worth: float
+    """Documents that its answers to all of these would set right in the mean."""
+    next: float
+    """The same of the documents that are suggested."""
+    stop: bool
+    """Whether it is time to stop: fewer than one of 100 of these answers would set a document right."""
+    classes: dict[str, AskedClass]
+    """The same by the class that the model gives."""
+
+
 class Suggestions(Schema):
     """Documents to label next, the most useful first, with the random ones spread evenly among them."""
 
@@ -203,6 +242,8 @@ class Suggestions(Schema):
     margin_of: str = Field(examples=["probabilities", "scores"])
     """Quantity whose differences the margins are: scores if the model is not calibrated."""
     suggestions: list[Suggestion]
+    asking: Asking | None = None
+    """What more answers of the voter are worth; left out unless the query names one by `for`."""
     warnings: list[str]
 
 

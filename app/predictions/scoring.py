@@ -220,6 +220,8 @@ class DatasetScores(NamedTuple):
     """Score of that label as answers have it, shape (n,): of two classes that of the second."""
     margins: NDArray[np.float64]
     """Difference of the two likeliest classes, shape (n,): see two_likeliest."""
+    rivals: NDArray[np.int32]
+    """Likeliest class beside the label, shape (n,)."""
 
     @property
     def certainty(self) -> NDArray[np.float32]:
@@ -241,11 +243,12 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
     """Predictions of the documents at ascending positions, or of all; raises InvalidRequest if they are of another
     kind.
     """
-    predicted, probabilities, scores, margins = (
+    predicted, probabilities, scores, margins, rivals = (
         [np.zeros(0, np.int32)],
         [np.zeros(0, np.float32)],
         [np.zeros(0, np.float32)],
         [np.zeros(0)],
+        [np.zeros(0, np.int32)],
     )
     for scored in score_stored(model, documents, positions):
         of_classes = model.probabilities(scored.scores)
@@ -254,11 +257,15 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
         predicted.append(labels.astype(np.int32))
         columns = np.array([column_of(label, model.n_columns) for label in range(len(model.classes))])
         scores.append(scored.scores[everyone, columns[labels]].astype(np.float32))
-        margins.append(two_likeliest(model, scored.scores, of_classes).margins)
+        likeliest = two_likeliest(model, scored.scores, of_classes)
+        margins.append(likeliest.margins)
+        rivals.append(np.where(likeliest.first == labels, likeliest.second, likeliest.first).astype(np.int32))
         if of_classes is not None:
             probabilities.append(of_classes[everyone, labels].astype(np.float32))
     known = None if model.calibration is None else np.concatenate(probabilities)
-    return DatasetScores(np.concatenate(predicted), known, np.concatenate(scores), np.concatenate(margins))
+    return DatasetScores(
+        np.concatenate(predicted), known, np.concatenate(scores), np.concatenate(margins), np.concatenate(rivals)
+    )
 
 
 def scores_of_dataset(

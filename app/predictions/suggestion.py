@@ -10,10 +10,20 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.datasets.documents import claim, claimed_by_others, stored_documents
+from app.errors import InvalidRequest
 from app.http.bodies import read_json
 from app.predictions.schemas import Strategy, SuggestBody
-from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored, scores_of_dataset, two_likeliest
+from app.predictions.scoring import (
+    DatasetScores,
+    UnseenCounter,
+    rows_at,
+    run_scoring,
+    score_stored,
+    scores_of_dataset,
+    two_likeliest,
+)
 from app.predictions.service import load_model
+from app.predictions.voting import Asking, rates_of, with_votes
 from app.services import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import (
@@ -56,6 +66,8 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
     Raises InvalidRequest, NotFound, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, SuggestBody)
+    if body.price is not None and body.for_ is None:
+        raise InvalidRequest("price", "is that of a voter's answers: name the voter by for")
     version, model, _ = await load_model(services, reference)
     return await run_scoring(request, services, _answer, services, version, model, body)
 
@@ -64,12 +76,22 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     answers = services.datasets.log(body.dataset).answers()
     documents = services.datasets.open_annotated(body.dataset, answers)
     source = _Source(services, version, model, body.dataset, documents)
+    asking = None if body.for_ is None else Asking(services, body, rates_of(services, version), documents)
     answered = {position for position, answer in answers.items() if answer.answered}
     taken = [*answered.union(claimed_by_others(services, body.dataset, body.by))]
     unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = ignorance(version)
-    drawn = _claimed(source, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
+    random = bool(ignorant) or body.strategy == "random"
+    if asking is None:
+        drawn = _claimed(source, unlabeled, body, 1.0 if random else body.random, warnings)
+        worth = None
+    else:
+        known = _known(source)
+        drawn = asking.drawn(
+            known, unlabeled, random, lambda pool, n: _representative(model, documents, pool, n, warnings)
+        )
+        worth = asking.report(known, unlabeled, drawn)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
     if "document" in body.include:
         found = stored_documents(documents, np.array(list(drawn), np.int64), services.datasets.fields(body.dataset))
@@ -77,7 +99,8 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
             suggestion["document"] = {
                 name: field for name, field in fields.items() if name not in ("label", "labels", "drawn")
             }
-    services.datasets.record_suggested(body.dataset, drawn)
+    if asking is None:
+        services.datasets.record_suggested(body.dataset, drawn)
     content = {
         "model": version.name,
         "version": version.number,
@@ -88,6 +111,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "suggestions": suggestions,
         "warnings": [*([ignorant] if ignorant else []), *unseen.warnings(), *dict.fromkeys(warnings)],
     }
+    content |= {} if worth is None else {"asking": worth}
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
@@ -134,12 +158,19 @@ def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, 
 
 def _least_certain(source: _Source, candidates: Positions, most: int) -> Balanced:
     """The documents of least margin, evenly of the classes that are predicted."""
-    known = scores_of_dataset(source.services, source.version, source.model, source.dataset, source.documents)
+    known = _known(source)
     pool = BalancedMargins(most)
     for start in range(0, len(candidates), _BLOCK):
         block = candidates[start : start + _BLOCK]
         pool.add(block, known.predicted[block], known.margins[block])
     return pool.balanced
+
+
+def _known(source: _Source) -> DatasetScores:
+    """The predictions of the dataset, by the votes as well where voters differ."""
+    services, version, model, dataset, documents = source
+    known = scores_of_dataset(services, version, model, dataset, documents)
+    return with_votes(known, rates_of(services, version), model, documents)
 
 
 def _representative(model: Model, documents: Documents, pool: Balanced, n: int, warnings: list[str]) -> Positions:

@@ -16,10 +16,12 @@ from app.errors import InvalidRequest
 from app.http.bodies import read_json
 from app.predictions.scoring import rows_at, run_scoring
 from app.predictions.service import load_model
+from app.predictions.voting import rates_of
 from app.review.schemas import DoubtsBody
 from app.services import Services
 from core.evaluation.active_learning import comparable, similarities
 from core.evaluation.reliability import doubtful
+from core.evaluation.voting import VoterRates
 from core.models.model import Model
 from storage.errors import Conflict
 from storage.records import Label, Version
@@ -41,6 +43,8 @@ class _Ranked(NamedTuple):
     positions: NDArray[np.int64]
     likelier: NDArray[np.intp]
     probabilities: NDArray[np.float32]
+    by_votes: NDArray[np.bool_]
+    """whether the model alone would not doubt it"""
 
 
 async def doubts(request: Request, services: Services, reference: str) -> Response:
@@ -62,14 +66,14 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     documents = services.datasets.open_annotated(body.dataset, log.answers())
     since = version.annotations or 0 if version.dataset == body.dataset else 0
     answered = np.unique([entry.position for _, entry in log.between(since, len(log))]).astype(np.int64)
-    ranked, n_labeled = _ranked(documents, version, left_out, answered)
+    ranked, n_labeled = _ranked(documents, rates_of(services, version), left_out, answered)
     warnings: list[str] = []
     found = {item["id"]: item for item in _held_out(documents, version, ranked, body.n)}
     for item in _duplicates(documents, model, answered, warnings):
         found.setdefault(item["id"], item)
     # duplicates contradict each other for certain, so they take up to half of the places, after the surest doubt
     held_out, duplicates = (
-        [item for item in found.values() if item["why"] == why] for why in ("held_out", "duplicate")
+        [item for item in found.values() if (item["why"] == "duplicate") is duplicate] for duplicate in (False, True)
     )
     room = max(body.n - len(held_out), body.n // 2)
     kept = duplicates[:room]
@@ -101,32 +105,37 @@ def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
 
 
 def _ranked(
-    documents: Documents, version: Version, left_out: LeftOut, answered: NDArray[np.int64]
+    documents: Documents, rates: VoterRates, left_out: LeftOut, answered: NDArray[np.int64]
 ) -> tuple[_Ranked, int]:
-    """The doubtful labels that nobody has answered since, and the number of left-out labels that still stand."""
-    places = {label: place for place, label in enumerate(version.classes)}
+    """The doubtful labels that nobody has answered since, by the model and the votes together, and the number of
+    left-out labels that still stand.
+    """
+    places = {label: place for place, label in enumerate(rates.classes)}
     of_class = np.array([*(places.get(label, -1) for label in documents.classes), -1])
     labels = of_class[documents.class_indices[left_out.positions]]
     known = labels >= 0
     n_labeled = int(np.count_nonzero(known))
     known &= ~np.isin(left_out.positions, answered)
     positions, labels, probabilities = left_out.positions[known], labels[known], left_out.probabilities[known]
+    alone = probabilities.argmax(axis=1)
+    if documents.votes is not None:
+        probabilities = rates.told(probabilities.astype(np.float64), documents.votes.taken(positions)).astype(
+            np.float32
+        )
     rows = doubtful(probabilities, labels)
     own, likelier = probabilities[rows, labels[rows]], np.argmax(probabilities[rows], axis=1)
-    return _Ranked(positions[rows], likelier, own), n_labeled
+    return _Ranked(positions[rows], likelier, own, alone[rows] == labels[rows]), n_labeled
 
 
 def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -> Iterator[Item]:
     ids = documents.ids.by_position(ranked.positions[:n].tolist())
-    for position, likelier, probability in zip(
-        ranked.positions[:n].tolist(), ranked.likelier[:n].tolist(), ranked.probabilities.tolist(), strict=False
-    ):
+    for position, likelier, probability, by_votes in zip(*(column[:n].tolist() for column in ranked), strict=True):
         yield {
             "id": ids[position],
             "label": _label(documents, position),
             "likelier": version.classes[likelier],
             "probability": probability,
-            "why": "held_out",
+            "why": "votes" if by_votes else "held_out",
             "other": None,
         }
 

@@ -31,9 +31,9 @@ class Doubt(Schema):
     """Label that is likelier, or that the similar document has."""
     probability: float | None
     """Probability of its label by a model that was not told it; null of duplicates that such a model does not doubt."""
-    why: Literal["held_out", "duplicate"]
-    """Reason. held_out: the model finds another label likelier when it is not told this one. duplicate: a document that
-    is nearly the same has another label."""
+    why: Literal["held_out", "votes", "duplicate"]
+    """Reason. held_out: the model finds another label likelier when it is not told this one. votes: the model and the
+    votes together do. duplicate: a document that is nearly the same has another label."""
     other: str | None
     """Id of the document that is nearly the same."""
     document: dict[str, Any] | None = None

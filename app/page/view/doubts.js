@@ -65,7 +65,7 @@ export function Doubts({ dataset }) {
 function Doubt({ doubt, classes, place, count, onAnswer }) {
   const keyOf = (/** @type {any} */ label) => classes.find(({ name }) => name === label)?.key;
   const others = classes.filter(({ name }) => name !== doubt.label && name !== doubt.likelier);
-  const why = doubt.why === "duplicate" ? html`nearly the same as <b>${doubt.other}</b>, which is <b><bdi>${doubt.likelier}</bdi></b>` : html`its label has a probability of ${percent(doubt.probability)}`;
+  const why = doubt.why === "duplicate" ? html`nearly the same as <b>${doubt.other}</b>, which is <b><bdi>${doubt.likelier}</bdi></b>` : html`${doubt.why === "votes" ? "with the votes" : ""} its label has a probability of ${percent(doubt.probability)}`;
   return html`<${Paper} key=${doubt.id}><p class="row quiet"><span class="tag">${place + 1} of ${count}</span><span class="clip">${doubt.id}</span><span class="row-end">${why}</span></p><${Document} document=${doubt.document} /><//>
     <div class="answers"><button class="answer" onClick=${() => onAnswer(doubt.label)}><${Key}>${keyOf(doubt.label) ?? "Enter"}<//><span class="clip">keep <bdi>${doubt.label}</bdi></span></button><button class="answer guessed" onClick=${() => onAnswer(doubt.likelier)}>${keyOf(doubt.likelier) && html`<${Key}>${keyOf(doubt.likelier)}<//>`}<span class="clip">change to <bdi>${doubt.likelier}</bdi></span></button>
     ${others.length > 0 && html`<select class="answer" name="other" aria-label="Another class" value="" onChange=${(/** @type {any} */ event) => onAnswer(others[event.target.value].name)}><option value="">another class …</option>${others.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select>`}</div>`;

@@ -71,9 +71,11 @@ class ModelPage(Struct):
 
 
 class Suggestions(Struct):
-    """Documents to label next."""
+    """Documents to label next, or to ask a voter about."""
 
     suggestions: list[Suggestion]
+    asking: dict[str, Any] | None = None
+    """What more answers of the voter are worth."""
 
 
 class ShownDataset:

@@ -1,6 +1,6 @@
 """Models: they predict, explain, are evaluated, and suggest the next documents to label."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -178,10 +178,24 @@ class AsyncModel(ModelMixin, ModelReference):
 
         ``more``: strategy, random, seed.
         """
+        return (await self._suggested(data, n, include, more)).suggestions
+
+    @operation("suggest_newest", "suggest_by_version")
+    async def ask(
+        self, data: AsyncDataset | str, voter: str, n: int = 10, *, price: float | None = None, **more: Any
+    ) -> Suggestions:
+        """Documents of the dataset where the answer of a voter is worth most, each with its text, and in ``asking``
+        what more answers are worth, what they cost at this price, and whether to stop.
+
+        ``more``: strategy, seed.
+        """
+        return await self._suggested(data, n, ("document",), {"for": voter, "price": price, **more})
+
+    async def _suggested(
+        self, data: AsyncDataset | str, n: int, include: Sequence[str], more: Mapping[str, Any]
+    ) -> Suggestions:
         fields = {"dataset": id_of_dataset(data), "n": n, "include": list(include), **more}
-        return (
-            await self._transport.call("POST", f"{self._path}/suggest", Suggestions, json=fields, repeatable=True)
-        ).suggestions
+        return await self._transport.call("POST", f"{self._path}/suggest", Suggestions, json=fields, repeatable=True)
 
     @operation("export_version")
     async def export(self, path: "str | Path | None" = None, format: Literal["numpy", "onnx"] = "numpy") -> Path:
