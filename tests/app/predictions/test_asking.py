@@ -32,7 +32,7 @@ def uploaded(gateway: Gateway, votes: dict[str, dict[str, str]], labeled: int = 
 
 def test_a_voter_is_asked_where_its_answer_is_worth_most(gateway: Gateway) -> None:
     dataset = uploaded(gateway, {"even": {"llm": "no"}, "known0": {"llm": "no"}})
-    body = {"dataset": dataset, "n": 4, "price": 0.5, "strategy": "uncertain", "for": "llm"}
+    body: dict[str, Any] = {"dataset": dataset, "n": 4, "price": 0.5, "strategy": "uncertain", "for": "llm"}
     found = suggest(gateway, **body)
     assert len(set(ids(found)) & {f"known{k}" for k in range(1, 8)}) == 1
     assert {"near", "twin"} < set(ids(found))
