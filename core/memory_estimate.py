@@ -75,6 +75,11 @@ class RowsSize(NamedTuple):
         making, least = max(size.making_bytes for size in sizes), max(size.least_making_bytes for size in sizes)
         return cls(n_rows, nonzeros, features, making, least, len(sizes))
 
+    @classmethod
+    def of_vectors(cls, n_rows: int, width: int) -> "RowsSize":
+        """Size of dense vectors of ``width`` numbers."""
+        return cls(n_rows, n_rows * width, width)
+
 
 def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsSize:
     """Expected size of texts of ``n_bytes`` in all, before their terms are known.

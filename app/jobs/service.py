@@ -128,7 +128,7 @@ def _submit(
         **{name: getattr(body, name) for name in JobSpec.model_fields} | in_other_form,
         model=body.model,
         start=None if start is None else checked_start(start, dataset, encoder),
-        size=size_of(dataset, options, text, services.settings),
+        size=size_of(dataset, options, text, services.settings, encoder),
         caller=key_id,
         traceparent=tracing.traceparent(),
     )
@@ -275,14 +275,24 @@ def _encoder_remedy(version: Version, encoder: EncoderRef | None) -> str:
 
 _HEADER_BYTES = 128
 """bytes of the head of an .npy file of one dimension"""
+_WIDTH = 384
+"""numbers of a vector, as most small encoders make them: to know it would take to load the encoder"""
 
 
-def size_of(dataset: Dataset, options: Options, text: Mapping[str, int] | None, settings: GatewaySettings) -> JobSize:
+def size_of(
+    dataset: Dataset,
+    options: Options,
+    text: Mapping[str, int] | None,
+    settings: GatewaySettings,
+    encoder: EncoderRef | None = None,
+) -> JobSize:
     """Size of a training on a dataset.
 
     The worker estimates again from the rows; this decides only when the job has its turn, and who takes it.
     """
     rows = _rows(dataset, TextOptions.parse(text or {}))
+    if encoder is not None:
+        rows = RowsSize.of_parts(rows.n_rows, [rows, RowsSize.of_vectors(rows.n_rows, _WIDTH)])
     size = TrainingSize(
         rows.n_rows,
         dataset.n_labeled,

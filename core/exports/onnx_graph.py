@@ -67,10 +67,13 @@ class GraphTooLarge(Exception):
     """The tensors of a graph take more bytes than a file in this format can hold."""
 
 
-def node(operator: str, inputs: Sequence[str], output: str, **attributes: float | list[int]) -> Message:
-    """A node of a graph, which has the name of its output."""
+def node(
+    operator: str, inputs: Sequence[str], output: str, *, domain: str = "", **attributes: float | list[int]
+) -> Message:
+    """A node of a graph, which has the name of its output. Operators are those of the standard, or of a ``domain``."""
     named = [message(5, text(1, name), *_attribute(value)) for name, value in attributes.items()]
-    return message(1, *(text(1, each) for each in inputs), text(2, output), text(3, output), text(4, operator), *named)
+    kind = [text(4, operator), text(7, domain)]
+    return message(1, *(text(1, each) for each in inputs), text(2, output), text(3, output), *kind, *named)
 
 
 def _attribute(value: float | list[int]) -> tuple[Message, Message]:
@@ -101,8 +104,15 @@ def _value(name: str, kind: int, shape: Sequence[str | int]) -> Message:
     return [*text(1, name), *message(2, message(1, number(1, kind), message(2, *dimensions)))]
 
 
-def onnx_file(name: str, parts: Sequence[Message], about: Mapping[str, str] | None = None) -> Message:
-    """The pieces of the file of a graph that is made of these parts. Raises GraphTooLarge."""
+def onnx_file(
+    name: str,
+    parts: Sequence[Message],
+    about: Mapping[str, str] | None = None,
+    domains: Mapping[str, int] | None = None,
+) -> Message:
+    """The pieces of the file of a graph that is made of these parts; ``domains`` are the versions of operators beyond
+    the standard. Raises GraphTooLarge.
+    """
     graph = [*text(2, name), *(piece for part in parts for piece in part)]
     if size_of(graph) > _MOST_BYTES:
         raise GraphTooLarge
@@ -110,7 +120,10 @@ def onnx_file(name: str, parts: Sequence[Message], about: Mapping[str, str] | No
     whole = [
         number(1, _IR_VERSION),
         text(2, "halfmoon"),
-        message(8, number(2, _OPERATORS)),
+        *(
+            message(8, text(1, domain), number(2, version))
+            for domain, version in {"": _OPERATORS, **(domains or {})}.items()
+        ),
         message(7, graph),
         *properties,
     ]

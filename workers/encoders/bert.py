@@ -37,6 +37,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 _LEAST_GELU = -0.17
 """what GELU is never below"""
 _REMEDY = "export it to model.onnx"
+_MICROSOFT = "com.microsoft"
+"""domain of the operator of attention, in which onnxruntime goes over the keys by blocks that fit its caches"""
 _KNOWN = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 """what the graph is written for, by the names of config.json"""
 
@@ -100,24 +102,20 @@ def bert_graph(bert: Bert) -> bytes:
     first = _normalized(bert, "embeddings", "embedded", "state0")
     layers = [part for number in range(bert.n_layers) for part in _layer(bert, number)]
     try:
-        return b"".join(onnx_file("bert", [*_constants(width, bert.n_heads), *first, *layers, *values]))
+        return b"".join(onnx_file("bert", [*_constants(), *first, *layers, *values], domains={_MICROSOFT: 1}))
     except GraphTooLarge:
         raise EncoderUnavailable(
             f"takes more than 2 GiB; {_REMEDY}, with weights of 16 bits or in files of their own"
         ) from None
 
 
-def _constants(width: int, n_heads: int) -> Iterator[Message]:
-    per_head = width // n_heads
-    yield tensor("heads", np.array([0, 0, n_heads, per_head], np.int64))
-    yield tensor("together", np.array([0, 0, width], np.int64))
+def _constants() -> Iterator[Message]:
     yield tensor("middle", np.array(128, np.uint8))
     yield tensor("bottom", np.array(0, np.uint8))
     for name, number in (
         ("one", 1.0),
         ("half", 0.5),
         ("root_of_two", math.sqrt(2)),
-        ("scale", 1 / math.sqrt(per_head)),
         ("least", _LEAST_GELU),
         ("span", 255.0),
         ("half_span", 127.0),
@@ -129,17 +127,11 @@ def _constants(width: int, n_heads: int) -> Iterator[Message]:
 def _layer(bert: Bert, number: int) -> Iterator[Message]:
     """State ``number`` + 1 of state ``number``."""
     state, own = f"state{number}", f"encoder.layer.{number}"
+    parts = {name: f"{own}.{name}" for name in ("query", "key", "value")}
     yield from _rounded(bert, state)
-    for name, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])):
-        yield from _linear(bert, f"{own}.attention.self.{name}", state, f"{own}.{name}", exact=name == "value")
-        yield node("Reshape", [f"{own}.{name}", "heads"], f"{own}.{name}.heads")
-        yield node("Transpose", [f"{own}.{name}.heads"], f"{own}.{name}.turned", perm=order)
-    yield node("MatMul", [f"{own}.query.turned", f"{own}.key.turned"], f"{own}.products")
-    yield node("Mul", [f"{own}.products", "scale"], f"{own}.scaled")
-    yield node("Softmax", [f"{own}.scaled"], f"{own}.attention")
-    yield node("MatMul", [f"{own}.attention", f"{own}.value.turned"], f"{own}.seen")
-    yield node("Transpose", [f"{own}.seen"], f"{own}.seen.turned", perm=[0, 2, 1, 3])
-    yield node("Reshape", [f"{own}.seen.turned", "together"], f"{own}.context")
+    for name, target in parts.items():
+        yield from _linear(bert, f"{own}.attention.self.{name}", state, target, exact=name == "value")
+    yield node("MultiHeadAttention", list(parts.values()), f"{own}.context", domain=_MICROSOFT, num_heads=bert.n_heads)
     yield from _rounded(bert, f"{own}.context")
     yield from _linear(bert, f"{own}.attention.output.dense", f"{own}.context", f"{own}.attended")
     yield node("Add", [f"{own}.attended", state], f"{own}.with_state")

@@ -103,8 +103,8 @@ class Encoders:
         """The encoder of this name; raises EncoderUnavailable if it is another one than wanted."""
         if self.id(wanted.name).digest != wanted.digest:
             raise EncoderUnavailable(
-                f"is another one here ({self.id(wanted.name).digest[:12]}) than that of the model "
-                f"({wanted.digest[:12]})"
+                f"is another one here ({self.id(wanted.name).digest[:12]}) than is meant ({wanted.digest[:12]}); give "
+                "gateways and workers the same files and restart them, or train anew"
             )
         with self._lock:
             if wanted.name not in self._loaded:

@@ -73,8 +73,10 @@ class OnnxModel:
             raise EncoderUnavailable(f"has a {file.name} that cannot be run: {error}") from None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """See Encoder. Texts of about the same length are encoded together, if the graph takes several."""
-        order = np.argsort([len(text) for text in texts], kind="stable")
+        """See Encoder. Texts of about the same length are encoded together, if the graph takes several; the longest
+        first, so that no thread waits long for another at the end.
+        """
+        order = np.argsort([-len(text) for text in texts], kind="stable")
         at_once = _AT_ONCE if self._embedded is None else 1
         chosen = [order[start : start + at_once] for start in range(0, len(order), at_once)]
         batches = ([texts[place] for place in places.tolist()] for places in chosen)

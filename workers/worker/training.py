@@ -9,11 +9,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.documents.kinds import parts_of
 from core.documents.part_columns import EncoderId
 from core.documents.vocabulary import Vocabulary
 from core.errors import InvalidOption, MessageNames
+from core.evaluation.active_learning import top_two
+from core.memory_estimate import RowsSize
 from core.problem.result import Status
 from core.progress import WHOLE, Span
 from core.watch import Stopped, Watch
@@ -78,7 +81,7 @@ class Work:
         self._began = time.monotonic()
         with tracing.span("train"):
             encoded, read = self._retried(lambda: self._encoded(documents))
-            training = self._train(encoded)
+            training = self._train(encoded, self._request)
             if read:
                 training = replace(training, report={**(training.report or {}), "encoder": read})
         if training.status is Status.CANCELLED:
@@ -113,27 +116,53 @@ class Work:
             encoder = context.encoders.load(id)
         except EncoderUnavailable as error:
             raise InvalidOption("encoder", f"{id.name!r} {error}") from None
+        n_rows, vectors = documents.rows.n_rows, RowsSize.of_vectors(documents.rows.n_rows, encoder.width)
+        expected = RowsSize.of_parts(n_rows, [size_of(documents.rows, request.text), vectors])
+        self._engine_choice(documents, request).check(expected)
         stored = Datasets(self._store).get(request.dataset).documents
         watch = Watch(self._heartbeat.observe, began=self._began)
         labeled, span, seconds = documents.labeled, Span(0.0, _ENCODED), request.options.get("seconds")
         until = inf if seconds is None else self._began + _READING * seconds
-        found = with_vectors(self._store, stored, documents.rows, labeled, id, encoder, watch, span, until=until)
+        margins = partial(self._margins, documents) if _has_margins(documents) else None
+        found = with_vectors(
+            self._store, stored, documents.rows, labeled, id, encoder, watch, span, until=until, margins=margins
+        )
         read = {**request.encoder.model_dump(), "read": found.n_read, "texts": found.n_texts}
         return documents._replace(rows=found.rows), read
 
-    def _train(self, documents: Documents) -> "Training":
+    def _margins(self, documents: Documents) -> NDArray[np.float64]:
+        """How sure a supervised model without vectors is of each unlabeled document, shape (n_rows,)."""
+        request = self._request.model_copy(
+            update={"algorithm": "svm", "options": {}, "encoder": None, "start": None, "nested": False}
+        )
+        training = self._train(documents, request)
+        margins = np.zeros(documents.rows.n_rows)
+        margins[training.unlabeled] = top_two(training.scores).margins
+        return margins
+
+    def _engine_choice(self, documents: Documents, request: JobRequest) -> EngineChoice:
+        context, n_labeled = self._context, int(np.count_nonzero(documents.labeled))
+        return EngineChoice(
+            request,
+            n_labeled,
+            len(documents.classes),
+            context.threads,
+            context.max_job_bytes,
+            context.engine,
+            context.cluster,
+            documents.label_sets is not None,
+        )
+
+    def _train(self, documents: Documents, request: JobRequest) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.train import TrainingContext, train
 
-        context, request = self._context, self._request
+        context = self._context
         span = WHOLE if request.encoder is None else Span(_ENCODED, 1.0)
         with ExitStack() as stack:
             watch = Watch(self._heartbeat.observe, span, self._began)
             most, threads = context.max_job_bytes, context.threads
-            n_labeled = int(np.count_nonzero(documents.labeled))
-            choice = EngineChoice(
-                request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster
-            )._replace(several=documents.label_sets is not None)
+            choice = self._engine_choice(documents, request)
             expected = size_of(documents.rows, request.text)
             text_engine = choice.of_text(expected)
             open_inputs = partial(
@@ -171,6 +200,12 @@ class Work:
         if request.nested and documents.votes is None:
             report |= _nested_report(training, documents)
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
+
+
+def _has_margins(documents: Documents) -> bool:
+    """Whether a supervised model can tell which documents are doubtful: each has one label at most, of two or more."""
+    n_classes = len(np.unique(documents.class_indices[documents.known]))
+    return documents.label_sets is None and documents.votes is None and n_classes > 1
 
 
 def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]:

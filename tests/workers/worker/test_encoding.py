@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows
 from core.documents.part_columns import EncoderId, PartColumns
@@ -26,7 +28,7 @@ from tests.workers.encoders.tiny import TABLE, static_folder
 from workers.encoders.catalogue import Encoders
 from workers.encoders.encoder import Encoder, Vectors
 from workers.encoders.rows import with_encoder
-from workers.worker import encoding
+from workers.worker import encoding, training
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.encoding import WithVectors, with_vectors
@@ -234,18 +236,68 @@ def test_vectors_that_wait_for_a_full_store_are_lost_and_no_others(
 
 
 def test_of_a_large_pool_a_part_is_read_at_a_time(store: Store, encoders: Encoders) -> None:
-    """The labeled first; a job more reads the next ones, and none is read twice. A long text counts by its head."""
-    id = encoders.id("tiny")
-    encoder, texts = Counting(encoders.load(id)), [*(f"goal {'late ' * 2000}{place}" for place in range(9)), "vote"]
-    dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 10)]).id
-    labeled = np.arange(10) == 9
-    numbers = [
-        with_vectors(
-            store, dataset, TextRows.of(texts), labeled, id, encoder, Watch(None), WHOLE, most_bytes=5 * 2112
+    """The labeled first, then the doubtful; a job more reads the next ones, and none is read twice. A long text counts
+    by its ends. Where all may be read, nobody asks for margins.
+    """
+    id, asked = encoders.id("tiny"), list[int]()
+    encoder, texts = Counting(encoders.load(id)), [*(f"goal {'late ' * 2000}{place}" for place in range(39)), "vote"]
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 40)]).id
+    labeled, margins = np.arange(40) == 39, np.arange(40.0)[::-1]
+
+    def ask() -> NDArray[np.float64]:
+        asked.append(len(encoder.texts))
+        return margins
+
+    def n_read(most_bytes: int) -> int:
+        return with_vectors(
+            store,
+            dataset,
+            TextRows.of(texts),
+            labeled,
+            id,
+            encoder,
+            Watch(None),
+            WHOLE,
+            most_bytes=most_bytes,
+            margins=ask,
         ).n_read
-        for _ in range(3)
-    ]
-    assert (encoder.texts[0], numbers, len(encoder.texts)) == ("vote", [5, 10, 10], 10)
+
+    assert [n_read(20 * 1088), n_read(20 * 1088), n_read(1 << 20), n_read(1)] == [11, 21, 40, 40], "half of these bytes"
+    assert (encoder.texts[0], sorted(encoder.texts[1:21])) == ("vote", sorted(texts[19:39]))
+    assert (asked, len(encoder.texts)) == ([0, 11], 40)
+
+
+def test_a_job_reads_the_doubtful_first(
+    store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = encoders.id("tiny")
+    encoder = Counting(encoders.load(id))
+    monkeypatch.setattr(encoders, "load", lambda id: encoder)
+    monkeypatch.setattr(training, "with_vectors", partial(with_vectors, most_bytes=20 * 80))
+    clear, doubtful = ([f"{words} {place}" for place in range(30)] for words in ("goal goal", "goal vote"))
+    labels = ["sport", "politics"] * 2 + [None] * 60
+    dataset = make_dataset(
+        store, [Batch(TextRows.of(["goal 1", "vote 1", "goal 2", "vote 2", *clear, *doubtful]), labels)]
+    )
+    job = ended(store, context._replace(encoders=encoders), job_of(store, dataset.id, id))
+    assert job.outcome is not None, job
+    assert job.outcome.report is not None, job.outcome
+    seen = encoder.texts
+    assert sorted(seen[:4]) == ["goal 1", "goal 2", "vote 1", "vote 2"]
+    assert 4 < job.outcome.report["encoder"]["read"] == len(seen) < 64
+    assert set(seen[4:]) <= set(doubtful)
+
+
+def test_a_job_whose_vectors_need_too_much_memory_reads_nothing(
+    store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Wide:
+        width = 1 << 30
+
+    id = encoders.id("tiny")
+    monkeypatch.setattr(encoders, "load", lambda id: Wide())
+    job = ended(store, context._replace(encoders=encoders), job_of(store, dataset_of(store).id, id))
+    assert "MiB of memory" in failure_of(store, job.request.id).detail
 
 
 def test_vectors_of_another_dataset_outlive_it(store: Store, encoders: Encoders) -> None:
@@ -289,7 +341,7 @@ def test_a_text_that_was_not_read_has_the_mean_of_the_others(store: Store, encod
     dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 4)]).id
     labeled = np.array([True, True, False, False])
     found = with_vectors(
-        store, dataset, TextRows.of(texts), labeled, id, encoders.load(id), Watch(None), WHOLE, most_bytes=2 * 68
+        store, dataset, TextRows.of(texts), labeled, id, encoders.load(id), Watch(None), WHOLE, most_bytes=200
     )
     vectors = found.rows.parts["vector.tiny"]
     assert isinstance(vectors, SparseRows)
