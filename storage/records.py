@@ -153,6 +153,8 @@ class DatasetProfile(Record):
     archived: bool = False
     guidelines: str = ""
     """how to label, in the words of who knows"""
+    shares: dict[str, float] = {}
+    """weight of each person's share of the documents; empty: all documents are everybody's"""
     classes: list[ClassProfile] = []
 
 

@@ -5,9 +5,12 @@ from typing import Annotated, Self
 import msgspec
 from msgspec import Meta
 
+from app.codecs.json_documents.document import ShortText
 from app.http.schemas import Page, RecordSchema, Schema
 from storage.names import NAME
 from storage.records import Dataset, DatasetFacts, DatasetProfile, Label, LabelKind
+
+Share = Annotated[float, Meta(gt=0, le=1e6)]
 
 
 class DatasetOut(DatasetFacts, RecordSchema):
@@ -19,12 +22,14 @@ class DatasetOut(DatasetFacts, RecordSchema):
     """Whether people put it away; nothing else follows from that."""
     guidelines: str
     """How to label its documents, in the words of who knows."""
+    shares: dict[str, float]
+    """Weight of each person's share of the documents to label; empty: all are everybody's."""
 
     @classmethod
     def of(cls, dataset: Dataset, profile: DatasetProfile) -> Self:
         """The records in the form of the contract."""
         fields = dataset.model_dump(include=set(cls.model_fields) - {"classes"})
-        fields |= {"archived": profile.archived, "guidelines": profile.guidelines, "name": profile.name or dataset.name}
+        fields |= profile.model_dump(exclude={"name", "classes"}) | {"name": profile.name or dataset.name}
         return cls(**fields, classes={str(label): count for label, count in dataset.classes})
 
 
@@ -41,6 +46,8 @@ class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     """Name: 1 to 128 letters, digits, '.', '_' or '-'; need not be unique."""
     archived: bool | msgspec.UnsetType = msgspec.UNSET
     guidelines: Annotated[str, Meta(max_length=20_000)] | msgspec.UnsetType = msgspec.UNSET
+    shares: Annotated[dict[ShortText, Share], Meta(max_length=100)] | msgspec.UnsetType = msgspec.UNSET
+    """Weight of each person's share, by name; {} lets all documents be everybody's."""
 
 
 class ClassBody(msgspec.Struct, forbid_unknown_fields=True):

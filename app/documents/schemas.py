@@ -99,6 +99,14 @@ class DocumentQuery:
             "have claimed are left out, and none is claimed.",
         ),
     ] = None
+    share: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=256,
+            description="Name of a person: documents in the shares of others are left out.",
+        ),
+    ] = None
     disagreement: Annotated[
         bool, Query(description="Only documents to which people gave different labels, and that nobody has settled.")
     ] = False

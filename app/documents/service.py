@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.codecs.json.text import InvalidJson, decode_json
 from app.codecs.tables.cells import NONE_APPLIES
 from app.datasets.documents import claim, claimed_by_others, stored_documents
+from app.datasets.shares import are_of_others, mixed
 from app.documents.schemas import MAX_PAGE, DocumentQuery, Order, State
 from app.documents.search import search
 from app.errors import InvalidRequest
@@ -88,6 +89,9 @@ def pages(
         return
     keys = _sort_keys(opened, query)
     candidates = _candidates(opened, query)
+    if query.share is not None:
+        shares = services.datasets.profile(dataset).shares
+        candidates = candidates[~are_of_others(shares, query.share, len(opened.documents.class_indices))[candidates]]
     if query.claim is not None and (taken := claimed_by_others(services, dataset, query.by)):
         candidates = candidates[~np.isin(candidates, [*taken])]
     cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
@@ -180,7 +184,7 @@ def _sort_keys(opened: _Opened, query: DocumentQuery) -> NDArray[np.uint64] | No
         case Order.POSITION:
             return None
         case Order.RANDOM:
-            return (_mixed(positions + np.uint64(query.seed << 32)) >> np.uint64(32) << np.uint64(32)) | positions
+            return (mixed(positions + np.uint64(query.seed << 32)) >> np.uint64(32) << np.uint64(32)) | positions
         case _:
             assert opened.scores is not None
             # bits of numbers that are not negative ascend with them
@@ -188,14 +192,6 @@ def _sort_keys(opened: _Opened, query: DocumentQuery) -> NDArray[np.uint64] | No
             if query.order is Order.LIKELIEST:
                 bits = np.uint64(0xFFFFFFFF) - bits
             return (bits << np.uint64(32)) | positions
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers that look random, all different: the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    with np.errstate(over="ignore"):
-        mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return mixed ^ (mixed >> np.uint64(31))
 
 
 def _next(

@@ -179,6 +179,8 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     known of the voter, a quarter are documents that have a label, which say how right it is."""
     price: Annotated[float, Meta(ge=0)] | None = None
     """Price of an answer of that voter, in any currency."""
+    share: ShortText | None = None
+    """Name of a person: documents in the shares of others are not suggested."""
     include: list[Literal["document"]] = []
     """What to include in each suggestion: document, the document as it was sent."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.datasets.documents import claim, claimed_by_others, stored_documents
+from app.datasets.shares import are_of_others
 from app.errors import InvalidRequest
 from app.http.bodies import read_json
 from app.predictions.schemas import Strategy, SuggestBody
@@ -79,7 +80,8 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     asking = None if body.for_ is None else Asking(services, body, rates_of(services, version), documents)
     answered = {position for position, answer in answers.items() if answer.answered}
     taken = [*answered.union(claimed_by_others(services, body.dataset, body.by))]
-    unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled), taken, assume_unique=True)
+    of_others = are_of_others(services.datasets.profile(body.dataset).shares, body.share, len(documents.labeled))
+    unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled & ~of_others), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = ignorance(version)
     random = bool(ignorant) or body.strategy == "random"

@@ -5,7 +5,7 @@ import { get, modelOf, part } from "./api.js";
 import { useClasses } from "./classes.js";
 import { Opened, snippet } from "./document.js";
 import { outboxOf } from "./outbox.js";
-import { CLAIM, identifier, project } from "./project.js";
+import { identifier, ownPart, project } from "./project.js";
 import { to } from "./route.js";
 import { toast } from "./toasts.js";
 import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
@@ -109,7 +109,7 @@ const size = (listed) => listed.reduce((sum, { twins }) => sum + 1 + twins.lengt
 /** The likeliest open documents of a class but those that were taken out, the same texts joined: `twins` are the ids of the others. @param {string} dataset @param {string} model @param {any} label */
 async function likeliest(dataset, model, label) {
   const out = takenOut(dataset, label);
-  const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size), ...CLAIM };
+  const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size), ...ownPart() };
   const { documents } = await get(`v1/datasets/${part(dataset)}/documents`, query);
   const joined = new Map();
   for (const each of documents.filter((/** @type {any} */ each) => !out.has(each.id)).slice(0, MOST)) {

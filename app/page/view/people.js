@@ -21,7 +21,26 @@ export function People({ dataset }) {
     <section><h2>Agreement</h2>${compared ? html`<p>Several people labeled ${counted(compared, "document")}, and agree on ${agreed} (${percent(agreed / compared)}).${krippendorff !== null && ` Krippendorff's alpha is ${krippendorff.toFixed(2)}: 1 is agreement, 0 is chance.`}</p>
       ${disputed > 0 && html`<p>Until somebody settles them, a training weighs the answers to ${counted(disputed, "document")} by how right each person is.</p><p><a class="button primary" href=${`${to("documents", dataset.id)}?disagreement=true`}>Settle ${counted(disputed, "document")}</a></p>`}
       <${Scroll} label="Agreement of each two"><table><thead><tr><th>People</th><th class="number">Documents</th><th class="number">Agreed</th><th class="number">Cohen's kappa</th></tr></thead><tbody>${pairs.map((/** @type {any} */ each) => html`<tr key=${each.people.join()}><td>${each.people.map((/** @type {string} */ person) => person || "without a name").join(" and ")}</td><td class="number">${each.compared}</td><td class="number">${percent(each.agreed / each.compared)}</td><td class="number">${each.cohen === null ? "–" : each.cohen.toFixed(2)}</td></tr>`)}</tbody></table><//>` : html`<p class="quiet">Nobody has labeled a document that another person labeled, too. The sample of an audit is the same for all.</p>`}</section>
-    <${Voters} dataset=${dataset} /><${Invite} dataset=${dataset} />`;
+    <${Shares} dataset=${dataset} people=${most.map(([person]) => person).filter(Boolean)} /><${Voters} dataset=${dataset} /><${Invite} dataset=${dataset} />`;
+}
+
+/** Who labels which share of the documents. @param {{dataset: any, people: string[]}} props */
+function Shares({ dataset, people }) {
+  const [shares, setShares] = useState(/** @type {Record<string, number>} */ (dataset.shares));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const total = Object.values(shares).reduce((sum, share) => sum + share, 0);
+  const free = people.filter((person) => !(person in shares));
+  const without = (/** @type {string} */ person) => Object.fromEntries(Object.entries(shares).filter(([other]) => other !== person));
+  const put = (/** @type {Record<string, number>} */ changed) => call("PATCH", `v1/datasets/${part(dataset.id)}`, { shares: changed }).then(() => (setShares(changed), setError(null), toast("The shares are kept")), setError);
+  const add = (/** @type {any} */ event) => {
+    event.preventDefault();
+    const person = event.target.elements.person.value.trim();
+    if (person) put({ ...shares, [person]: shares[person] ?? 1 });
+    event.target.reset();
+  };
+  return html`<section><h2>Shares</h2><p>${total ? "Each of them gets documents of the own share, and who is not listed gets all." : "Everybody gets all documents that are open. With shares each person gets others."}</p><${Problem} error=${error} />
+    ${total > 0 && html`<${Scroll} label="Shares"><table><thead><tr><th>Person</th><th class="number">Parts</th><th class="number">Share</th><th></th></tr></thead><tbody>${Object.entries(shares).map(([person, share]) => html`<tr key=${person}><td>${person}</td><td class="number"><input type="number" min="0.001" max="1000" step="any" aria-label=${`Parts of ${person}`} value=${share} onChange=${(/** @type {any} */ event) => event.target.reportValidity() && put({ ...shares, [person]: Number(event.target.value) })} /></td><td class="number">${percent(share / total)}</td><td><button class="small" aria-label=${`No share for ${person}`} onClick=${() => put(without(person))}>remove</button></td></tr>`)}</tbody></table><//>`}
+    <form class="row" onSubmit=${add}><label class="row">Person <input name="person" required maxlength="100" list="people" /></label><datalist id="people">${free.map((person) => html`<option key=${person} value=${person} />`)}</datalist><button>Give a share</button></form></section>`;
 }
 
 /** A link for a colleague, with a key where one is required. @param {{dataset: any}} props */

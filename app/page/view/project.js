@@ -22,8 +22,10 @@ export function change(changes) {
   project.value = { ...project.value, ...changes };
 }
 
-/** What keeps others from getting the same documents. Claims are of a browser: a person may give a name later, and two may give the same. */
-export const CLAIM = { by: ownSeat(), claim: CLAIM_SECONDS };
+const CLAIM = { by: ownSeat(), claim: CLAIM_SECONDS };
+
+/** What keeps others from getting the same documents. Claims are of a browser: a person may give a name later, and two may give the same. Shares are of a name. */
+export const ownPart = () => ({ ...CLAIM, share: project.value.by || undefined });
 
 /** A name for this browser, which is no name of a person. */
 function ownSeat() {

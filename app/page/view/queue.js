@@ -2,7 +2,7 @@
 
 import { get, part, post } from "./api.js";
 import { isSeveral } from "./document.js";
-import { CLAIM } from "./project.js";
+import { ownPart } from "./project.js";
 import { signal } from "./ui.js";
 
 const LEAST = 10;
@@ -145,7 +145,7 @@ export class Queue {
 
   async #suggested() {
     this.turn += 1;
-    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...CLAIM };
+    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...ownPart() };
     const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
     const fresh = suggestions.map((/** @type {any} */ each) => ({
       ...each.document,
@@ -171,7 +171,7 @@ export class Queue {
   /** @param {Record<string, any>} query @param {"random" | "found"} why @param {number} [limit] */
   async #page(query, why, limit = MORE) {
     const path = `v1/datasets/${part(this.dataset)}/documents`;
-    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor, ...CLAIM });
+    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor, ...ownPart() });
     this.cursor = next ?? this.cursor;
     const fresh = documents.map((/** @type {any} */ each) => ({ ...each, drawn: why, why, guess: null }));
     return { fresh, last: next === null };

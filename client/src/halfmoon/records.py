@@ -46,6 +46,8 @@ class DatasetRecord(Struct, frozen=True):
     archived: bool = False
     guidelines: str = ""
     """How to label its documents, in the words of who knows."""
+    shares: dict[str, float] = {}
+    """Weight of each person's share of the documents to label; empty: all are everybody's."""
 
 
 class Made(Struct, frozen=True):

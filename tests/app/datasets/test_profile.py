@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.annotations.test_annotations import annotate
-from tests.app.conftest import Gateway, problem_of
+from tests.app.conftest import Gateway, problem_of, publish
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "yes"},
@@ -97,3 +97,40 @@ def test_a_deleted_dataset_leaves_no_profile(gateway: Gateway, dataset: str) -> 
     put(gateway, dataset, {"name": "spam"})
     assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
     assert gateway.kept() == []
+
+
+def listed(gateway: Gateway, dataset: str, share: str) -> set[str]:
+    answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"share": share, "limit": 500})
+    assert answer.status_code == 200, answer.text
+    return {each["id"] for each in answer.json()["documents"]}
+
+
+def test_each_person_gets_the_own_share(gateway: Gateway) -> None:
+    documents = [
+        {"id": f"d{k}", "indices": [k % 2], **({"label": ("no", "yes")[k % 2]} if k < 4 else {})} for k in range(400)
+    ]
+    dataset = gateway.upload(documents)["id"]
+    everything = {document["id"] for document in documents}
+    assert listed(gateway, dataset, "ana") == everything
+    answer = gateway.client.patch(f"/v1/datasets/{dataset}", json={"shares": {"ana": 3, "ben": 0.5, "cid": 0.5}})
+    assert answer.json()["shares"] == {"ana": 3, "ben": 0.5, "cid": 0.5}
+    ana, ben, cid = (listed(gateway, dataset, person) for person in ("ana", "ben", "cid"))
+    assert ana | ben | cid == everything
+    assert len(ana) + len(ben) + len(cid) == len(everything)
+    assert 270 < len(ana) < 330  # 300 and 3.5 standard deviations
+    assert listed(gateway, dataset, "who has no share") == everything
+
+    publish(gateway.store)
+    body = {"dataset": dataset, "n": 100, "share": "ben"}
+    suggestions = gateway.client.post("/v1/models/news/suggest", json=body).json()["suggestions"]
+    assert {each["id"] for each in suggestions} == ben - {f"d{k}" for k in range(4)}
+
+    gateway.client.patch(f"/v1/datasets/{dataset}", json={"shares": {}})
+    assert listed(gateway, dataset, "ana") == everything
+
+
+@pytest.mark.parametrize("shares", [{"ana": 0}, {"ana": -1}, {"": 1}, {"ana": "half"}, ["ana"]])
+def test_shares_that_cannot_be_are_refused(gateway: Gateway, dataset: str, shares: Any) -> None:
+    answer = gateway.client.patch(f"/v1/datasets/{dataset}", json={"shares": shares})
+    assert "shares" in problem_of(answer, 422)["detail"]
+    assert gateway.client.get(f"/v1/datasets/{dataset}").json()["shares"] == {}
