@@ -355,3 +355,26 @@ def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, t
         assert at.complaints == []
         jobs = service.get("/v1/jobs")["jobs"]
         assert [job["encoder"] and job["encoder"]["name"] for job in reversed(jobs)][:2] == [None, "tiny"]
+
+
+def test_a_person_sees_the_own_share_alone(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "messages.csv")
+        at.view("People")
+        at.type(page.get_by_label("Your name"), "ann")
+        page.keyboard.press("Enter")
+        for person in ("ann", "bob"):
+            at.type(page.get_by_label("Person", exact=True), person)
+            page.keyboard.press("Enter")
+            page.get_by_label(f"Parts of {person}").wait_for()
+        check_accessible(at)
+        path = f"/v1/datasets/{dataset_of(service)}"
+        until(lambda: service.get(path)["shares"] == {"ann": 1, "bob": 1})
+        own = {each["id"] for each in service.get(f"{path}/documents?share=ann&limit=500")["documents"]}
+        with page.expect_response(lambda answer: "/documents?" in answer.url) as asked:
+            at.view("Label")
+        found = {each["id"] for each in asked.value.json()["documents"]}
+        assert found
+        assert found < own < {*truth}
+        assert at.complaints == []

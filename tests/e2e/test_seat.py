@@ -129,28 +129,6 @@ def test_two_people_settle_what_they_disagree_on(service: Service, tmp_path: Pat
         assert at.complaints == []
 
 
-def test_a_person_sees_the_own_share_alone(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "messages.csv")
-        at.view("People")
-        at.type(page.get_by_label("Your name"), "ann")
-        page.keyboard.press("Enter")
-        for person in ("ann", "bob"):
-            at.type(page.get_by_label("Person", exact=True), person)
-            page.keyboard.press("Enter")
-            page.get_by_label(f"Parts of {person}").wait_for()
-        check_accessible(at)
-        path = f"/v1/datasets/{dataset_of(service)}"
-        until(lambda: service.get(path)["shares"] == {"ann": 1, "bob": 1})
-        own = {each["id"] for each in service.get(f"{path}/documents?share=ann&limit=500")["documents"]}
-        with page.expect_response(lambda answer: "/documents?" in answer.url) as asked:
-            at.view("Label")
-        found = {each["id"] for each in asked.value.json()["documents"]}
-        assert found and found < own < {*truth}
-        assert at.complaints == []
-
-
 def test_what_was_confirmed_together_is_taken_back_together(
     service: Service, tmp_path: Path, truth: dict[str, str]
 ) -> None:
