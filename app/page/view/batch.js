@@ -37,16 +37,20 @@ export function Batch({ parts, dataset: { label_kind } }) {
   if (model.loaded && !served) return html`<h1>One class at a time</h1><${Empty} title="There is no model yet"><p>Label some documents first: the model learns from them.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
   if (!served) return html`<h1>One class at a time</h1><p class="quiet">Loading …</p>`;
   const chosen = label ?? String(served.classes[0]);
+  const of = (/** @type {string} */ name) => served.classes.find((/** @type {any} */ each) => String(each) === name);
   const keyOf = (/** @type {any} */ name) => classes.listed.value.find((each) => each.name === name)?.key;
   return html`<h1>One class at a time</h1>
     <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others. <${Key}>r<//> reads the one that you are at.</p>
     ${served.classes.length > MOST_BUTTONS ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => choose(String(each))}>${keyOf(each) && html`<${Key}>${keyOf(each)}<//>`}<span class="clip" dir="auto">${each}</span></button>`)}</div>`}
-    <${Sheet} key=${chosen} dataset=${dataset} model=${project.value.model} label=${served.classes.find((/** @type {any} */ each) => String(each) === chosen)} />`;
+    <${Sheet} key=${chosen} dataset=${dataset} label=${of(chosen)} sources=${[{ dataset, model: project.value.model, predicted: of(chosen) }]} />`;
 }
 
-/** @param {{dataset: string, model: string, label: any}} props */
-function Sheet({ dataset, model, label }) {
-  const page = useLoad(() => outboxOf(dataset).settled().then(() => likeliest(dataset, model, label)), [dataset, model, label]);
+/** Documents to which a model gives one of its classes; it may have been trained on some of the documents alone, in a dataset of their own.
+ * @typedef {{dataset: string, model: string, predicted: any}} Source */
+
+/** Documents to confirm together. @param {{dataset: string, label: any, sources: Source[]}} props */
+export function Sheet({ dataset, label, sources }) {
+  const page = useLoad(() => outboxOf(dataset).settled().then(() => likeliest(dataset, label, sources)), [dataset, label, JSON.stringify(sources)]);
   const [sending, setSending] = useState(false);
   const last = useRef(/** @type {(() => void) | null} */ (null));
   const [opened, setOpened] = useState(/** @type {any} */ (null));
@@ -87,7 +91,7 @@ function Sheet({ dataset, model, label }) {
   });
   if (page.error) return html`<${Problem} error=${page.error} />`;
   if (!page.value) return html`<p class="quiet">Scoring the documents …</p>`;
-  if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model gives <bdi>${label}</bdi> to none of the open documents.</p><//>`;
+  if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model finds none like <bdi>${label}</bdi> among the open documents.</p><//>`;
   return html`${opened && html`<${Opened} document=${opened} onClose=${() => setOpened(null)} />`}<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${each.twins.length > 0 && html`<span class="tag" title="the same text so many times: one answer for all">× ${1 + each.twins.length}</span> `}${percent(each.probability, 1)}</span></label><button class="small open" tabindex="-1" aria-label=${`Read ${each.id}`} onClick=${() => setOpened(each)}>read</button></li>`)}</ul>
     <p class="row dock"><button class="primary" onClick=${confirm} disabled=${sending}><${Key}>Enter<//> ${counted(size(listed.filter((/** @type {any} */ each) => !out.has(each.id))), "document")} as <bdi>${label}</bdi></button><span class="quiet">${verdict(dataset) || "Some come again later, one by one, to see how well this went."}</span></p>`;
 }
@@ -106,11 +110,12 @@ function takenOut(dataset, label) {
 /** Number of documents, the same texts counted each. @param {{twins: string[]}[]} listed */
 const size = (listed) => listed.reduce((sum, { twins }) => sum + 1 + twins.length, 0);
 
-/** The likeliest open documents of a class but those that were taken out, the same texts joined: `twins` are the ids of the others. @param {string} dataset @param {string} model @param {any} label */
-async function likeliest(dataset, model, label) {
+/** The likeliest open documents of the sources but those that were taken out, the same texts joined: `twins` are the ids of the others. @param {string} dataset @param {any} label @param {Source[]} sources */
+async function likeliest(dataset, label, sources) {
   const out = takenOut(dataset, label);
-  const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size), ...ownPart() };
-  const { documents } = await get(`v1/datasets/${part(dataset)}/documents`, query);
+  const limit = Math.min(MOST_LISTED, MOST + out.size);
+  const found = await Promise.all(sources.map((source) => openOf(dataset, source, limit)));
+  const documents = found.flat().sort((one, other) => other.probability - one.probability);
   const joined = new Map();
   for (const each of documents.filter((/** @type {any} */ each) => !out.has(each.id)).slice(0, MOST)) {
     const content = each.text?.trim().replace(/\s+/g, " ").toLowerCase() ?? each.id;
@@ -119,6 +124,18 @@ async function likeliest(dataset, model, label) {
     else joined.set(content, { ...each, twins: [] });
   }
   return [...joined.values()];
+}
+
+/** The likeliest documents of a source that are open in the dataset. @param {string} dataset @param {Source} source @param {number} limit @returns {Promise<any[]>} */
+async function openOf(dataset, { dataset: own, model, predicted }, limit) {
+  const query = { model, predicted, order: "likeliest", limit };
+  if (own === dataset) return (await get(`v1/datasets/${part(own)}/documents`, { ...query, state: "open", ...ownPart() })).documents;
+  const { documents } = await get(`v1/datasets/${part(own)}/documents`, query);
+  if (!documents.length) return [];
+  const ids = JSON.stringify(documents.map((/** @type {any} */ each) => each.id));
+  const now = await get(`v1/datasets/${part(dataset)}/documents`, { ids, limit });
+  const left = new Set(now.documents.flatMap((/** @type {any} */ each) => ((each.label ?? null) !== null || each.skipped ? [] : [each.id])));
+  return documents.filter((/** @type {any} */ each) => left.has(each.id));
 }
 
 /** The same in random order (Fisher and Yates). @template T @param {T[]} listed */

@@ -12,6 +12,7 @@ import { Problem, effect, html, render, signal, spoken, useEffect, useLoad } fro
 const VIEWS = {
   data: () => import("./data.js").then((module) => module.Data),
   label: () => import("./label.js").then((module) => module.Label),
+  clusters: () => import("./clusters.js").then((module) => module.Clusters),
   batch: () => import("./batch.js").then((module) => module.Batch),
   doubts: () => import("./doubts.js").then((module) => module.Doubts),
   documents: () => import("./documents.js").then((module) => module.Documents),
@@ -24,10 +25,10 @@ const VIEWS = {
   jobs: () => import("./jobs.js").then((module) => module.Jobs),
   keys: () => import("./keys.js").then((module) => module.Keys),
 };
-const TITLES = { data: "Data", label: "Label", batch: "One class", doubts: "Doubts", audit: "Audit", documents: "Documents", people: "People", classes: "Classes", models: "Models", model: "Model", try: "Try", jobs: "Jobs", keys: "Key" };
+const TITLES = { data: "Data", label: "Label", clusters: "Clusters", batch: "One class", doubts: "Doubts", audit: "Audit", documents: "Documents", people: "People", classes: "Classes", models: "Models", model: "Model", try: "Try", jobs: "Jobs", keys: "Key" };
 
 /** The views of a dataset. */
-const OF_DATA = ["label", "batch", "doubts", "audit", "documents", "classes", "people"];
+const OF_DATA = ["label", "clusters", "batch", "doubts", "audit", "documents", "classes", "people"];
 
 /** The view that was fetched last. */
 const shown = signal({ name: "", View: /** @type {any} */ (null) });
