@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.reorder import compact
 from core.documents.votes import Votes, checked_weights
+from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
 from core.numerics.elementary import log
 from core.progress import WHOLE, Phase, Span
@@ -60,12 +61,19 @@ class Pooled(Derived):
 
     @classmethod
     def of(cls, task: TrainingTask, votes: Votes, run: Run) -> "Pooled":
-        """The labels of a task that has votes; raises Stopped."""
-        fit = _Fit.of(task, votes)
+        """The labels of a task that has votes; raises Stopped, and InvalidDocuments where votes and labels name one
+        class alone.
+        """
+        first = fit = _Fit.of(task, votes)
         run.watch.begin(Phase("votes"))
         rounds = WHOLE.equal(_ROUNDS + 1)
         for span in rounds[:-1]:
             fit = fit.with_classifier(run, span)
+        # of voters who err more often than a rare class occurs, the fit may believe none: then most votes decide
+        fit = fit if len(fit.named) > 1 else first
+        if len(fit.named) < 2:
+            detail = "by their votes all documents are of one class: label some documents of another by hand"
+            raise InvalidDocuments(f"votes: {detail}", [Fault("", "votes", detail)])
         return fit.pooled(run, rounds[-1])
 
     def probabilities(self, model: Model, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
@@ -128,6 +136,11 @@ class _Fit(NamedTuple):
     def posteriors(self) -> Matrix:
         """shape (n_rows, n_classes): the same by all certain labels."""
         return np.where(self.certain[:, None], self.classes, self.beliefs)
+
+    @property
+    def named(self) -> NDArray[np.intp]:
+        """The classes of documents whose labels weigh anything, ascending."""
+        return np.unique(self.posteriors[self._weights(1.0) > 0].argmax(axis=1))
 
     def with_classifier(self, run: Run, span: Span) -> "_Fit":
         """The fit by a classifier that knows the present labels of other documents; raises Stopped."""

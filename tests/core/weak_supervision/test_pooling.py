@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core.errors import InvalidDocuments
 from core.problem.result import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.selection.test_auto import Pool, pool
@@ -133,6 +134,19 @@ def test_labels_that_voters_gave_say_nothing_of_how_right_they_are() -> None:
     assert there(training.report)["voters"]["voter-2"]["right"] == pytest.approx(0.55, abs=0.15)
     found = training.model.labels_of(training.scores, training.probabilities)
     assert np.mean(found == data.truth[~agreed]) > 0.85
+
+
+def test_votes_for_one_class_alone_are_refused() -> None:
+    data = pool(0, [0.6, 0.4], n=100)
+    with pytest.raises(InvalidDocuments, match="all documents are of one class"):
+        learned(data, np.zeros((100, 2), np.int64))
+
+
+def test_a_rare_class_is_not_lost_among_people_who_err_more_often_than_it_occurs() -> None:
+    """What most say then stands, and not one class alone."""
+    data = pool(4, [0.9, 0.1], n=200, gap=0.3)
+    answers = people(data.truth, [0.9, 0.6, 0.4], 4, coverage=0.6)
+    assert len(learned(data, answers, algorithm="svm").model.classes) == 2
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "kernel_svm"])
