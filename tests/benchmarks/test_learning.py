@@ -35,9 +35,9 @@ def test_a_run_begins_with_as_many_of_each_class_and_judges_by_others(data: Spli
     assert not np.array_equal(data.class_indices, learning.split.__wrapped__("made", 1).class_indices)
 
 
-@pytest.mark.parametrize("learner", [SVM, Learner("auto", "diverse")])
+@pytest.mark.parametrize(("learner", "rounds"), [(SVM, ROUNDS), (Learner("auto", "diverse"), 2)])
 def test_each_round_labels_others_and_errors_fall(
-    data: Split, learner: Learner, monkeypatch: pytest.MonkeyPatch
+    data: Split, learner: Learner, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told, trained = [], learning._trained
 
@@ -46,10 +46,11 @@ def test_each_round_labels_others_and_errors_fall(
         return trained(data, learner, labels, seed)
 
     monkeypatch.setattr(learning, "_trained", spy)
+    monkeypatch.setattr(learning, "ROUNDS", rounds)
     curve = run("made", learner, 0)
-    assert [len(curve[measure]) for measure in MEASURES] == [1 + ROUNDS] * len(MEASURES)
+    assert [len(curve[measure]) for measure in MEASURES] == [1 + rounds] * len(MEASURES)
     assert [len(np.unique(labels.positions)) for labels in told] == [
-        3 * FIRST + EACH * round_ for round_ in range(ROUNDS + 1)
+        3 * FIRST + EACH * round_ for round_ in range(rounds + 1)
     ]
     assert all(np.array_equal(labels.told, data.class_indices[labels.positions]) for labels in told)
     assert curve["error"][-1] < curve["error"][0]

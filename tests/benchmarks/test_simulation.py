@@ -34,7 +34,8 @@ from tests.benchmarks.simulated_clocks import (
     messages_are_due_by_clocks_that_are_set,
 )
 
-SEEDS = 150
+SEEDS = 60
+"""`python -m benchmarks.simulation` runs as many as one likes"""
 FAILED = (300, 373, 376, 440, 3749, 5247, 101143, 102160, 103071, 107866, 401055, 701329)
 """Seeds beyond these that have failed: a request that hung until its job was done and deleted elsewhere, and made it
 again; thrice, a refused request, which freed the key of the same request at another gateway; a version lost its files
@@ -331,28 +332,28 @@ def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS: dict[Patch, int] = {
-    claims_are_not_exclusive: 89,
-    a_job_is_published_at_the_first_free_number: 3,
+    claims_are_not_exclusive: 40,
+    a_job_is_published_at_the_first_free_number: 5,
     idempotency_keys_are_not_claimed: 0,
     deleted_jobs_free_their_keys: 578,
     lost_jobs_are_not_enqueued: 0,
-    half_published_jobs_stay_so: 7,
-    a_job_is_closed_before_it_is_published: 5,
-    a_request_is_stored_before_it_is_open: 8,
+    half_published_jobs_stay_so: 3,
+    a_job_is_closed_before_it_is_published: 0,
+    a_request_is_stored_before_it_is_open: 0,
     an_answer_that_was_lost_is_a_defeat: 0,
-    a_version_is_replaced: 30,
-    jobs_that_have_ended_stay_open: 34,
-    a_submission_looks_for_no_deletion: 15,
+    a_version_is_replaced: 90,
+    jobs_that_have_ended_stay_open: 6,
+    a_submission_looks_for_no_deletion: 54,
     a_deletion_looks_for_no_job: 1,
     deletions_that_were_cut_short_stay_so: 0,
     documents_that_others_share_are_deleted: 1,
-    a_relabeled_dataset_is_removed_in_any_order: 26,
+    a_relabeled_dataset_is_removed_in_any_order: 0,
     an_alias_leaves_no_mark: 63,
-    an_alias_does_not_look_again: 453,
+    an_alias_does_not_look_again: 148,
     a_deletion_does_not_look_again: 535,
-    files_of_deleted_versions_stay: 1,
-    half_uploads_stay: 3,
-    clocks_of_others_are_believed: 3,
+    files_of_deleted_versions_stay: 5,
+    half_uploads_stay: 0,
+    clocks_of_others_are_believed: 2,
     leases_last_as_long_as_their_keys: 22,
     leases_of_attempts_that_were_never_claimed_stay: 30,
     messages_are_due_by_clocks_that_are_set: 4,

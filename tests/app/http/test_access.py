@@ -18,7 +18,7 @@ from app.http.sockets.listener import check_exposure
 from storage.errors import CannotStart
 from storage.names import new_id
 from storage.repositories.api_keys import ApiKeys, Scope
-from storage.store import Store, open_store
+from storage.store import Store
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
 
@@ -31,11 +31,6 @@ def key(gateway: Gateway, *scopes: Scope) -> str:
     _, text = ApiKeys(gateway.store).create("test", set(scopes))
     until(lambda: gateway.client.get("/v1/models", headers={"X-API-Key": text}).status_code != 401)
     return text
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(f"file://{tmp_path}/store")
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ import pytest
 
 from storage.repositories.api_keys import ApiKeys, Scope
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
+from tests.app.http.test_access import bearer
 from tests.waiting import until
-
-
-def bearer(text: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {text}"}
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 odd data.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from core.problem.result import Status
 from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import Array, dense_of, labeled, rows_of, small
+from tests.core.test_fuzz import Tiny
 
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
 every = pytest.mark.parametrize("algorithm", OPTIONS)
@@ -353,13 +354,6 @@ def test_gamma_by_the_median_is_that_of_all_pairs() -> None:
     assert training.model.to_arrays()[1]["kernel"]["gamma"] == pytest.approx(
         1 / (2 * np.median(distances) ** 2), rel=0.1
     )
-
-
-class Tiny(NamedTuple):
-    dense: list[list[float]]
-    class_indices: list[int]
-    algorithm: str
-    options: dict[str, Any]
 
 
 NUMBER = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 5e-324])

@@ -1,5 +1,7 @@
 """A row given twice is the same as its cost doubled."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,31 +39,27 @@ def test_svm(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_annealing(seed: int) -> None:
-    data = small(seed, n=40, labeled=8, gap=0.4)
-    times = times_of(seed, data)
-    options = AnnealingOptions(lambda_=1e-2, positive_fraction=0.4, tolerance=1e-12)
-    one, other, even = (
-        solve("da", problem, options) for problem in (repeated(data, times), costly(data, times), data.problem)
-    )
-    assert one.objective == pytest.approx(other.objective, rel=1e-5)
-    np.testing.assert_allclose(weights_of(one), weights_of(other), atol=1e-3)
-    assert np.abs(weights_of(one) - weights_of(even)).max() > 1e-2, "weights matter here"
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_tsvm(seed: int) -> None:
-    """Unlabeled rows have one weight here: its constraint counts rows, so that two copies of one may get different
-    labels.
+@pytest.mark.parametrize(
+    ("algorithm", "options", "gap", "rtol", "atol"),
+    [
+        ("da", AnnealingOptions(lambda_=1e-2, positive_fraction=0.4, tolerance=1e-12), 0.4, 1e-5, 1e-3),
+        ("tsvm", TsvmOptions(lambda_=1e-2, positive_fraction=0.4, tolerance=1e-14), 0.25, 1e-8, 1e-5),
+    ],
+    ids=["da", "tsvm"],
+)
+def test_unlabeled_rows(algorithm: str, options: Any, gap: float, rtol: float, atol: float, seed: int) -> None:
+    """Unlabeled rows have one weight for ``tsvm``: its constraint counts rows, so that two copies of one may get
+    different labels.
     """
-    data = small(seed, n=48, labeled=8, gap=0.25)
-    times = np.where(np.arange(48) < 8, times_of(seed, data), 2.0)
-    options = TsvmOptions(lambda_=1e-2, positive_fraction=0.4, tolerance=1e-14)
+    data = small(seed, n=48, labeled=8, gap=gap)
+    times = times_of(seed, data)
+    if algorithm == "tsvm":
+        times = np.where(np.arange(48) < 8, times, 2.0)
     one, other, even = (
-        solve("tsvm", problem, options) for problem in (repeated(data, times), costly(data, times), data.problem)
+        solve(algorithm, problem, options) for problem in (repeated(data, times), costly(data, times), data.problem)
     )
-    assert one.objective == pytest.approx(other.objective, rel=1e-8)
-    np.testing.assert_allclose(weights_of(one), weights_of(other), atol=1e-5)
+    assert one.objective == pytest.approx(other.objective, rel=rtol)
+    np.testing.assert_allclose(weights_of(one), weights_of(other), atol=atol)
     assert np.abs(weights_of(one) - weights_of(even)).max() > 1e-2, "weights matter here"
 
 

@@ -1,11 +1,9 @@
 """A file of Arrow or Parquet harms only the process that reads it."""
 
-import io
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from app.codecs.base import Bounds
@@ -14,15 +12,10 @@ from app.codecs.tables import child
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from tests.app.codecs.test_parser_fuzz import parquet
 
 BOUNDS = Bounds(10**8, 10**10, 10**6, 10**6, 10**5)
 PARQUET = "application/vnd.apache.parquet"
-
-
-def parquet(**columns: object) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file)
-    return file.getvalue()
 
 
 GOOD = parquet(text=["x y", "\u00e9"], label=["sport", ""], id=["a", None])

@@ -3,7 +3,6 @@
 import json
 import threading
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,7 +17,7 @@ from storage.repositories import webhooks as module
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.repositories.webhooks import EVENTS, Webhook, Webhooks
-from storage.store import Store, open_store
+from storage.store import Store
 from tests.app.conftest import publish
 from tests.stores import make_dataset
 from tests.waiting import HANG, until
@@ -63,11 +62,6 @@ class Process(Sender):
         except KeyboardInterrupt:
             assert self.dies
         return self.sent
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(f"file://{tmp_path}/store")
 
 
 @pytest.fixture

@@ -8,13 +8,14 @@ import pytest
 
 from core.documents.drawn import Draw
 from core.documents.label_sets import EXCLUDED
-from core.errors import Fault, InvalidDocuments
+from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, Label
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.datasets.batch import LabelLists
 from storage.store import Store
+from tests.storage.repositories.datasets.files.test_votes import refusal
 from tests.stores import make_dataset, rows
 
 IDS = ["a", "b", "c", "d"]
@@ -39,12 +40,6 @@ def known(store: Store, id: str) -> tuple[list[list[Label] | None], list[list[La
     assert sets is not None
     applied = zip(sets.sets(), sets.complete.tolist(), strict=True)
     return [each if complete else None for each, complete in applied], list(sets.sets(EXCLUDED))
-
-
-def refusal(store: Store, *batches: Batch) -> list[Fault]:
-    with pytest.raises(InvalidDocuments) as caught:
-        make_dataset(store, batches)
-    return list(caught.value.faults)
 
 
 def test_labels_come_back_as_they_were_given(store: Store) -> None:
