@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.browser import NEEDS_CHROMIUM, Seat, seat
-from tests.e2e.person import ALL_SAVED, CLASSES, add_classes, dataset_of, label, open_data, write_messages
+from tests.e2e.person import ALL_SAVED, CLASSES, add_classes, dataset_of, label, label_any, open_data, write_messages
 from tests.e2e.service import Service
 from tests.there import there
 from tests.waiting import HANG, until
@@ -70,6 +70,24 @@ def test_no_answer_is_lost_and_one_truth_is_left(tmp_path: Path) -> None:
         answer_sample(ann, own)
         answer_sample(bob, own | wrong)
         settle(ann, service, dataset, truth)
+
+
+def test_who_has_answered_the_own_share_is_told_so(tmp_path: Path) -> None:
+    lines = ["id,text", *(f"m{k},see you at home {k}" for k in range(12))]
+    (tmp_path / "few.csv").write_text("\n".join(lines))
+    with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "few.csv")
+        add_classes(at)
+        named(at, "ann")
+        path = f"/v1/datasets/{dataset_of(service)}"
+        service.client.patch(path, json={"shares": {"ann": 1, "bob": 1}})
+        own = service.get(f"{path}/documents?share=ann")["total"]
+        page.reload()
+        label_any(at, own - 1)
+        page.keyboard.press("1")
+        page.get_by_role("heading", name="Your share is answered").wait_for()
+        page.get_by_text(f"{12 - own} documents in the shares of others are").wait_for()
 
 
 def settle(at: Seat, service: Service, dataset: str, truth: dict[str, str]) -> None:

@@ -145,7 +145,7 @@ export function Label({ dataset, query }) {
         <button onClick=${() => open("note")} disabled=${!current}><${Key}>n<//> Note</button>
         <${Reply} last=${last} /><${Saved} outbox=${outbox} />
       </div>
-      ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map(({ name }) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => tried(classes.remove(name), `${name} is removed`)}>remove</button></span>`)}</p>`}
+      ${unused.length > 0 && unused.length < classes.listed.value.length && html`<p class="row quiet beneath">No document has ${unused.map(({ name }) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => tried(classes.remove(name), `${name} is removed`)}>remove</button></span>`)}</p>`}
     </section>
     <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} answered=${history.answers} onBack=${(/** @type {any} */ document) => queue.bringBack(document)} onFind=${find} />
   </div>`;
@@ -220,12 +220,18 @@ function Nothing({ queue, dataset, order, onOrder }) {
   return html`<${Finished} dataset=${dataset} onAgain=${() => queue.lookAgain()} />`;
 }
 
-/** The end, unless others are still at work on the last documents. @param {{dataset: string, onAgain: () => void}} props */
+/** The end, unless others are still at work on the last documents, or have shares of their own. @param {{dataset: string, onAgain: () => void}} props */
 function Finished({ dataset, onAgain }) {
-  const summary = useLoad(() => outboxOf(dataset).settled().then(() => get(`v1/datasets/${part(dataset)}/annotations/summary`)), [dataset]);
-  if (!summary.value) return html`<${Paper}><${Problem} error=${summary.error} /><p class="quiet">Fetching documents …</p><//>`;
-  const left = summary.value.documents - summary.value.labeled - summary.value.skipped;
+  const path = `v1/datasets/${part(dataset)}`;
+  const open = useLoad(async () => {
+    await outboxOf(dataset).settled();
+    const [all, own] = await Promise.all([undefined, project.value.by || undefined].map((share) => get(`${path}/documents`, { state: "open", share, limit: 1 })));
+    return { all: all.total, own: own.total };
+  }, [dataset]);
+  if (!open.value) return html`<${Paper}><${Problem} error=${open.error} /><p class="quiet">Fetching documents …</p><//>`;
+  const { all, own: left } = open.value;
   if (left) return html`<${Empty} title="Others have the last documents"><p>${counted(left, "document")} that other people were given ${left === 1 ? "is" : "are"} without an answer. What they leave becomes free after ten minutes.</p><button onClick=${onAgain}>Look again</button><//>`;
+  if (all) return html`<${Empty} title="Your share is answered"><p>${counted(all, "document")} in the shares of others ${all === 1 ? "is" : "are"} without an answer. <a href=${to("people", dataset)}>See who has which share</a>.</p><//>`;
   return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped. The model learns from them; see what it <a href=${to("doubts")}>doubts</a>.</p><//>`;
 }
 
