@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from datetime import datetime
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from core.problem.result import Status
 from storage import names
 from storage.errors import JobDeleted, JobNotCancellable, NotFound, Unavailable
 from storage.queue import leases
-from storage.records import Attempt, JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
+from storage.records import JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories import aliases as alias_records
 from storage.repositories import job_attempts, sightings, unfinished_requests
 from storage.repositories import jobs as job_records
@@ -44,7 +45,7 @@ from storage.upkeep import garbage_collection, reconcile, retention
 from storage.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
 from workers.worker import store_calls
-from workers.worker.attempt import Attempts
+from workers.worker.attempt import Attempts, RunningAttempt
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import StopReason
 from workers.worker.store_calls import StoreWatch
@@ -133,25 +134,24 @@ class _Watch(StoreWatch):
             self._world.sleep(1.0)
 
 
-class _Attempts(Attempts):
-    """Attempts with some sleeps and a file in place of a training."""
+class _RunningAttempt(RunningAttempt):
+    """An attempt with some sleeps and a file in place of a training."""
 
-    simulation: "Simulation"
+    def __init__(self, simulation: "Simulation", context: WorkerContext, job_id: str, number: int) -> None:
+        super().__init__(context, job_id, number)
+        self._simulation = simulation
 
-    def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Any) -> Outcome | None:
-        world, store = self.simulation.world, self.simulation.store
-        if self._store_retry.call(
-            lambda: self._jobs.cancel_requested(request.id), lambda: heartbeat.reason is not None
-        ):
-            return attempts._ended(attempt, JobState.CANCELLED)
+    def _outcome(self, request: JobRequest) -> Outcome | None:
+        world, store = self._simulation.world, self._simulation.store
+        if self._retry.call(lambda: self._jobs.cancel_requested(request.id)):
+            return self._ended(JobState.CANCELLED)
         for _ in range(world.random.randrange(1, 8)):
             world.sleep(0.5)
-            if heartbeat.reason is not None:
-                return attempts._outcome_of_stop(attempt, heartbeat.reason, 1e9)
-        self.simulation.keepers.trained(request.id, request.dataset)
-        key = f"jobs/{request.id}/attempts/{attempt.number}/model.json"
-        file = self._store_retry.call(lambda: store.add_file(key, _META), lambda: heartbeat.reason is not None)
-        found = attempts._ended(attempt, JobState.SUCCEEDED)
+            if self.heartbeat.reason is not None:
+                return self._outcome_of_stop()
+        self._simulation.keepers.trained(request.id, request.dataset)
+        file = self._retry.call(lambda: store.add_file(f"{self._prefix}/model.json", _META))
+        found = self._ended(JobState.SUCCEEDED)
         return found.model_copy(update={"status": Status.CONVERGED, "files": {"model_meta": file}})
 
 
@@ -315,9 +315,7 @@ class Simulation:
             with suppress(Unavailable):
                 id = self.queue.take()
                 if id is not None:
-                    running = _Attempts(context)
-                    running.simulation = self
-                    running.run(id)
+                    Attempts(context).run(id)
             self.world.rest(0.3)
 
     def _reconcile(self, process: str) -> None:
@@ -372,9 +370,8 @@ def _patched(simulation: Simulation) -> ExitStack:
         stack.enter_context(patch.object(room, "datetime", calendar))
     for room in (job_records, job_attempts, model_records, unfinished_requests):
         stack.enter_context(patch.object(room, "in_parallel", map))
-    stack.enter_context(
-        patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named))
-    )
+    stack.enter_context(patch.object(attempts, "RunningAttempt", partial(_RunningAttempt, simulation)))
+    stack.enter_context(patch.object(attempts, "Heartbeat", partial(_Heartbeat, simulation)))
     stack.enter_context(patch.object(attempts, "StoreWatch", lambda *given: _Watch(simulation, *given)))
     return stack
 

@@ -29,7 +29,7 @@ from storage.errors import (
 )
 from storage.problems import TIMED_OUT, problem, problem_of
 from storage.process.tracing import Attributes, tracing
-from storage.records import Attempt, JobRequest, JobState, Outcome, Place, Problem
+from storage.records import JobRequest, JobState, Outcome, Place, Problem
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from workers.worker.comparison import held_out_of
@@ -46,10 +46,7 @@ class Attempts:
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
-        self._jobs = Jobs(context.store)
-        self._heartbeat: Heartbeat | None = None
-        self._place: Place | None = None
-        self._store_retry = StoreRetry(context.store_retry_seconds)
+        self._running: RunningAttempt | None = None
 
     def run(self, job_id: str) -> None:
         """Run a job to its end. If it is over, or another worker runs it, nothing happens, and the message is dropped.
@@ -60,8 +57,50 @@ class Attempts:
         number = self._take_lease(job_id)
         if number is None:
             return
-        context = self._context
-        heartbeat = Heartbeat(
+        self._running = RunningAttempt(self._context, job_id, number)
+        try:
+            self._running.run()
+        finally:
+            self._running = None
+            with suppress(RedisStateUnavailable):
+                self._context.redis_state.leases.release(job_id, number, self._context.worker)
+
+    def hand_back(self) -> None:
+        """Ask the running attempt, if there is one, to stop and give its job to another worker.
+
+        Safe in a signal handler.
+        """
+        if self._running is not None:
+            self._running.heartbeat.stop(StopReason.HANDED_BACK)
+
+    def _take_lease(self, job_id: str) -> int | None:
+        """Take the lease of the next attempt; returns its number, None if there is nothing to do."""
+        leases, jobs = self._context.redis_state.leases, Jobs(self._context.store)
+        try:
+            job = jobs.get(job_id)
+        except NotFound:
+            # the job was over, and was deleted while its message waited
+            return None
+        last = job.attempt
+        if (
+            jobs.withdraw_if_deleted(job.request)
+            or jobs.has_outcome(job_id)
+            or (last and leases.held(job_id, last, self._context.lease_seconds))
+        ):
+            return None
+        return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
+
+
+class RunningAttempt:
+    """One attempt at a job, whose lease is taken: its heartbeat, and its budget for retries of the store."""
+
+    def __init__(self, context: WorkerContext, job_id: str, number: int) -> None:
+        self._context = context
+        self._jobs = Jobs(context.store)
+        self._job_id, self._number = job_id, number
+        self._prefix = f"jobs/{job_id}/attempts/{number}"
+        self._place: Place | None = None
+        self.heartbeat = Heartbeat(
             context.redis_state,
             job_id,
             number,
@@ -69,117 +108,77 @@ class Attempts:
             lease_seconds=context.lease_seconds,
             job_timeout_seconds=context.job_timeout_seconds,
             worker_pid=context.worker_pid,
-            on_orphaned=partial(self._requeue, job_id, number),
+            # it ends because its worker has died
+            on_orphaned=lambda: context.reconciler().retry_now(job_id, number),
         )
-        self._place = None
-        self._heartbeat, self._store_retry = heartbeat, StoreRetry(context.store_retry_seconds)
-        try:
-            # the lease is kept from here on, however long the store takes
-            with heartbeat:
-                attempt = self._claim(job_id, number, heartbeat)
-                ended = attempt is None or self._run(job_id, attempt, heartbeat)
-            # not before the heartbeat has stopped renewing the lease
-            if attempt is not None and not ended:
-                self._hand_back_job(job_id, attempt, heartbeat.reason)
-        finally:
-            self._heartbeat = None
-            with suppress(RedisStateUnavailable):
-                context.redis_state.leases.release(job_id, number, context.worker)
+        self._retry = StoreRetry(context.store_retry_seconds, lambda: self.heartbeat.reason is not None)
 
-    def _run(self, job_id: str, attempt: Attempt, heartbeat: Heartbeat) -> bool:
-        """Run an attempt to its outcome; false if it was handed back or superseded."""
-        _log.info("attempt begins", job=job_id, attempt=attempt.number)
+    def run(self) -> None:
+        """Claim the attempt and run it to its outcome, or hand its job back; nothing if another worker was first."""
+        # the lease is kept from here on, however long the store takes
+        with self.heartbeat:
+            claim = partial(
+                self._jobs.claim_attempt, self._job_id, self._context.worker, self._number, datetime.now(UTC)
+            )
+            claimed = self._retry.call(claim)
+            ended = claimed is None or self._run(claimed.started_at)
+        # not before the heartbeat has stopped renewing the lease
+        if not ended:
+            self._hand_back_job()
+
+    def _run(self, started_at: datetime) -> bool:
+        """Run the attempt to its outcome; false if it was handed back or superseded."""
+        _log.info("attempt begins", job=self._job_id, attempt=self._number)
         with suppress(RedisStateUnavailable):
-            self._context.redis_state.clear_progress(job_id)
-            self._context.redis_state.note_change(job_id)
-        with StoreWatch(self._jobs, job_id, attempt.number, heartbeat):
+            self._context.redis_state.clear_progress(self._job_id)
+            self._context.redis_state.note_change(self._job_id)
+        with StoreWatch(self._jobs, self._job_id, self._number, self.heartbeat):
             try:
-                request = self._store_retry.call(
-                    lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None
-                )
+                request = self._retry.call(lambda: self._jobs.get(self._job_id).request)
                 self._place = Place(request.size, request.caller)
-                outcome = self._traced(request, attempt, heartbeat)
+                return self._traced(request, started_at)
             except NotFound:
                 # another attempt had ended it; what is left here may be files of a version, which garbage collection
                 # knows
-                _log.info("the job was over and was deleted", job=job_id, attempt=attempt.number)
+                _log.info("the job was over and was deleted", job=self._job_id, attempt=self._number)
                 return True
             except StoreUnavailable:
                 # the worker was told to stop while it waited for the store: that is no death
-                if heartbeat.reason is not StopReason.HANDED_BACK:
+                if self.heartbeat.reason is not StopReason.HANDED_BACK:
                     raise
                 return False
-        return outcome is not None
 
-    def _traced(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
-        """Reach the outcome, record and publish it, in spans that continue the trace of the request;
-
-        None if the attempt was given up.
+    def _traced(self, request: JobRequest, started_at: datetime) -> bool:
+        """Reach the outcome, record and publish it, in spans that continue the trace of the request; false if the
+        attempt was given up.
         """
         about: Attributes = {
             f"halfmoon.{name}": getattr(request, name) for name in ("model", "algorithm", "dataset", "size")
         }
-        about = {**about, "halfmoon.job": request.id, "halfmoon.attempt": attempt.number}
+        about = {**about, "halfmoon.job": request.id, "halfmoon.attempt": self._number}
         with tracing.span(f"train {request.algorithm}", about, parent=request.traceparent, kind="consumer") as span:
-            if attempt.number == 1:
-                tracing.add("wait in queue", request.created_at, attempt.started_at)
-            outcome = self._outcome(request, attempt, heartbeat)
+            if self._number == 1:
+                tracing.add("wait in queue", request.created_at, started_at)
+            outcome = self._outcome(request)
             if outcome is not None:
                 with tracing.span("publish"):
-                    self._record_outcome(request, attempt, outcome, heartbeat)
+                    self._record_outcome(request, started_at, outcome)
             if span is not None:
                 span.set_attribute("halfmoon.outcome", "handed back" if outcome is None else outcome.state.value)
                 if outcome is not None and outcome.error is not None:
                     tracing.mark_failed(span, outcome.error.type)
-        return outcome
+        return outcome is not None
 
-    def hand_back(self) -> None:
-        """Ask the running attempt, if there is one, to stop and give its job to another worker.
-
-        Safe in a signal handler.
-        """
-        if self._heartbeat is not None:
-            self._heartbeat.stop(StopReason.HANDED_BACK)
-
-    def _requeue(self, job_id: str, number: int) -> None:
-        """Enqueue the job of this process again, which ends because its worker has died."""
-        self._context.reconciler().retry_now(job_id, number)
-
-    def _take_lease(self, job_id: str) -> int | None:
-        """Take the lease of the next attempt; returns its number, None if there is nothing to do."""
-        leases = self._context.redis_state.leases
-        try:
-            job = self._jobs.get(job_id)
-        except NotFound:
-            # the job was over, and was deleted while its message waited
-            return None
-        last = job.attempt
-        if (
-            self._jobs.withdraw_if_deleted(job.request)
-            or self._jobs.has_outcome(job_id)
-            or (last and leases.held(job_id, last, self._context.lease_seconds))
-        ):
-            return None
-        return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
-
-    def _claim(self, job_id: str, number: int, heartbeat: Heartbeat) -> Attempt | None:
-        """Claim the attempt of the lease that was taken; None if another worker was first."""
-        claim = partial(self._jobs.claim_attempt, job_id, self._context.worker, number, datetime.now(UTC))
-        return self._store_retry.call(claim, lambda: heartbeat.reason is not None)
-
-    def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
+    def _outcome(self, request: JobRequest) -> Outcome | None:
         """Train, store the results and return the outcome; None if the attempt was handed back or superseded."""
-        work = Work(self._context, request, heartbeat, self._store_retry, _prefix_of(request.id, attempt.number))
+        work = Work(self._context, request, self.heartbeat, self._retry, self._prefix)
         try:
-            cancelled = self._store_retry.call(
-                lambda: self._jobs.cancel_requested(request.id), lambda: heartbeat.reason is not None
-            )
-            if cancelled:
-                return _ended(attempt, JobState.CANCELLED)
+            if self._retry.call(lambda: self._jobs.cancel_requested(request.id)):
+                return self._ended(JobState.CANCELLED)
             training, comparison, files = work.done()
         except Exception as error:
-            return self._outcome_of(error, attempt, heartbeat)
-        return _ended(attempt, JobState.SUCCEEDED).model_copy(
+            return self._outcome_of(error)
+        return self._ended(JobState.SUCCEEDED).model_copy(
             update={
                 "status": training.status,
                 "objective": training.objective,
@@ -191,16 +190,16 @@ class Attempts:
             }
         )
 
-    def _outcome_of(self, error: Exception, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
+    def _outcome_of(self, error: Exception) -> Outcome | None:
         """The outcome of an attempt that ended with an error; None if another worker gets the job, or has it.
 
         An error that a later attempt may not meet is raised again.
         """
         match error:
             case Stopped():
-                return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
-            case StoreFull() if heartbeat.reason is not None:  # asked to stop while it waited
-                return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
+                return self._outcome_of_stop()
+            case StoreFull() if self.heartbeat.reason is not None:  # asked to stop while it waited
+                return self._outcome_of_stop()
             case StoreFull() | StoreDamaged():
                 pass
             case Unavailable():
@@ -208,69 +207,62 @@ class Attempts:
             case HalfmoonError():
                 pass
             case _:
-                _log.error(
-                    "training failed", job=heartbeat.job_id, attempt=attempt.number, traceback=traceback.format_exc()
-                )
-        return _ended(attempt, JobState.FAILED, error=problem_of(error))
+                _log.error("training failed", job=self._job_id, attempt=self._number, traceback=traceback.format_exc())
+        return self._ended(JobState.FAILED, error=problem_of(error))
 
-    def _record_outcome(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heartbeat: Heartbeat) -> None:
+    def _outcome_of_stop(self) -> Outcome | None:
+        """The outcome of an attempt that was asked to stop; None if another worker gets the job, or has it."""
+        if self.heartbeat.reason in WITHOUT_OUTCOME:
+            return None
+        if self.heartbeat.reason is StopReason.TIMED_OUT:
+            seconds = self._context.job_timeout_seconds
+            detail = f"the job ran for more than the {seconds:g} seconds that a job may take here"
+            return self._ended(JobState.FAILED, error=problem(TIMED_OUT, detail))
+        return self._ended(JobState.CANCELLED)
+
+    def _ended(self, state: JobState, error: Problem | None = None) -> Outcome:
+        return Outcome(state=state, attempt=self._number, finished_at=datetime.now(UTC), error=error)
+
+    def _record_outcome(self, request: JobRequest, started_at: datetime, outcome: Outcome) -> None:
         """Store the trace, then the outcome, and publish it; retried while the store does not answer."""
 
         def stop() -> bool:
-            return heartbeat.reason in WITHOUT_OUTCOME
+            return self.heartbeat.reason in WITHOUT_OUTCOME
 
-        complete = self._store_retry.call(lambda: self._completed(outcome, request, heartbeat), stop)
-        self._store_retry.call(lambda: self._record(request, attempt, complete), stop)
+        complete = self._retry.call(lambda: self._completed(outcome, request), stop)
+        self._retry.call(lambda: self._record(request, started_at, complete), stop)
 
-    def _record(self, request: JobRequest, attempt: Attempt, outcome: Outcome) -> None:
-        """Create the outcome and publish it; if there is another already, remove the files of this attempt.
-
-        Idempotent.
-        """
-        won = self._jobs.end(request, outcome, attempt.started_at, self._context.redis_state)
-        if not won:
-            self._context.store.delete(_prefix_of(request.id, attempt.number))
-        _log.info("attempt ends", job=request.id, attempt=attempt.number, state=outcome.state.value, won=won)
-
-    def _completed(self, outcome: Outcome, request: JobRequest, heartbeat: Heartbeat) -> Outcome:
+    def _completed(self, outcome: Outcome, request: JobRequest) -> Outcome:
         """The outcome with the progress and the trace of the attempt, which Redis forgets, and from which number on its
         version is looked for.
         """
         files = dict(outcome.files)
-        if "trace" not in files and heartbeat.trace:
-            files["trace"] = self._jobs.store_trace(
-                f"{_prefix_of(request.id, outcome.attempt)}/trace.json", heartbeat.trace
-            )
+        if "trace" not in files and self.heartbeat.trace:
+            files["trace"] = self._jobs.store_trace(f"{self._prefix}/trace.json", self.heartbeat.trace)
         before = Models(self._context.store).last_number(request.model) if outcome.state is JobState.SUCCEEDED else 0
-        return outcome.model_copy(update={"progress": heartbeat.progress, "files": files, "versions_before": before})
+        return outcome.model_copy(
+            update={"progress": self.heartbeat.progress, "files": files, "versions_before": before}
+        )
 
-    def _hand_back_job(self, job_id: str, attempt: Attempt, reason: StopReason | None) -> None:
+    def _record(self, request: JobRequest, started_at: datetime, outcome: Outcome) -> None:
+        """Create the outcome and publish it; if there is another already, remove the files of this attempt.
+
+        Idempotent.
+        """
+        won = self._jobs.end(request, outcome, started_at, self._context.redis_state)
+        if not won:
+            self._context.store.delete(self._prefix)
+        _log.info("attempt ends", job=request.id, attempt=self._number, state=outcome.state.value, won=won)
+
+    def _hand_back_job(self) -> None:
         """Record that the attempt did not die; unless it was superseded, enqueue the job again."""
-        self._store_retry.call(lambda: self._jobs.record_hand_back(job_id, attempt.number), lambda: False)
-        if reason is StopReason.SUPERSEDED:
-            _log.warning("attempt was superseded", job=job_id, attempt=attempt.number)
+        self._retry.call(lambda: self._jobs.record_hand_back(self._job_id, self._number), lambda: False)
+        if self.heartbeat.reason is StopReason.SUPERSEDED:
+            _log.warning("attempt was superseded", job=self._job_id, attempt=self._number)
             return
         # without Redis the reconciler finds the job without a lease, and enqueues it
         with suppress(RedisStateUnavailable, QueueUnavailable):
-            self._context.redis_state.leases.release(job_id, attempt.number, self._context.worker)
+            self._context.redis_state.leases.release(self._job_id, self._number, self._context.worker)
             if self._place is not None:  # else the store was away, and the reconciler enqueues it as well
-                self._context.queue.enqueue(job_id, self._place, at_front=True)
-        _log.info("attempt handed back", job=job_id, attempt=attempt.number)
-
-
-def _outcome_of_stop(attempt: Attempt, reason: StopReason | None, job_timeout_seconds: float) -> Outcome | None:
-    """The outcome of an attempt that was asked to stop; None if another worker gets the job, or has it."""
-    if reason in WITHOUT_OUTCOME:
-        return None
-    if reason is StopReason.TIMED_OUT:
-        detail = f"the job ran for more than the {job_timeout_seconds:g} seconds that a job may take here"
-        return _ended(attempt, JobState.FAILED, error=problem(TIMED_OUT, detail))
-    return _ended(attempt, JobState.CANCELLED)
-
-
-def _ended(attempt: Attempt, state: JobState, error: Problem | None = None) -> Outcome:
-    return Outcome(state=state, attempt=attempt.number, finished_at=datetime.now(UTC), error=error)
-
-
-def _prefix_of(job_id: str, number: int) -> str:
-    return f"jobs/{job_id}/attempts/{number}"
+                self._context.queue.enqueue(self._job_id, self._place, at_front=True)
+        _log.info("attempt handed back", job=self._job_id, attempt=self._number)

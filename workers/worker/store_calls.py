@@ -40,14 +40,15 @@ class StoreRetry:
     mount.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, stop: Callable[[], bool]) -> None:
         self._left = seconds
+        self._stop = stop
 
-    def call(self, act: Callable[[], T], stop: Callable[[], bool]) -> T:
+    def call(self, act: Callable[[], T], stop: Callable[[], bool] | None = None) -> T:
         """The result of ``act`` once the store allows it. The delay between two calls doubles from 0.1 s to 1 s.
 
-        Raises StoreUnavailable when the budget is used up or ``stop`` returns true, StoreDamaged at once: what is
-        damaged stays so.
+        Raises StoreUnavailable when the budget is used up or ``stop`` (by default that of all calls) returns true,
+        StoreDamaged at once: what is damaged stays so.
         """
         delay = _FIRST_DELAY_SECONDS
         while True:
@@ -58,7 +59,7 @@ class StoreRetry:
                 raise
             except StoreUnavailable as error:
                 self._left -= time.monotonic() - began
-                if self._left <= 0 or stop():
+                if self._left <= 0 or (stop or self._stop)():
                     raise
                 if delay == _FIRST_DELAY_SECONDS:
                     _log.warning("waiting for the store", error=str(error), seconds=round(self._left))

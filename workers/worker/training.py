@@ -1,12 +1,11 @@
 """The work of one attempt at a job: fetch the documents, train, compare the new version, store the files."""
 
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from core.train import Training
     from core.training_task import TrainingTask
 
-T = TypeVar("T")
 _ENCODED = 0.5
 """share of the work of a job that an encoder's vectors are"""
 _READING = 0.5
@@ -68,7 +66,7 @@ class Work:
         self._store = context.store
         self._request = request
         self._heartbeat = heartbeat
-        self._retry = retry
+        self._retried = retry.call
         self._prefix = prefix
         self._began = time.monotonic()
 
@@ -93,9 +91,6 @@ class Work:
         with tracing.span("store results"):
             files = self._retried(lambda: store_results(self._store, training, documents, self._prefix))
         return Trained(training, comparison, files)
-
-    def _retried(self, act: Callable[[], T]) -> T:
-        return self._retry.call(act, lambda: self._heartbeat.reason is not None)
 
     def _report_fetched(self, file: File, n_bytes: int) -> None:
         """Publish how much of a file of the dataset is there; raises Stopped when the attempt is asked to stop."""

@@ -198,6 +198,6 @@ def test_calls_that_fail_late_count_as_much_as_delays(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("workers.worker.store_calls.time", Time)
     with pytest.raises(StoreUnavailable):
-        StoreRetry(5.0).call(fail, lambda: False)
+        StoreRetry(5.0, lambda: False).call(fail)
     assert now[0] < 5.0 + 2.0, "no call begins when the budget is used up"
     assert len(calls) == 3
