@@ -151,8 +151,9 @@ class _RunningAttempt(RunningAttempt):
                 return self._outcome_of_stop()
         self._simulation.keepers.trained(request.id, request.dataset)
         file = self._retry.call(lambda: store.add_file(f"{self._prefix}/model.json", _META))
-        found = self._ended(JobState.SUCCEEDED)
-        return found.model_copy(update={"status": Status.CONVERGED, "files": {"model_meta": file}})
+        return self._ended(JobState.SUCCEEDED).model_copy(
+            update={"status": Status.CONVERGED, "files": {"model_meta": file}}
+        )
 
 
 class Simulation:
