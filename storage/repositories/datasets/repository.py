@@ -129,7 +129,7 @@ class Datasets:
         positions = self.positions(id, {each.document for each in given})
         label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
         draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self.audits.drawn(id), Draw.RANDOM)
-        appended = log.append(checked_entries(given, positions, label_type, draws, dataset))
+        appended = log.append(checked_entries(given, positions, label_type, draws, dataset, self._limits.labels))
         # what was appended to a dataset that is deleted meanwhile must not be promised
         self.get(id)
         return appended

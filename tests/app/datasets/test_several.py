@@ -252,7 +252,8 @@ def test_people_give_several_labels(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("given", "annotation", "words"),
     [
-        (SEVERAL, {"labels": ["x", "x"]}, "a label twice"),
+        (SEVERAL, {"labels": ["x", "x"]}, "'x' twice"),
+        (SEVERAL, {"labels": [str(number) for number in range(10_001)]}, "10001 labels, more than the 10000"),
         (SEVERAL, {"labels": [3]}, "all strings or all integers"),
         (SEVERAL, {"labels": ["x"], "by": "rule"}, "'rule' is a voter of the dataset"),
         (SINGLE, {"label": "ham", "by": "rule-7"}, "'rule-7' is a voter of the dataset"),

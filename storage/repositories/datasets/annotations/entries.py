@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 from core.documents.drawn import Draw
 from core.errors import Fault
 from storage.records import Action, Annotation, Dataset, Given, labels_in
-from storage.repositories.datasets.batch import refuse
-from storage.repositories.datasets.labels import label_detail
+from storage.repositories.datasets.batch import LabelLists, refuse
+from storage.repositories.datasets.labels import label_detail, list_faults
 
 _LABELING: tuple[Action, ...] = ("label", "settle")
 _LABELING_WORDS = "the actions label and settle"
@@ -37,15 +37,16 @@ def checked_entries(
     label_type: type | None,
     draws: Mapping[int, Draw],
     dataset: Dataset,
+    most: int,
 ) -> list[Annotation]:
     """The entries of a log; raises InvalidDocuments.
 
     ``label_type`` is the type of the labels so far, ``draws`` how documents were drawn, by position, as far as the
-    service knows.
+    service knows, ``most`` is how many labels a document may have.
     """
     kind, faults = label_type, list[Fault]()
     for each in given:
-        detail = _fault(each, positions, kind, dataset)
+        detail = _fault(each, positions, kind, dataset, most)
         if detail is not None:
             faults.append(Fault(each.document, *detail))
         else:
@@ -55,7 +56,7 @@ def checked_entries(
 
 
 def _fault(
-    given: NewAnnotation, positions: Mapping[str, int], label_type: type | None, dataset: Dataset
+    given: NewAnnotation, positions: Mapping[str, int], label_type: type | None, dataset: Dataset, most: int
 ) -> tuple[str, str] | None:
     """The field that is not valid and why, None if all are."""
     if given.document not in positions:
@@ -69,8 +70,8 @@ def _fault(
     if given.by in dataset.voters:
         return "by", f"{given.by!r} is a voter of the dataset; a person needs another name"
     labels = labels_in(given.label)
-    if len(set(labels)) < len(labels):
-        return "labels", "have a label twice; name each once"
+    for _, field, reason in list_faults(LabelLists([labels], [None]), [None], most):
+        return field, reason
     label_type = label_type or next((type(label) for label in labels), None)
     detail = next((wrong for label in labels if (wrong := label_detail(label, label_type))), None)
     return None if detail is None else ("label" if dataset.label_kind == "single" else "labels", detail)
