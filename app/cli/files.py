@@ -122,7 +122,10 @@ def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUM
         )
     if "labels" in columns:
         parser.add_argument(
-            "--separator", metavar="TEXT", help="text between several labels in a cell of a table (default: ;)"
+            "--separator",
+            metavar="TEXT",
+            help="text between several labels in a cell of a table, or between the columns that --labels names for a "
+            "label each (default: ;)",
         )
     parser.add_argument(
         "--extra",

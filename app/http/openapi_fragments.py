@@ -201,13 +201,17 @@ _HELD: dict[Column, str] = {
     "not": "labels that do not apply,",
     "weight": "the weight of the label",
 }
+_BESIDE: dict[Column, str] = {
+    "labels": " Names of several columns, with the separator between them: each is for the label of its name. There 1, "
+    "true or yes says that the label applies, 0, false or no that it does not, an empty cell that it is not known."
+}
 _COLUMNS: list[dict[str, Any]] = [
     {
         "name": column,
         "in": "query",
         "required": False,
         "description": f"Name of the column of a table, or field of JSON, with {held} of each document, by "
-        f"default {column}." + ("" if column == "text" else " Empty: none has it."),
+        f"default {column}." + ("" if column == "text" else " Empty: none has it.") + _BESIDE.get(column, ""),
         "schema": {"type": "string", "minLength": 1} if column == "text" else {"type": "string"},
     }
     for column, held in _HELD.items()
@@ -216,7 +220,8 @@ SEPARATOR: dict[str, Any] = {
     "name": "separator",
     "in": "query",
     "required": False,
-    "description": "Text between several labels in a cell of a table; a cell [] says that none applies.",
+    "description": "Text between several labels in a cell of a table, and between several columns that labels names; a "
+    "cell [] says that none applies.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_SEPARATOR, "default": ";"},
 }
 EXTRA: dict[str, Any] = {

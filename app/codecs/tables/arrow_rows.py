@@ -53,7 +53,8 @@ def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[B
             # a stream may have any offsets; unchecked, they would read the memory of this process
             batch.validate(full=True)
             header = header or _without_nested(header_of(batch.schema.names, reading), batch.schema)
-            places = (*header.places.values(), *header.votes.values(), *header.kept.values())
+            read = (header.places, header.indicators, header.votes, header.kept)
+            places = [place for each in read for place in each.values()]
             longest = sum(_longest(batch.column(place), position, reading.bounds) for place in places)
             step = max(1, min(_ROWS, _TEXT_BYTES // longest))
             for start in range(0, batch.num_rows, step):
@@ -125,7 +126,8 @@ def _documents(batch: Any, header: Header, position: int, separator: str) -> Bat
     labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
     ids = [None if id is None else str(id) for id in columns.get("id", [None] * batch.num_rows)]
     votes = {voter: _values(batch.column(place), "label") for voter, place in header.votes.items()}
-    known = known_in(columns, votes, separator, lambda row: ids[row] or str(position + row))
+    indicators = {label: _flags(batch.column(place), label) for label, place in header.indicators.items()}
+    known = known_in(columns, votes, indicators, separator, lambda row: ids[row] or str(position + row))
     return Batch(
         TextRows.of(texts), labels, ids if "id" in columns else None, fields=_kept(batch, header), **known._asdict()
     )
@@ -156,6 +158,13 @@ def _values(array: Any, column: Column) -> list[Any]:
         _integer(value, column) if isinstance(value, float) else None if value == "" else value
         for value in array.to_pylist()
     ]
+
+
+def _flags(array: Any, label: str) -> list[Any]:
+    """The values of a column that says whether a label applies; raises InvalidDocuments."""
+    if not _is_flat(array.type):
+        raise refused(f"is of {array.type}; it must be a column of 0 and 1, or true and false", label)
+    return [None if value == "" else value for value in array.to_pylist()]
 
 
 def _kept(batch: Any, header: Header) -> ExtraFields | None:

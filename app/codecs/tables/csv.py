@@ -2,8 +2,8 @@
 
 - The columns ``text``, ``label``, ``id`` and ``weight`` are read, or those that the query parameters of these names
   give; an empty one but of text stands for no column. In place of ``label`` there may be ``labels`` and ``not``, with
-  labels between separators, ``[]`` where none applies. Columns ``vote:NAME`` have the votes of a voter. Others are kept
-  beside the documents, and not learned from.
+  labels between separators, ``[]`` where none applies, or columns for a label each, with 0 or 1. Columns ``vote:NAME``
+  have the votes of a voter. Others are kept beside the documents, and not learned from.
 - An empty label is none. An empty id stands for the position of its document.
 - Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is
   the comma, semicolon, tab or bar of which its first row has most.
@@ -152,7 +152,12 @@ class TableDecoder(Decoder):
             documents = [row for row in documents if row]
         if not documents:
             return None
-        return batch_of(documents, header, self._reading.separator, self._position)
+
+        def where(row: int) -> str:
+            places = (place for place, each in enumerate(rows[skipped:], skipped) if each)
+            return f"line {self._line_of(text, next(islice(places, row, None)))}"
+
+        return batch_of(documents, header, self._reading.separator, self._position, where)
 
     def _width_faults(self, header: Header, rows: list[Row], text: str, skipped: int) -> Iterator[Fault]:
         """Rows of another length than the header; a line without anything is no row."""

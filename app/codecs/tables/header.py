@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Reading
 from app.codecs.faults import EXTRA_REMEDY, refused
@@ -12,16 +12,19 @@ _SHOWN = 40
 VOTE = "vote:"
 """What the names of columns with votes begin with, before the name of the voter."""
 _MEANT: tuple[Column, ...] = ("text", "label", "id")
+_NOT_BESIDE: tuple[Column, ...] = ("labels", "not")
+"""what is not read beside columns for a label each"""
 _WEIGHED = "the column 'weight' is read as the weights of labels; an empty ?weight= keeps it beside the documents"
 
 
 class Header(NamedTuple):
-    """The columns of a table: their number, the places of the columns that are read, by voter of those that have votes,
-    and by name of the kept ones.
+    """The columns of a table: their number, the places of the columns that are read, by label of those that say whether
+    one applies, by voter of those that have votes, and by name of the kept ones.
     """
 
     width: int
     places: dict[Column, int]
+    indicators: dict[str, int]
     votes: dict[str, int]
     kept: dict[str, int]
     notes: list[str]
@@ -39,9 +42,11 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     that are to be refused.
     """
     names = [name.strip() for name in row]
-    places = _places(names, reading.columns)
-    votes = _votes(names, places.values())
-    read = {*places.values(), *votes.values()}
+    labels = _columns_of_labels(names, reading)
+    places = _places(names, reading.columns, _NOT_BESIDE if labels else ())
+    indicators = {label: _place(label, "labels", names, places) for label in labels}
+    votes = _votes(names, {*places.values(), *indicators.values()})
+    read = {*places.values(), *indicators.values(), *votes.values()}
     others = {place: name for place, name in enumerate(names) if place not in read and name}
     match reading.extra:
         case "refuse" if others:
@@ -52,7 +57,18 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     missing = [column for column in _MEANT if column not in places and reading.columns.get(column) != ""]
     meant = (f"no column is named {each!r}{advice}" for each in missing if (advice := did_you_mean(each, list(kept))))
     weighed = [_WEIGHED] if "weight" in places and "weight" not in reading.columns else []
-    return Header(len(names), places, votes, kept, [*weighed, *([] if "labels" in places else islice(meant, 1))])
+    several = "labels" in places or indicators
+    return Header(len(names), places, indicators, votes, kept, [*weighed, *([] if several else islice(meant, 1))])
+
+
+def _columns_of_labels(names: Sequence[str], reading: Reading) -> list[str]:
+    """The columns that are for a label each: those that the request names for labels, if it names several."""
+    asked = reading.columns.get("labels", "")
+    if reading.separator not in asked or asked in names:
+        return []
+    if reading.columns.get("not"):
+        raise refused("stands beside columns for a label each, where 0 says that one does not apply", "not")
+    return [name.strip() for name in asked.split(reading.separator)]
 
 
 def _votes(names: Sequence[str], read: Collection[int]) -> dict[str, int]:
@@ -67,36 +83,42 @@ def _votes(names: Sequence[str], read: Collection[int]) -> dict[str, int]:
     return found
 
 
-def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, int]:
+def _places(names: Sequence[str], asked: Mapping[Column, str], without: Collection[Column]) -> dict[Column, int]:
+    """The places of the columns that are read, but of some."""
     lower = [name.lower() for name in names]
     places: dict[Column, int] = {}
     for column in COLUMNS:
         name = asked.get(column, column)
-        if not name and column != "text":
+        if column in without or (not name and column != "text"):
             continue
         if column not in asked and not _is_for(column, {*places, *filter(asked.get, asked)}):
             continue
         found = _places_of(name, names)
         if column not in asked:
             found = [place for place in found or _places_of(name, lower) if place not in places.values()]
-        if len(found) > 1:
-            raise refused(f"the first row names the column {name[:_SHOWN]!r} twice", column)
-        if found:
-            holds = next((each for each, place in places.items() if place == found[0]), None)
-            if holds is not None:
-                raise refused(
-                    f"the column {name[:_SHOWN]!r} holds the {holds} already; an empty ?{column}= says that there is "
-                    "none",
-                    column,
-                )
-            places[column] = found[0]
-        elif column in asked or column == "text":
-            advice = (
-                did_you_mean(name, names)
-                or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
-            )
-            raise refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
+        if found or column in asked or column == "text":
+            places[column] = _place(name, column, names, places, found)
     return places
+
+
+def _place(
+    name: str, column: Column, names: Sequence[str], read: Mapping[Any, int], found: Sequence[int] | None = None
+) -> int:
+    """The place of a column beside those that are read; raises InvalidDocuments."""
+    found = _places_of(name, names) if found is None else found
+    if len(found) > 1:
+        raise refused(f"the first row names the column {name[:_SHOWN]!r} twice", column)
+    if not found:
+        advice = (
+            did_you_mean(name, names)
+            or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
+        )
+        raise refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
+    holds = next((each for each, place in read.items() if place == found[0]), None)
+    if holds is not None:
+        detail = f"holds the {holds} already; an empty ?{column}= says that there is none"
+        raise refused(f"the column {name[:_SHOWN]!r} {detail}", column)
+    return found[0]
 
 
 def _is_for(column: Column, read: Collection[Column]) -> bool:

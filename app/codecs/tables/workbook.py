@@ -8,7 +8,7 @@ calamine, compiled code, reads them: only the child of ``app.codecs.tables.child
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 from app.codecs.base import Format, Reading, check_limit
@@ -73,21 +73,18 @@ def _text(cell: Any) -> str:
 def _documents(
     title: str, first: Numbered, rows: Iterable[Numbered], others: Sequence[str], reading: Reading
 ) -> Iterator[tuple[Batch, Header]]:
-    with _located(title, first[0]):
+    try:
         header = header_of(first[1], reading)
+    except InvalidDocuments as error:
+        located = [each._replace(detail=f"{_where(title, [first], 0)}: {each.detail}") for each in error.faults]
+        raise invalid_documents(located) from None
     if others:
         note = f"the sheet {title!r} is read, and not the sheets {listed(others)}"
         header = header._replace(notes=[*header.notes, note])
     position = 0
     for part in _parts(title, rows, reading.bounds.document_bytes):
-        try:
-            batch = batch_of([row for _, row in part], header, reading.separator, position)
-        except InvalidDocuments:
-            for place, (number, row) in enumerate(part, position):
-                with _located(title, number):
-                    batch_of([row], header, reading.separator, place)
-            raise
-        yield batch, header
+        where = partial(_where, title, part)
+        yield batch_of([row for _, row in part], header, reading.separator, position, where), header
         position += len(part)
 
 
@@ -107,14 +104,8 @@ def _parts(title: str, rows: Iterable[Numbered], longest: int) -> Iterator[list[
         yield part
 
 
-@contextmanager
-def _located(title: str, number: int) -> Iterator[None]:
-    """Faults that are found inside the block tell the row and the sheet."""
-    try:
-        yield
-    except InvalidDocuments as error:
-        where = f"row {number} of the sheet {title!r}"
-        raise invalid_documents([each._replace(detail=f"{where}: {each.detail}") for each in error.faults]) from None
+def _where(title: str, rows: Sequence[Numbered], place: int) -> str:
+    return f"row {rows[place][0]} of the sheet {title!r}"
 
 
 FORMAT = Format(

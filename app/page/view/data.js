@@ -5,10 +5,12 @@ import { change, doubtful, open, project } from "./project.js";
 import { go, to } from "./route.js";
 import { toast } from "./toasts.js";
 import { beginTour } from "./tour.js";
-import { documentsOfLines, guess, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
+import { documentsOfLines, guess, indicators, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
 const SHOWN = 50, MOST = 500;
+/** Between the names of columns for a label each: hardly a name has it. */
+const SEPARATOR = "\t";
 
 export function Data() {
   const [most, setMost] = useState(SHOWN);
@@ -78,6 +80,7 @@ function Upload({ file, onCancel }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const [sent, setSent] = useState(/** @type {number | null} */ (null));
   const [several, setSeveral] = useState(false);
+  const [unticked, setUnticked] = useState(/** @type {string[]} */ ([]));
   const stop = useRef(new AbortController()).current;
   useEffect(() => () => stop.abort(), []); // who goes to another view would be taken away from it when the file has arrived
   useEffect(() => {
@@ -88,6 +91,9 @@ function Upload({ file, onCancel }) {
   if (look.error) return html`<${Problem} error=${look.error} /><p><button class="primary" onClick=${onCancel}>Choose another file</button></p>`;
   if (!look.value) return html`<p class="quiet">Looking into ${file.name} …</p>`;
   const chosen = columns ?? guess(look.value);
+  const each = several && look.value.kind === "table" && !chosen.label ? indicators(look.value).filter((column) => column !== chosen.text && column !== chosen.id) : [];
+  const labels = each.filter((column) => !unticked.includes(column));
+  const used = labels.length > 1 ? { ...chosen, labels: labels.join(SEPARATOR) } : chosen;
   const turn = () => {
     const now = /** @type {import("./table.js").Look} */ (look.value);
     setTurned(now.headless ? withNames(now) : withoutNames(now));
@@ -98,7 +104,7 @@ function Upload({ file, onCancel }) {
     setSent(0);
     setError(null);
     try {
-      const dataset = await upload(file, /** @type {any} */ (look.value), chosen, several, setSent, stop.signal);
+      const dataset = await upload(file, /** @type {any} */ (look.value), used, several, setSent, stop.signal);
       toast(`${counted(dataset.n_documents, "document")} are there`);
       go("label", dataset.id);
     } catch (failure) {
@@ -113,7 +119,8 @@ function Upload({ file, onCancel }) {
       ${look.value.headless !== undefined && html`<label class="row"><input type="checkbox" name="headless" checked=${look.value.headless} disabled=${look.value.headless && look.value.rows.length < 2} onChange=${turn} />The first row is a document, not the names of the columns</label>`}
       ${look.value.kind === "table" && html`<${Columns} look=${look.value} chosen=${chosen} onChange=${setColumns} />`}
       <label class="row"><input type="checkbox" name="several" checked=${several} onChange=${() => setSeveral(!several)} />A document may have several labels${several && chosen.label ? ", with semicolons between them" : ""}</label>
-      ${look.value.rows.length > 0 && html`<${Preview} look=${look.value} chosen=${chosen} />`}
+      ${each.length > 1 && html`<fieldset><legend>Columns for a label each, with 0 or 1</legend><div class="row">${each.map((column) => html`<label key=${column} class="row"><input type="checkbox" checked=${labels.includes(column)} onChange=${() => setUnticked(labels.includes(column) ? [...unticked, column] : unticked.filter((other) => other !== column))} />${column}</label>`)}</div></fieldset>`}
+      ${look.value.rows.length > 0 && html`<${Preview} look=${look.value} chosen=${used} />`}
       ${look.value.kind === "documents" && html`<p>The service reads this file (${look.value.type}) by itself.</p>`}
       ${look.value.kind === "table" && isNumeric(look.value, chosen.text) && html`<${Notice}>The column <b>${chosen.text}</b> has numbers alone. Is it the text?<//>`}
       <${Problem} error=${error} />
@@ -140,7 +147,7 @@ function Columns({ look, chosen, onChange }) {
 
 /** @param {{look: any, chosen: Record<string, string>}} props */
 function Preview({ look, chosen }) {
-  const used = Object.values(chosen);
+  const used = [...Object.values(chosen), ...(chosen.labels ?? "").split(SEPARATOR)];
   const style = (/** @type {string} */ column) => (look.kind !== "table" || used.includes(column) ? "" : "quiet");
   return html`<${Scroll} label="First rows"><table>
     <thead><tr>${look.columns.map((/** @type {string} */ column) => html`<th class=${style(column)}>${column}</th>`)}</tr></thead>
@@ -192,6 +199,7 @@ async function upload(file, look, chosen, several, onSent, signal) {
   const query = new URLSearchParams({ name: datasetName(file.name) });
   if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) if (!several || name !== "label" || !column) query.set(name, column);
   if (several && chosen.label) query.set("labels", chosen.label), query.set("label", "");
+  if (chosen.labels) query.set("separator", SEPARATOR);
   /** @type {Record<string, string>} */
   const packed = isPacked(file) && body === file ? { "Content-Encoding": "gzip" } : {};
   const dataset = await send(`v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed }, onSent, signal);

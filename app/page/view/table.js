@@ -109,6 +109,12 @@ export function guess({ columns, rows }) {
   return { text, label: named(["label", "labels", "class", "category", "topic", "tag", "target", "sentiment", "kind"]), id: named(["id", "key", "uid"]) };
 }
 
+/** The columns that say of a label each whether it applies, as far as the rows show. @param {Look} look */
+export function indicators({ columns, rows }) {
+  const known = /^(1|0|1\.0|0\.0|true|false|yes|no)?$/i;
+  return columns.filter((_, k) => rows.some((row) => row[k]?.trim()) && rows.every((row) => known.test((row[k] ?? "").trim())));
+}
+
 /** @param {Uint8Array} bytes @param {boolean} cut whether the bytes may end within a character */
 function decoded(bytes, cut) {
   try {

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.app.annotations.test_annotations import annotate
+from tests.app.codecs.tables.workbooks import XLSX, workbook
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 
@@ -105,11 +106,38 @@ def test_a_table_says_which_column_has_labels_and_what_parts_them(gateway: Gatew
     assert (both["classes"], both["fields"]) == ({"a": 1}, ["labels", "not"])
 
 
-def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> None:
-    table = pa.table({"text": ["x", "y"], "topics": [["b", "a"], None], "others": [[1], [2]], "weight": [1.0, 0.5]})
+INDICATED: dict[str, list[Any]] = {
+    "text": ["x", "y", "z", "w"],
+    "id": ["a", "b", "c", "d"],
+    "ship": [True, False, None, None],
+    "corn": [1, 0, 0, None],
+    "not": ["yes", "No", "no", ""],
+}
+
+
+@pytest.mark.parametrize("media_type", [CSV, PARQUET, XLSX])
+def test_a_column_a_label_says_which_apply(gateway: Gateway, media_type: str) -> None:
+    rows = [[*INDICATED], *map(list, zip(*INDICATED.values(), strict=True))]
+    bodies = {
+        CSV: "\n".join(",".join("" if each is None else str(each) for each in row) for row in rows).encode(),
+        PARQUET: in_parquet(INDICATED),
+        XLSX: workbook({"S": rows}),
+    }
+    made = send(gateway, bodies[media_type], media_type, labels="ship|corn|not", separator="|")
+    wanted = [(["corn", "not", "ship"], []), ([], []), (None, ["corn", "not"]), (None, [])]
+    assert [(each["labels"], each["not"]) for each in listed(gateway, made["id"])] == wanted
+    assert made["fields"] == []
+
+
+def in_parquet(columns: dict[str, Any]) -> bytes:
     file = io.BytesIO()
-    parquet.write_table(table, file)
-    made = send(gateway, file.getvalue(), PARQUET, labels="topics")
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> None:
+    columns = {"text": ["x", "y"], "topics": [["b", "a"], None], "others": [[1], [2]], "weight": [1.0, 0.5]}
+    made = send(gateway, in_parquet(columns), PARQUET, labels="topics")
     assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1}, 1, [])
     assert [each["weight"] for each in listed(gateway, made["id"])] == [1.0, 0.5]
 
@@ -157,6 +185,18 @@ def test_bad_lines_are_refused_with_words(gateway: Gateway, line: dict[str, Any]
         ("text,vote:r,vote:r\nx,a,b\n", {}, "", "vote:r", "twice"),
         ("text,label,vote:r\nx,spam,\ny,ham,\nz,,spma\n", {}, "2", "votes", "did you mean 'spam'?"),
         ("text\nx\n", {"labels": "topics"}, "", "labels", "no column is named 'topics'"),
+        (
+            "text,a,b\nx,1,0\n\ny,0,2\n",
+            {"labels": "a;b"},
+            "1",
+            "b",
+            "line 4: '2' does not say whether the label applies",
+        ),
+        ("text,a,b\nx,1,\n", {"labels": "a;b"}, "0", "b", "line 2: is empty, but 'a' applies"),
+        ("text,a,b\nx,1,0\n", {"labels": "a;c"}, "", "labels", "no column is named 'c'"),
+        ("text,a,a\nx,1,0\n", {"labels": "a;text"}, "", "labels", "the column 'a' twice"),
+        ("text,a\nx,1\n", {"labels": "a;text"}, "", "labels", "holds the text already"),
+        ("text,a,b\nx,1,0\n", {"labels": "a;b", "not": "b"}, "", "not", "0 says that one does not apply"),
     ],
 )
 def test_bad_cells_are_refused_with_words(

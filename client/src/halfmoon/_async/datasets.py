@@ -47,7 +47,8 @@ class AsyncDatasets(DatasetsMixin):
         ``features`` are columns of numbers, in place of text. A label that is missing (None, NaN, "") is none.
         ``labels`` in place of label has all labels that apply: a column of lists, a list of lists, [] where none
         applies and None where that is not known, or an indicator matrix as scikit-learn has it; in a file they stand in
-        a cell, with ``separator`` between them. ``weight`` is the weight of each label. ``votes`` are columns or lists
+        a cell, with ``separator`` between them, or have a column each, with 0 or 1, whose names have ``separator``
+        between them: ``labels="toxic;insult"``. ``weight`` is the weight of each label. ``votes`` are columns or lists
         by voter, by default the columns named ``vote:NAME``; a vote is a class, or a dict of probabilities.
         ``fields`` are columns that are kept beside the documents and not learned from; ``extra`` says what becomes of
         other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse".
