@@ -6,18 +6,22 @@ last version from before the audit, if there is one.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
-from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, VersionError
+from app.predictions.scoring import DatasetScores, score_stored, scores_at, scores_of_dataset
+from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, LabelError, VersionError
 from app.services import Services
+from core.documents.label_sets import LabelSets
 from core.evaluation.forecast import Point, forecast
 from core.evaluation.proportions import clopper_pearson, fewest_labels, promise
+from core.models.model import Model
+from core.validation.label_calibration import LabelCalibration
 from storage.errors import Conflict, NotFound
 from storage.names import new_id
 from storage.records import Audit, Version
@@ -26,6 +30,7 @@ from storage.repositories.datasets import Answer, Documents
 _MOST_VERSIONS = 50
 _MORE = 20
 """Labels to come that a forecast is about."""
+_OF_SEVERAL = "documents may have several labels, and a promise is about one: by_label has the error of each"
 Positions = NDArray[np.int64]
 
 
@@ -41,6 +46,17 @@ class _Answers(NamedTuple):
     scores: DatasetScores
     learned: int | None
     """Number of labels that the version learned from; None if its dataset was deleted."""
+    of_labels: list[LabelError] | None = None
+    """Of several labels the errors of each that a document has or is given."""
+
+
+class _LeftOut(NamedTuple):
+    """Probabilities by cross-validation of documents of an audit whose labels a version has learned."""
+
+    known: NDArray[np.bool_]
+    """Whether it left them out, shape (n,)."""
+    probabilities: NDArray[np.float32]
+    """Of those, shape (n_known, n_classes)."""
 
 
 def draw(services: Services, dataset: str, body: AuditBody) -> AuditOut:
@@ -89,6 +105,7 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     drawn = audit_out(audit, documents)
     named = list(zip(audit.positions, drawn.documents, strict=True))
     labeled = np.array(sorted(position for position, _ in named if documents.labeled[position]), np.int64)
+    likeliest = Counter(map(tuple, documents.given(labeled)))
     n_skipped = sum(position in answered and not documents.labeled[position] for position, _ in named)
     reference = audit.model if reference is None else reference
     errors, automatic, warnings = [], None, []
@@ -111,7 +128,7 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     return AuditReport(
         **drawn.model_dump(),
         labeled=len(labeled),
-        likeliest=float(np.bincount(documents.class_indices[labeled]).max() / len(labeled)) if len(labeled) else None,
+        likeliest=max(likeliest.values()) / len(labeled) if len(labeled) else None,
         skipped=n_skipped,
         open=[id for position, id in named if not documents.labeled[position] and position not in answered],
         versions=errors,
@@ -152,22 +169,59 @@ def _answers(
     """The predictions of a version for labeled documents of an audit, by cross-validation where it has learned the
     label.
     """
-    scores = scores_at(services.model_cache.load(version), documents, positions)
-    predicted = scores.predicted.astype(np.int64)
+    model = services.model_cache.load(version)
+    scores = scores_at(model, documents, positions)
     learned, told = _told(services, version, audit, positions)
-    usable = ~told
-    left_out = services.models.held_out(version) if learned is not None and told.any() else None
-    if left_out is not None:
-        places = np.searchsorted(left_out.positions, positions)
-        places[places == len(left_out.positions)] = 0
-        known = told & (left_out.positions[places] == positions)
-        predicted[known] = np.argmax(left_out.probabilities[places[known]], axis=1)
-        usable |= known
-    labels = [documents.classes[class_index] for class_index in documents.class_indices[positions].tolist()]
+    left_out = _left_out(services, version, positions, told if learned is not None else np.zeros_like(told))
+    if version.label_kind == "several":
+        return _answers_of_several(model, documents, positions, _Answers(told, ~told, told, scores, learned), left_out)
+    predicted = scores.predicted.astype(np.int64)
+    predicted[left_out.known] = np.argmax(left_out.probabilities, axis=1)
     right = [
-        version.classes[class_index] == label for class_index, label in zip(predicted.tolist(), labels, strict=True)
+        [version.classes[class_index]] == labels
+        for class_index, labels in zip(predicted.tolist(), documents.given(positions), strict=True)
     ]
-    return _Answers(np.array(right, bool), usable, told, scores, learned)
+    return _Answers(np.array(right, bool), ~told | left_out.known, told, scores, learned)
+
+
+def _answers_of_several(
+    model: Model, documents: Documents, positions: Positions, answers: _Answers, left_out: _LeftOut
+) -> _Answers:
+    """The answers, right where all labels are, with the errors of each label."""
+    sets = (documents.label_sets or LabelSets.of_single(documents.class_indices, documents.classes)).taken(positions)
+    among = sets.among(model.classes)
+    applies = among.matrix() > 0
+    probabilities = np.zeros(applies.shape)
+    for scored in score_stored(model, documents, positions):
+        probabilities[np.searchsorted(positions, scored.positions)] = model.probabilities(scored.scores)
+    probabilities[left_out.known] = left_out.probabilities
+    usable = (~answers.told | left_out.known)[:, None] & np.isfinite(probabilities)
+    assert isinstance(model.calibration, LabelCalibration)
+    given = model.calibration.given(np.nan_to_num(probabilities))
+    wrong = given != applies
+    right = ~wrong.any(axis=1)
+    right[among.owners[among.indices < 0]] = False
+    of_labels = [
+        LabelError(
+            label=model.classes[column],
+            applies=int(np.count_nonzero(usable[:, column] & applies[:, column])),
+            given=int(np.count_nonzero(usable[:, column] & given[:, column])),
+            **_rate(usable[:, column], wrong[:, column]),
+        )
+        for column in np.flatnonzero((usable & (applies | given)).any(axis=0)).tolist()
+    ]
+    return answers._replace(right=right, usable=np.asarray(usable.all(axis=1)), of_labels=of_labels)
+
+
+def _left_out(services: Services, version: Version, positions: Positions, told: NDArray[np.bool_]) -> _LeftOut:
+    """What cross-validation says of the documents at these positions that the version was told."""
+    found = services.models.held_out(version) if told.any() else None
+    if found is None:
+        return _LeftOut(np.zeros_like(told), np.zeros((0, len(version.classes)), np.float32))
+    places = np.searchsorted(found.positions, positions)
+    places[places == len(found.positions)] = 0
+    known = told & (found.positions[places] == positions)
+    return _LeftOut(known, found.probabilities[places[known]])
 
 
 def _told(
@@ -188,20 +242,21 @@ def _told(
 
 
 def _error(version: Version, answers: _Answers) -> VersionError:
-    n = int(np.count_nonzero(answers.usable))
-    errors = int(np.count_nonzero(answers.usable & ~answers.right))
-    interval = clopper_pearson(errors, n)
     return VersionError(
         model=version.name,
         version=version.number,
         learned=answers.learned,
-        labels=n,
         held_out=int(np.count_nonzero(answers.usable & answers.told)),
-        errors=errors,
-        error=errors / n if n else None,
-        low=interval.low,
-        high=interval.high,
+        by_label=answers.of_labels,
+        **_rate(answers.usable, ~answers.right),
     )
+
+
+def _rate(usable: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> dict[str, Any]:
+    """How many answers there are, and the errors among them."""
+    n, errors = int(np.count_nonzero(usable)), int(np.count_nonzero(usable & wrong))
+    low, high = clopper_pearson(errors, n)
+    return {"labels": n, "errors": errors, "error": errors / n if n else None, "low": low, "high": high}
 
 
 def _forecast(versions: list[VersionError]) -> Forecast | None:
@@ -223,10 +278,15 @@ def _automatic(
     """How many documents the version may label at the promised precision."""
     answers = _answers(services, version, audit, documents, positions)
     untold = ~answers.told
-    found = promise(answers.scores.certainty[untold], answers.right[untold], precision)
+    several = version.label_kind == "several"
+    found = None if several else promise(answers.scores.certainty[untold], answers.right[untold], precision)
     fields = {"model": version.name, "version": version.number, "precision": precision}
     if found is None:
-        why = _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(answers.told)), precision)
+        why = (
+            _OF_SEVERAL
+            if several
+            else _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(answers.told)), precision)
+        )
         return Automatic(**fields, possible=False, documents=0, at_least=None, labels=0, errors=0, why=why)
     scores = scores_of_dataset(services, version, services.model_cache.load(version), audit.dataset, documents)
     unlabeled = ~documents.labeled

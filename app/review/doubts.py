@@ -19,6 +19,7 @@ from app.predictions.service import load_model
 from app.predictions.voting import rates_of
 from app.review.schemas import DoubtsBody
 from app.services import Services
+from core.documents.label_sets import LabelSets
 from core.evaluation.active_learning import comparable, similarities
 from core.evaluation.reliability import doubtful
 from core.evaluation.voting import VoterRates
@@ -33,6 +34,9 @@ _MOST_COMPARED = 3_000
 """Labeled documents that are compared with each other, each with each."""
 _NEARLY_THE_SAME = 0.95
 """Cosine from which two documents are nearly the same."""
+
+_EVEN = 0.5
+"""Probability below which the other is likelier."""
 
 Item = dict[str, Any]
 
@@ -61,16 +65,18 @@ async def doubts(request: Request, services: Services, reference: str) -> Respon
 def _answer(services: Services, version: Version, model: Model, body: DoubtsBody) -> Response:
     left_out = _left_out(services, version, body.dataset)
     log = services.datasets.log(body.dataset)
-    if version.label_kind == "several":
-        raise InvalidRequest("dataset", "has several labels a document; doubts are of datasets with one label each")
     documents = services.datasets.open_annotated(body.dataset, log.answers())
     since = version.annotations or 0 if version.dataset == body.dataset else 0
     answered = np.unique([entry.position for _, entry in log.between(since, len(log))]).astype(np.int64)
-    ranked, n_labeled = _ranked(documents, rates_of(services, version), left_out, answered)
+    if version.label_kind == "several":
+        doubted, n_labeled = _held_out_of_several(documents, version, left_out, answered, body.n)
+    else:
+        ranked, n_labeled = _ranked(documents, rates_of(services, version), left_out, answered)
+        doubted = list(_held_out(documents, version, ranked, body.n))
     warnings: list[str] = []
-    found = {item["id"]: item for item in _held_out(documents, version, ranked, body.n)}
+    found = {(item["id"], item["label"]): item for item in doubted}
     for item in _duplicates(documents, model, answered, warnings):
-        found.setdefault(item["id"], item)
+        found.setdefault((item["id"], item["label"]), item)
     # duplicates contradict each other for certain, so they take up to half of the places, after the surest doubt
     held_out, duplicates = (
         [item for item in found.values() if (item["why"] == "duplicate") is duplicate] for duplicate in (False, True)
@@ -134,10 +140,47 @@ def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -
             "id": ids[position],
             "label": _label(documents, position),
             "likelier": version.classes[likelier],
+            "applies": None,
             "probability": probability,
             "why": "votes" if by_votes else "held_out",
             "other": None,
         }
+
+
+def _held_out_of_several(
+    documents: Documents, version: Version, left_out: LeftOut, answered: NDArray[np.int64], n: int
+) -> tuple[list[Item], int]:
+    """The most doubtful of what is known of each document and label that nobody has answered since, and the number of
+    all that the training left out and that is still known.
+    """
+    sets = documents.label_sets or LabelSets.of_single(documents.class_indices, documents.classes)
+    known = sets.taken(left_out.positions).among(version.classes).matrix()
+    said = np.where(known > 0, left_out.probabilities, 1 - left_out.probabilities)
+    said[known == 0] = np.nan
+    n_known = int(np.count_nonzero(np.isfinite(said)))
+    said[np.isin(left_out.positions, answered)] = np.nan
+    rows, columns = np.nonzero(said < _EVEN)
+    order = np.argsort(said[rows, columns], kind="stable")[:n]
+    rows, columns = rows[order], columns[order]
+    ids = documents.ids.by_position(left_out.positions[rows].tolist())
+    return [
+        {
+            "id": ids[position],
+            "label": version.classes[column],
+            "likelier": None,
+            "applies": applies,
+            "probability": probability,
+            "why": "held_out",
+            "other": None,
+        }
+        for position, column, applies, probability in zip(
+            left_out.positions[rows].tolist(),
+            columns.tolist(),
+            (known[rows, columns] > 0).tolist(),
+            said[rows, columns].tolist(),
+            strict=True,
+        )
+    ], n_known
 
 
 def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64], warnings: list[str]) -> Iterator[Item]:
@@ -150,16 +193,15 @@ def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64],
     if len(labeled) < 2:
         return
     similar = np.triu(similarities(rows_at(model, documents, labeled)) >= _NEARLY_THE_SAME, 1)
-    classes = documents.class_indices[labeled]
-    firsts, seconds = np.nonzero(similar & (classes[:, None] != classes[None, :]))
-    ids = documents.ids.by_position(labeled[np.concatenate([firsts, seconds])].tolist())
+    firsts, seconds = (labeled[places] for places in np.nonzero(similar))
+    ids = documents.ids.by_position(np.concatenate([firsts, seconds]).tolist())
     known = set(answered.tolist())
-    for first, second in zip(labeled[firsts].tolist(), labeled[seconds].tolist(), strict=True):
-        if not {first, second} <= known:
+    for first, second in zip(firsts.tolist(), seconds.tolist(), strict=True):
+        apart = None if {first, second} <= known else _difference(documents, first, second)
+        if apart is not None:
             yield {
                 "id": ids[second],
-                "label": _label(documents, second),
-                "likelier": _label(documents, first),
+                **apart,
                 "probability": None,
                 "why": "duplicate",
                 "other": ids[first],
@@ -173,6 +215,18 @@ def _include_documents(services: Services, documents: Documents, dataset: str, l
     )
     for item in listed:
         item["document"] = found[positions[item["id"]]]
+
+
+def _difference(documents: Documents, first: int, second: int) -> Item | None:
+    """What the labels of the second of two documents say otherwise than those of the first; of several labels the
+    first of these. None if they are the same.
+    """
+    if documents.label_sets is None:
+        label, other = _label(documents, second), _label(documents, first)
+        return {"label": label, "likelier": other, "applies": None} if label != other else None
+    one, two = map(set, documents.given(np.array([first, second])))
+    apart = min(one ^ two, default=None)
+    return None if apart is None else {"label": apart, "likelier": None, "applies": apart in two}
 
 
 def _label(documents: Documents, position: int) -> Label:

@@ -26,11 +26,14 @@ class Doubt(Schema):
 
     id: str
     label: Label
-    """Label that the document has."""
-    likelier: Label
-    """Label that is likelier, or that the similar document has."""
+    """Label that the document has; of several labels the one in doubt."""
+    likelier: Label | None
+    """Label that is likelier, or that the similar document has; null of several labels, where the contrary is."""
+    applies: bool | None
+    """Whether the document has the label in doubt, where it may have several; else null."""
     probability: float | None
-    """Probability of its label by a model that was not told it; null of duplicates that such a model does not doubt."""
+    """Probability of what is doubted, of several labels that the label applies or does not as is said, by a model that
+    was not told it; null of duplicates that such a model does not doubt."""
     why: Literal["held_out", "votes", "duplicate"]
     """Reason. held_out: the model finds another label likelier when it is not told this one. votes: the model and the
     votes together do. duplicate: a document that is nearly the same has another label."""
@@ -47,7 +50,8 @@ class Doubts(Schema):
     version: int
     dataset: str
     n_labeled: int
-    """Number of labels that the training left out and predicted, of those that documents still have."""
+    """Number of labels that the training left out and predicted, of those that documents still have; of several labels
+    the number of pairs of a document and a label of which is known whether it applies."""
     doubts: list[Doubt]
     warnings: list[str]
 
@@ -83,8 +87,27 @@ class AuditPage(Schema):
     audits: list[AuditOut]
 
 
+class LabelError(Schema):
+    """The error of a version on one of several labels."""
+
+    label: Label
+    labels: int
+    """Number of documents of the audit of which the version says, without having been told, whether they have it."""
+    applies: int
+    """Number of these that have it."""
+    given: int
+    """Number of these to which the version gives it."""
+    errors: int
+    error: float | None
+    """Share of errors; null without documents."""
+    low: float
+    """Lower end of the interval of 95 % (Clopper and Pearson)."""
+    high: float
+    """Upper end."""
+
+
 class VersionError(Schema):
-    """The error of a version on the labels of an audit."""
+    """The error of a version on the labels of an audit; of several labels on all labels of each document."""
 
     model: str
     version: int
@@ -102,6 +125,8 @@ class VersionError(Schema):
     """Lower end of the interval of 95 % (Clopper and Pearson)."""
     high: float
     """Upper end."""
+    by_label: list[LabelError] | None
+    """Errors of each label that a document has or is given; null where documents have one label."""
 
 
 class Automatic(Schema):
@@ -148,7 +173,8 @@ class AuditReport(AuditOut):
     labeled: int
     """Number of its documents that have a label by now."""
     likeliest: float | None
-    """Share of these that have the likeliest label: who always said it would be right so often; null without labels."""
+    """Share of these that have the likeliest label, or labels: who always said so would be right so often; null without
+    labels."""
     skipped: int
     """Number of its documents that a person left out: the error says nothing of these."""
     open: list[str]

@@ -9,6 +9,7 @@ import { Download } from "./download.js";
 import { Saved, outboxOf } from "./outbox.js";
 import { project } from "./project.js";
 import { Sentence, qualityOf } from "./quality.js";
+import { Several } from "./several.js";
 import { to } from "./route.js";
 import { Bar, Empty, Key, Notice, Paper, Problem, Scroll, counted, html, percent, say, scrollPaper, sentence, useKeys, useLoad, useState, when } from "./ui.js";
 
@@ -55,7 +56,7 @@ function One({ dataset, audit }) {
   if (!report.value) return html`<p class="quiet">Reading the sample …</p>`;
   const open = report.value.open.filter((/** @type {string} */ id) => !answered.includes(id));
   const answer = (/** @type {any} */ given) => {
-    outbox.add({ document: open[0], drawn: given.label === undefined ? undefined : "random", mode: "blind", by: project.value.by || undefined, ...given });
+    outbox.add({ document: open[0], drawn: given.action ? undefined : "random", mode: "blind", by: project.value.by || undefined, ...given });
     setAnswered([...answered, open[0]]);
     if (open.length === 1) say("The sample is complete"), report.again();
   };
@@ -87,13 +88,15 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
     return null;
   }, [dataset.id, block]);
   const current = known[ids[0]];
+  const several = dataset.label_kind === "several";
+  const [picked, setPicked] = useState(/** @type {any[]} */ ([]));
   useKeys((event) => {
     if (event.key === " " && current && !/** @type {HTMLElement} */ (event.target).closest("button, a")) event.preventDefault(), onAnswer({ action: "skip" });
     scrollPaper(event);
     if (event.key === "u") onUndo();
   });
   return html`<section aria-label="Document">${ids.length > 0 && html`<${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>`}
-    ${!ids.length ? null : classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
+    ${!ids.length ? null : several ? html`<${Several} classes=${classes} picked=${picked} onPick=${setPicked} onConfirm=${() => current && (onAnswer({ labels: picked }), setPicked([]))} />` : classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
     <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><${Saved} outbox=${outbox} /></div></section>`;
 }
 
@@ -105,6 +108,8 @@ function Report({ dataset, report, precision, onPrecision }) {
     ${served && html`<${Sentence} quality=${qualityOf({ name: served.model, version: served.version, held_out: null }, report)} />`}
     ${report.versions.length ? html`<${Scroll} label="Errors by version"><table class="stacked"><thead><tr><th>Version</th><th class="number">Error</th><th class="number">Likely (95%)</th><th class="number">Labels</th></tr></thead>
       <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td data-head="Version"><a href=${to("model", each.model, each.version)}>${each.version}</a></td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95%)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Labels" title=${each.held_out ? `${each.held_out} of these labels were told to the version, so cross-validation, which left them out, answers for it` : undefined}>${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table><//>` : html`<p>There is no model yet.</p>`}
+    ${served?.by_label?.length > 0 && html`<h3>By label</h3><${Scroll} label="Errors by label"><table class="stacked"><thead><tr><th>Label</th><th class="number">Error</th><th class="number">Likely (95%)</th><th class="number">Have it</th><th class="number">Are given it</th></tr></thead>
+      <tbody>${served.by_label.map((/** @type {any} */ each) => html`<tr key=${each.label}><td data-head="Label"><bdi>${each.label}</bdi></td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95%)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Have it">${each.applies}</td><td class="number" data-head="Are given it">${each.given}</td></tr>`)}</tbody></table><//>`}
     <${Curve} versions=${report.versions} forecast=${report.forecast} />
     ${report.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}
     ${automatic && html`<h3>Labeling automatically</h3><div class="row" role="group" aria-label="Precision to promise">${PRECISIONS.map((each) => html`<button key=${each} aria-pressed=${each === precision} onClick=${() => onPrecision(each)}>${percent(each)} right</button>`)}</div><p>${sentence(automatic.why)}.</p>`}

@@ -108,7 +108,8 @@ def list_faults(lists: LabelLists, labels: Sequence[Label | None], most: int) ->
         if applied is None and excluded is None:
             continue
         if labels[place] is not None:
-            yield place, "labels", "stands beside label; give labels alone, with all that apply"
+            field = "not" if applied is None else "labels"
+            yield place, field, "stands beside label; give labels alone, with all that apply"
         for field, given in (("labels", applied or ()), ("not", excluded or ())):
             if len(given) > most:
                 yield place, field, f"has {len(given)} labels, more than the {most} that a document may have"

@@ -154,6 +154,7 @@ def test_a_weight_is_pointed_out_and_may_be_kept(gateway: Gateway) -> None:
     ("line", "field", "words"),
     [
         ({"labels": ["x"], "label": "x"}, "labels", "beside label"),
+        ({"not": ["x"], "label": "y"}, "not", "beside label"),
         ({"labels": ["x", "x"]}, "labels", "'x' twice"),
         ({"labels": ["x"], "not": ["x"]}, "not", "labels has, too"),
         ({"labels": "x"}, "labels", "one label goes in label, or alone in an array"),

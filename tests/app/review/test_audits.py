@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from core.models.linear import LinearModel
+from core.validation.label_calibration import LabelCalibration
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import Gateway, problem_of, publish
 
@@ -50,6 +53,43 @@ def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:
     )
 
 
+def test_of_several_labels_each_has_its_error(gateway: Gateway) -> None:
+    lines = [{"id": id, "indices": [0, 1], "values": values} for id, values in SEVERAL.items()]
+    dataset = str(
+        gateway.upload([{"indices": [0], "labels": ["corn"]}, {"indices": [0], "labels": ["ship"]}, *lines])["id"]
+    )
+    calibration = LabelCalibration(np.ones(2), np.zeros(2), np.full(2, 0.5))
+    model = LinearModel(
+        ["corn", "ship"], 2, np.arange(2, dtype=np.uint32), np.eye(2), np.zeros(2), calibration=calibration
+    )
+    publish(gateway.store, dataset=dataset, model=model)
+    audit = draw(gateway, dataset)
+    right: dict[str, list[str]] = {"both": ["corn", "ship"], "corn": ["corn"], "none": [], "ship": ["corn"]}
+    annotate(gateway, dataset, *({"document": id, "labels": labels} for id, labels in right.items()))
+    found = report(gateway, audit)
+    (version,) = found["versions"]
+    assert (version["labels"], version["errors"], found["likeliest"]) == (4, 1, 0.5)
+    assert [
+        [each[name] for name in ("label", "labels", "applies", "given", "errors")] for each in version["by_label"]
+    ] == [
+        ["corn", 4, 3, 2, 1],
+        ["ship", 4, 1, 2, 1],
+    ]
+    assert (found["automatic"]["possible"], found["forecast"] is None) == (False, False)
+    left_out = {2: [0.9, 0.9], 3: [0.9, np.nan], 4: [0.9, 0.1], 5: [0.1, 0.9]}
+    publish(gateway.store, dataset=dataset, model=model, left_out=left_out, annotations=4)
+    told = report(gateway, audit)["versions"][0]
+    assert (told["labels"], told["held_out"], told["errors"]) == (3, 3, 2)
+    assert [(each["label"], each["labels"], each["errors"]) for each in told["by_label"]] == [
+        ("corn", 4, 2),
+        ("ship", 3, 1),
+    ]
+
+
+SEVERAL = {"both": [1.0, 1.0], "corn": [1.0, -1.0], "none": [-1.0, -1.0], "ship": [-1.0, 1.0]}
+"""Documents by the labels that the model gives."""
+
+
 def test_it_draws_from_what_has_no_label(gateway: Gateway, dataset: str) -> None:
     annotate(gateway, dataset, {"document": "5", "label": "no"}, {"document": "6", "action": "skip"})
     audit = draw(gateway, dataset, n=1000)
@@ -70,7 +110,16 @@ def test_it_says_the_error_with_its_interval(gateway: Gateway, dataset: str) -> 
     audit = draw(gateway, dataset, n=50)
     before = report(gateway, audit)
     assert before["versions"][0] == {
-        **{"model": "news", "version": 1, "learned": 2, "labels": 0, "held_out": 0, "errors": 0, "error": None},
+        **{
+            "model": "news",
+            "version": 1,
+            "learned": 2,
+            "labels": 0,
+            "held_out": 0,
+            "errors": 0,
+            "error": None,
+            "by_label": None,
+        },
         **{"low": 0.0, "high": 1.0},
     }
     assert before["open"] == audit["documents"]

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from core.models.linear import LinearModel
+from core.validation.label_calibration import LabelCalibration
 from tests.app.annotations.test_annotations import annotate
 from tests.app.conftest import Gateway, problem_of, publish
 
@@ -65,11 +68,44 @@ def test_documents_that_are_nearly_the_same_contradict_each_other(gateway: Gatew
     ]
     dataset = str(gateway.upload(lines)["id"])
     publish(gateway.store, dataset=dataset, left_out={0: [0.9, 0.1], 1: [0.2, 0.8], 2: [0.9, 0.1]})
-    fields = {"probability": None, "why": "duplicate", "other": "a", "document": None}
+    fields = {"applies": None, "probability": None, "why": "duplicate", "other": "a", "document": None}
     found = [{"document": None, **each} for each in doubts(gateway, dataset)]
     assert found == [{"id": "b", "label": "yes", "likelier": "no", **fields}]
     annotate(gateway, dataset, {"document": "b", "label": "no"})
     assert doubts(gateway, dataset) == []
+
+
+def test_of_several_labels_each_is_doubted_by_itself(gateway: Gateway) -> None:
+    same: dict[str, Any] = {"indices": [2], "values": [1.0]}
+    lines = [
+        {"id": "wrong", "indices": [0], "labels": ["corn", "ship"]},
+        {"id": "missing", "indices": [1], "labels": []},
+        {"id": "part", "indices": [3], "not": ["ship"]},
+        {"id": "sure", **same, "labels": ["ship"]},
+        {"id": "twin", **same, "labels": ["corn", "ship"]},
+    ]
+    dataset = str(gateway.upload(lines)["id"])
+    model = LinearModel(
+        ["corn", "ship"],
+        4,
+        np.arange(4, dtype=np.uint32),
+        np.zeros((4, 2)),
+        np.zeros(2),
+        calibration=LabelCalibration(np.ones(2), np.zeros(2), np.full(2, 0.5)),
+    )
+    left_out = {0: [0.9, 0.125], 1: [0.75, 0.25], 2: [np.nan, 0.625], 3: [0.0, 1.0], 4: [1.0, 1.0]}
+    publish(gateway.store, dataset=dataset, model=model, left_out=left_out)
+    answer = gateway.client.post("/v1/models/news/doubts", json={"dataset": dataset}).json()
+    found = [(each["id"], each["label"], each["applies"], each["probability"]) for each in answer["doubts"]]
+    assert found == [
+        ("wrong", "ship", True, 0.125),
+        ("missing", "corn", False, 0.25),
+        ("part", "ship", False, 0.375),
+        ("twin", "corn", True, None),
+    ]
+    assert answer["n_labeled"] == 9
+    annotate(gateway, dataset, {"document": "wrong", "labels": ["corn"]}, {"document": "twin", "labels": ["ship"]})
+    assert [each["id"] for each in doubts(gateway, dataset)] == ["missing", "part"]
 
 
 def test_a_version_that_left_nothing_out_says_the_remedy(gateway: Gateway, dataset: str) -> None:

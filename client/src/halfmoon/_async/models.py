@@ -209,7 +209,10 @@ class AsyncModel(ModelMixin, ModelReference):
 
     @operation("doubt_newest", "doubt_by_version")
     async def doubts(self, data: AsyncDataset | str, n: int = 10) -> list[dict[str, Any]]:
-        """Labels of the dataset that the model doubts, the most doubtful first."""
+        """Labels of the dataset that the model doubts, the most doubtful first.
+
+        Of several labels each doubt has one: ``applies`` says whether the document has it.
+        """
         fields = {"dataset": id_of_dataset(data), "n": n}
         answer = await self._transport.call(
             "POST", f"{self._path}/doubts", dict[str, Any], json=fields, repeatable=True
