@@ -41,6 +41,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "warnings": ["class 'politics' has one labeled document", "class 'sport' has one labeled document"],
         "archived": False,
         "guidelines": "",
+        "shares": {},
     },
     "Job": {
         "id": _JOB,
