@@ -7,7 +7,7 @@ slices are decoded.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -28,8 +28,6 @@ _SPACE = re.compile(rb"[ \t\n\r]*+")
 _AT_BYTE = re.compile(r" \(byte \d+\)")
 _CLOSING = {ord("["): ord("]"), ord("{"): ord("}")}
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")
-_OPENING, _ENDING = np.zeros(256, bool), np.zeros(256, bool)
-_OPENING[list(_CLOSING)] = _ENDING[list(_CLOSING.values())] = True
 
 
 def trimmed(text: memoryview) -> memoryview:
@@ -47,8 +45,8 @@ def elements(text: memoryview) -> Iterator[memoryview]:
 
     Raises InvalidJson if it is neither array nor object, or does not end as one.
     """
-    scan, start, alone = _Scan(text), 1, True
-    for commas in scan.commas():
+    scan, start, alone = _Commas(text), 1, True
+    for commas in scan:
         for comma in commas.tolist():
             yield trimmed(text[start:comma])
             start, alone = comma + 1, False
@@ -70,8 +68,8 @@ def slices(text: memoryview, longest: int, what: str) -> Iterator[bytes]:
         if trimmed(text[1:-1]):
             yield bytes(text[1:-1])
         return
-    scan, start, alone = _Scan(text), 1, True
-    for commas in scan.commas():
+    scan, start, alone = _Commas(text), 1, True
+    for commas in scan:
         if len(commas):
             end = int(commas[-1])
             yield _slice(text[start:end], longest, what)
@@ -110,46 +108,31 @@ def _check_brackets(text: memoryview) -> None:
         raise InvalidJson("JSON is malformed: the text ends too early")
 
 
-class _Scan:
-    """Finds the commas between the elements of one array or object.
+class Scan:
+    """Reads text block by block: what is outside strings, and how many brackets are open.
 
     Three facts go from a block to the next: how deep the text is nested, whether it is inside a string, whether a
     backslash escapes what follows.
     """
 
-    def __init__(self, text: memoryview) -> None:
-        _check_brackets(text)
-        self.at = 0
-        """End of the text that was scanned."""
-        self.end = len(text) - 1
-        """Position of the closing bracket."""
-        self._text = text
-        self._depth = 0
-        self._in_string = False
+    def __init__(self, brackets: Mapping[int, int]) -> None:
+        """``brackets``: the closing ones that count, by the opening ones."""
+        self.depth = 0
+        self.in_string = False
         self._escaped = False
+        self._steps = np.zeros(256, np.int8)
+        self._steps[list(brackets)], self._steps[list(brackets.values())] = 1, -1
 
-    def commas(self) -> Iterator[NDArray[np.int64]]:
-        """Positions of the commas in each block. Raises InvalidJson if the brackets do not match in number."""
-        text = np.frombuffer(self._text, np.uint8)
-        while self.at < len(text):
-            block, start = text[self.at : self.at + _SCANNED_BYTES], self.at
-            self.at += len(block)
-            outside = self._outside_strings(block)
-            depth = self._depths(block, outside)
-            ended = np.flatnonzero(depth == 0)
-            if len(ended) and start + int(ended[0]) < self.end:
-                raise InvalidJson("JSON is malformed: there is text after the end of the value")
-            yield np.flatnonzero((block == _COMMA) & (depth == 1) & outside) + start
-        if self._depth or self._in_string:
-            raise InvalidJson("JSON is malformed: the text ends too early")
-
-    def _outside_strings(self, block: NDArray[np.uint8]) -> Flags:
-        """Whether each byte is outside all strings. A quote counts as outside where it ends a string."""
+    def read(self, block: NDArray[np.uint8]) -> tuple[Flags, NDArray[np.int32]]:
+        """Whether each byte of a block that is not empty is outside all strings, and how many brackets are open after
+        it. A quote counts as outside where it ends a string.
+        """
         quotes = block == _QUOTE
         quotes[self._escapes(block)] = False
-        inside = np.logical_xor.accumulate(quotes) ^ self._in_string
-        self._in_string = bool(inside[-1])
-        return ~inside
+        inside = np.logical_xor.accumulate(quotes) ^ self.in_string
+        depths = np.cumsum(self._steps[block] * ~inside, dtype=np.int32) + np.int32(self.depth)
+        self.in_string, self.depth = bool(inside[-1]), int(depths[-1])
+        return ~inside, depths
 
     def _escapes(self, block: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Positions of the bytes that a backslash escapes: that follow an odd number of them."""
@@ -163,9 +146,28 @@ class _Scan:
         self._escaped = bool(len(escaped) and escaped[-1] == len(block))
         return escaped[: len(escaped) - self._escaped]
 
-    def _depths(self, block: NDArray[np.uint8], outside: Flags) -> NDArray[np.int32]:
-        """Number of brackets that are open after each byte."""
-        steps = (_OPENING[block] & outside).astype(np.int8) - (_ENDING[block] & outside).astype(np.int8)
-        depths = np.cumsum(steps, dtype=np.int32) + np.int32(self._depth)
-        self._depth = int(depths[-1])
-        return depths
+
+class _Commas:
+    """Finds the commas between the elements of one array or object."""
+
+    def __init__(self, text: memoryview) -> None:
+        _check_brackets(text)
+        self.at = 0
+        """End of the text that was scanned."""
+        self.end = len(text) - 1
+        """Position of the closing bracket."""
+        self._text = text
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        """Positions of the commas in each block. Raises InvalidJson if the brackets do not match in number."""
+        text, scan = np.frombuffer(self._text, np.uint8), Scan(_CLOSING)
+        while self.at < len(text):
+            block, start = text[self.at : self.at + _SCANNED_BYTES], self.at
+            self.at += len(block)
+            outside, depth = scan.read(block)
+            ended = np.flatnonzero(depth == 0)
+            if len(ended) and start + int(ended[0]) < self.end:
+                raise InvalidJson("JSON is malformed: there is text after the end of the value")
+            yield np.flatnonzero((block == _COMMA) & (depth == 1) & outside) + start
+        if scan.depth or scan.in_string:
+            raise InvalidJson("JSON is malformed: the text ends too early")

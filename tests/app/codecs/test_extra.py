@@ -106,10 +106,7 @@ def test_words_of_the_query_are_known() -> None:
 
 def test_objects_and_names_are_bounded() -> None:
     deep = b'{"documents":[{"text":"a","x":' + b'{"a":' * 2000 + b"1" + b"}" * 2000 + b"}]}"
-    with pytest.raises(InvalidDocuments, match=r"nested too deeply|more than 1100 objects"):
+    with pytest.raises(InvalidDocuments, match="nested too deeply"):
         fields(deep, JSON, 7, extra="keep")
-    wide = b'{"documents":[{"text":"a","x":[' + b",".join([b"{}"] * 2000) + b"]}]}"
-    with pytest.raises(InvalidDocuments, match="has more than 1100 objects; write what goes deeper as one text"):
-        fields(wide, JSON, 7, extra="keep")
     with pytest.raises(LimitExceeded, match="names of extra fields"):
         fields(json.dumps({"text": "a", "fields": {f"n{k}": k for k in range(1001)}}).encode(), NDJSON)

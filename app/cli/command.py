@@ -1,0 +1,44 @@
+"""Commands as values: their names, help texts, options and functions, from which a parser is made."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Names = tuple[str, ...]
+Run = Callable[[argparse.Namespace], int]
+
+
+class Option(NamedTuple):
+    """An option or a position of the command line."""
+
+    names: Names
+    settings: Mapping[str, Any]
+    """arguments of ``add_argument`` of argparse"""
+
+
+def option(*names: str, **settings: Any) -> Option:
+    """An option, by the arguments of ``add_argument`` of argparse."""
+    return Option(names, settings)
+
+
+class Command(NamedTuple):
+    """A command. It runs, or has commands of its own."""
+
+    name: str
+    help: str
+    run: Run | None = None
+    options: Sequence[Option] = ()
+    example: str | None = None
+    description: str | None = None
+    commands: "Sequence[Command]" = ()
+
+    def fill(self, parser: argparse.ArgumentParser, metavar: str = "action", *, required: bool = True) -> None:
+        """Give a parser the options and the commands of this one; the function of what is parsed is ``run``."""
+        parser.set_defaults(run=self.run)
+        for names, settings in self.options:
+            parser.add_argument(*names, **settings)
+        if self.commands:
+            inner = parser.add_subparsers(required=required, metavar=metavar)
+            for each in self.commands:
+                epilog = None if each.example is None else f"example: {each.example}"
+                each.fill(inner.add_parser(each.name, help=each.help, description=each.description, epilog=epilog))
