@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from app.cli.files import add_columns, key_of, query_of
-from app.cli.files import add_commands as add_files
-from app.cli.store import add_backup, add_restore
-from app.cli.store import add_command as add_keys
+from app.cli.command import Command, option
+from app.cli.files import COMMANDS as FILES
+from app.cli.files import column_options, key_of, query_of
+from app.cli.store import BACKUP, KEYS, RESTORE
 from core.errors import HalfmoonError
 from core.spelling import did_you_mean
 from storage.errors import CannotStart
@@ -79,104 +79,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Semi-supervised classification of documents as a service."
-    parser = _Parser(
-        prog="halfmoon", description=description, epilog="To see it work: halfmoon demo. To use it: halfmoon up."
-    )
-    parser.add_argument("--version", action="version", version=version("halfmoon"))
-    parser.set_defaults(run=None)
-    commands = parser.add_subparsers(metavar="command")
-
-    up = "halfmoon up --data /srv/halfmoon --workers 2"
-    command = commands.add_parser(
-        "up", help="run the whole service on this machine: gateway, workers and Valkey", epilog=f"example: {up}"
-    )
-    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    command.add_argument(
-        "--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)"
-    )
-    command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
-    command.add_argument(
-        "--gateways",
-        type=_count,
-        default=1,
-        help="number of gateway processes at the one address (default: %(default)s)",
-    )
-    command.add_argument("--workers", type=_count, default=1, help="number of worker processes (default: %(default)s)")
-    command.set_defaults(run=_up)
-
-    command = commands.add_parser(
-        "restart",
-        help="replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile",
-    )
-    command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
-    command.set_defaults(run=_restart)
-
-    command = commands.add_parser(
-        "api",
-        help="run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store",
-    )
-    command.add_argument("--host", help="address to listen on, in place of HALFMOON_HOST")
-    command.add_argument("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT")
-    # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether there are
-    # several
-    command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)
-    command.add_argument("--processes", type=Path, help=argparse.SUPPRESS)
-    command.add_argument("--several", action="store_true", help=argparse.SUPPRESS)
-    command.set_defaults(run=_api)
-
-    command = commands.add_parser("worker", help="run a worker alone, with the same settings")
-    command.set_defaults(run=_worker)
-
-    command = commands.add_parser(
-        "cluster", help="run a cluster on this machine, with which workers share large trainings (docs/engines.md)"
-    )
-    command.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="address to listen on; beyond this machine it needs certificates (default: %(default)s)",
-    )
-    command.add_argument(
-        "--port", type=_port, default=8786, help="port of the scheduler; 0 takes a free one (default: %(default)s)"
-    )
-    command.add_argument("--workers", type=_count, default=2, help="number of worker processes (default: %(default)s)")
-    command.set_defaults(run=_cluster)
-
-    doctor = "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix"
-    example = "halfmoon doctor --data tickets.csv --text body --label topic"
-    command = commands.add_parser(
-        "doctor", help=doctor, description=f"{doctor[0].upper()}{doctor[1:]}.", epilog=f"example: {example}"
-    )
-    command.add_argument(
-        "--data",
-        type=Path,
-        metavar="FILE",
-        help="say what would be understood of this file, and what is wrong with it, instead; or the data folder of a "
-        "`halfmoon up` (default: ./data if it is one)",
-    )
-    add_columns(command)
-    command.set_defaults(run=_doctor)
-
-    add_files(commands.add_parser)
-    add_keys(commands.add_parser("keys", help="create, list and revoke API keys"))
-    add_backup(commands.add_parser("backup", help="copy the store into a file"))
-    add_restore(commands.add_parser("restore", help="copy a backup into an empty store"))
-
-    command = commands.add_parser(
-        "warm", help="compile the kernels into Numba's cache, so that the first start is quick"
-    )
-    command.set_defaults(run=_warm)
-
-    command = commands.add_parser(
-        "demo", help="train on real vectors and texts over HTTP, label what is suggested, and show the errors"
-    )
-    command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
-    command.add_argument(
-        "--key-file",
-        type=Path,
-        help="file with an API key of scopes predict, train and admin, for a service that requires one",
-    )
-    command.set_defaults(run=_demo)
+    parser = _Parser(prog="halfmoon", description=_HALFMOON.description, epilog=_HALFMOON.example)
+    _HALFMOON.fill(parser, "command", required=False)
     return parser
 
 
@@ -285,3 +189,115 @@ def _demo(options: argparse.Namespace) -> int:
     from app.cli.demo import demo, demo_here
 
     return demo(options.url, key=key_of(options)) if options.url else demo_here()
+
+
+_DATA = option("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
+_WORKERS = "number of worker processes (default: %(default)s)"
+_CHECKS = "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix"
+_HALFMOON = Command(
+    "halfmoon",
+    "",
+    options=[option("--version", action="version", version=version("halfmoon"))],
+    example="To see it work: halfmoon demo. To use it: halfmoon up.",
+    description="Semi-supervised classification of documents as a service.",
+    commands=[
+        Command(
+            "up",
+            "run the whole service on this machine: gateway, workers and Valkey",
+            _up,
+            [
+                option("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"),
+                option(
+                    "--port",
+                    type=_port,
+                    default=8000,
+                    help="port to listen on; 0 takes a free one (default: %(default)s)",
+                ),
+                _DATA,
+                option(
+                    "--gateways",
+                    type=_count,
+                    default=1,
+                    help="number of gateway processes at the one address (default: %(default)s)",
+                ),
+                option("--workers", type=_count, default=1, help=_WORKERS),
+            ],
+            "halfmoon up --data /srv/halfmoon --workers 2",
+        ),
+        Command(
+            "restart",
+            "replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile",
+            _restart,
+            [_DATA],
+        ),
+        Command(
+            "api",
+            "run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store",
+            _api,
+            [
+                option("--host", help="address to listen on, in place of HALFMOON_HOST"),
+                option("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT"),
+                # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether
+                # there are several
+                option("--descriptor", type=int, help=argparse.SUPPRESS),
+                option("--processes", type=Path, help=argparse.SUPPRESS),
+                option("--several", action="store_true", help=argparse.SUPPRESS),
+            ],
+        ),
+        Command("worker", "run a worker alone, with the same settings", _worker),
+        Command(
+            "cluster",
+            "run a cluster on this machine, with which workers share large trainings (docs/engines.md)",
+            _cluster,
+            [
+                option(
+                    "--host",
+                    default="127.0.0.1",
+                    help="address to listen on; beyond this machine it needs certificates (default: %(default)s)",
+                ),
+                option(
+                    "--port",
+                    type=_port,
+                    default=8786,
+                    help="port of the scheduler; 0 takes a free one (default: %(default)s)",
+                ),
+                option("--workers", type=_count, default=2, help=_WORKERS),
+            ],
+        ),
+        Command(
+            "doctor",
+            _CHECKS,
+            _doctor,
+            [
+                option(
+                    "--data",
+                    type=Path,
+                    metavar="FILE",
+                    help="say what would be understood of this file, and what is wrong with it, instead; or the data "
+                    "folder of a `halfmoon up` (default: ./data if it is one)",
+                ),
+                *column_options(),
+            ],
+            "halfmoon doctor --data tickets.csv --text body --label topic",
+            f"{_CHECKS[0].upper()}{_CHECKS[1:]}.",
+        ),
+        *FILES,
+        KEYS,
+        BACKUP,
+        RESTORE,
+        Command("warm", "compile the kernels into Numba's cache, so that the first start is quick", _warm),
+        Command(
+            "demo",
+            "train on real vectors and texts over HTTP, label what is suggested, and show the errors",
+            _demo,
+            [
+                option("--url", help="address of a running service (default: one is started and stopped again)"),
+                option(
+                    "--key-file",
+                    type=Path,
+                    help="file with an API key of scopes predict, train and admin, for a service that requires one",
+                ),
+            ],
+        ),
+    ],
+)

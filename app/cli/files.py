@@ -8,24 +8,16 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from app.cli.command import Command, Option, option
 from storage.errors import CannotStart
 
 if TYPE_CHECKING:
     from halfmoon import Halfmoon
 
-_EXAMPLES = {
-    "train": "halfmoon train tickets.csv --text body --label topic --model tickets --watch",
-    "label": "halfmoon label tickets.csv --text body --label topic --out labels.csv",
-    "predict": "halfmoon predict tickets new.csv --text body --out predicted.csv",
-    "evaluate": "halfmoon evaluate tickets known.csv --text body --label topic --page evaluation.html",
-    "export": "halfmoon export tickets@live --out tickets.zip && python tickets.zip new.csv",
-    "watch": "halfmoon watch job-06h0…",
-    "datasets": "halfmoon datasets",
-    "labels": "halfmoon labels tickets --model tickets --out labels.csv",
-}
 _FILE = (
     "documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow; "
     ".zip, .tar or .tgz of text files in folders "
@@ -35,104 +27,31 @@ _COLUMNS = ("text", "label", "id", "labels", "weight")
 _Format = Literal["csv", "ndjson", "parquet"]
 _FORMATS: Mapping[str, _Format] = {".csv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}
 """Formats of files by the ends of their names."""
-_Run = Callable[["Halfmoon", argparse.Namespace], None]
+_SEPARATOR = option(
+    "--separator",
+    metavar="TEXT",
+    help="text between several labels in a cell of a table, or between the columns that --labels names for a label "
+    "each (default: ;)",
+)
+_EXTRA = option(
+    "--extra",
+    choices=("keep", "ignore", "refuse"),
+    help="what becomes of other columns and unknown fields (default: columns are kept beside the documents, fields "
+    "refused)",
+)
 
 
-def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands; ``add`` makes a parser as ``add_parser`` of argparse does."""
-    train = _command(add, "train", "train a model on a file of documents, some of them labeled", _train)
-    _add_file(train)
-    _add_job(train)
-    train.add_argument("--watch", action="store_true", help="wait for the end, with progress")
-    train.add_argument(
-        "--annotations",
-        action="store_true",
-        help="FILE is the name or id of a dataset that is there: learn from the labels that people gave it",
-    )
-
-    label = _command(add, "label", "train on a file, and write the labels of its unlabeled documents", _label)
-    _add_file(label)
-    _add_job(label)
-    out = "file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)"
-    label.add_argument("--out", type=_out("csv", "ndjson", "parquet"), help=out)
-
-    predict = _command(add, "predict", "write the labels that a model gives to the documents of a file", _predict)
-    _add_model(predict)
-    _add_file(predict, ("text", "id"))
-    predict.add_argument(
-        "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
-    )
-
-    evaluate = _command(add, "evaluate", "report how good a model is on a file of labeled documents", _evaluate)
-    _add_model(evaluate)
-    _add_file(evaluate, ("text", "label"))
-    evaluate.add_argument("--page", type=Path, help="file for the page of figures and plots (HTML)")
-
-    export = _command(add, "export", "write a model as a file that predicts without the service", _export)
-    _add_model(export)
-    export.add_argument(
-        "--format",
-        choices=("numpy", "onnx"),
-        default="numpy",
-        help="numpy: reads text, needs NumPy alone (default); onnx: a graph",
-    )
-    export.add_argument("--out", type=Path, help="file to write (default: name and number of the version)")
-
-    watch = _command(add, "watch", "follow a job to its end", _watch)
-    watch.add_argument("job", help="id of the job")
-
-    _command(add, "datasets", "list the datasets, newest first", _datasets)
-
-    labels = _command(add, "labels", "write the label of each document of a dataset, and by whom it is", _labels)
-    labels.add_argument("dataset", help="name of the dataset, of which the newest counts, or its id")
-    labels.add_argument("--model", help="model whose predictions stand beside: name, name@alias or name/number")
-    labels.add_argument(
-        "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
-    )
-
-
-def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, run: _Run) -> argparse.ArgumentParser:
-    parser = add(name, help=help, description=help[0].upper() + help[1:] + ".", epilog=f"example: {_EXAMPLES[name]}")
-    parser.add_argument("--url", help="address of the service (default: HALFMOON_URL, or http://127.0.0.1:8000)")
-    parser.add_argument(
-        "--key-file",
-        type=Path,
-        help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)",
-    )
-    parser.set_defaults(run=lambda options: _run(run, options))
-    return parser
-
-
-def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", help="name of the model, name@alias, or name:number for a version")
-
-
-def _add_file(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS) -> None:
-    parser.add_argument("file", type=Path, help=_FILE)
-    add_columns(parser, columns)
-
-
-def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS) -> None:
-    """Add the options for reading a file of documents: its columns, and the treatment of others."""
-    for name in columns:
-        parser.add_argument(
+def column_options(columns: Iterable[str] = _COLUMNS) -> list[Option]:
+    """The options for reading a file of documents: its columns, and the treatment of others."""
+    found = [
+        option(
             f"--{name}",
             metavar="COLUMN",
             help=f"column of a table, or field of JSON, with the {name} (default: {name})",
         )
-    if "labels" in columns:
-        parser.add_argument(
-            "--separator",
-            metavar="TEXT",
-            help="text between several labels in a cell of a table, or between the columns that --labels names for a "
-            "label each (default: ;)",
-        )
-    parser.add_argument(
-        "--extra",
-        choices=("keep", "ignore", "refuse"),
-        help="what becomes of other columns and unknown fields (default: columns are kept beside the documents, "
-        "fields refused)",
-    )
+        for name in columns
+    ]
+    return [*found, *([_SEPARATOR] if "labels" in columns else []), _EXTRA]
 
 
 def query_of(options: argparse.Namespace) -> dict[str, str]:
@@ -142,19 +61,7 @@ def query_of(options: argparse.Namespace) -> dict[str, str]:
     }
 
 
-def _add_job(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", help="name of the model (default: the name of the file)")
-    parser.add_argument("--algorithm", default="auto", help="algorithm (default: %(default)s)")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="option of the algorithm, as JSON; may be repeated",
-    )
-
-
-def _run(run: _Run, options: argparse.Namespace) -> int:
+def _run(run: Callable[["Halfmoon", argparse.Namespace], None], options: argparse.Namespace) -> int:
     try:
         from halfmoon import Halfmoon, HalfmoonError
     except ImportError:
@@ -332,3 +239,118 @@ def _opened(path: Path | None, mode: Literal["w", "wb"]) -> Iterator[Any]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _command(
+    name: str, help: str, run: Callable[["Halfmoon", argparse.Namespace], None], options: Sequence[Option], example: str
+) -> Command:
+    """A command that uses a service."""
+    description = help[0].upper() + help[1:] + "."
+    return Command(name, help, partial(_run, run), [*_SERVICE, *options], f"halfmoon {example}", description)
+
+
+_SERVICE = [
+    option("--url", help="address of the service (default: HALFMOON_URL, or http://127.0.0.1:8000)"),
+    option(
+        "--key-file",
+        type=Path,
+        help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)",
+    ),
+]
+_MODEL = option("model", help="name of the model, name@alias, or name:number for a version")
+_DOCUMENTS = option("file", type=Path, help=_FILE)
+_JOB = [
+    _DOCUMENTS,
+    *column_options(),
+    option("--model", help="name of the model (default: the name of the file)"),
+    option("--algorithm", default="auto", help="algorithm (default: %(default)s)"),
+    option(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the algorithm, as JSON; may be repeated",
+    ),
+]
+_ROWS = option(
+    "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
+)
+COMMANDS = [
+    _command(
+        "train",
+        "train a model on a file of documents, some of them labeled",
+        _train,
+        [
+            *_JOB,
+            option("--watch", action="store_true", help="wait for the end, with progress"),
+            option(
+                "--annotations",
+                action="store_true",
+                help="FILE is the name or id of a dataset that is there: learn from the labels that people gave it",
+            ),
+        ],
+        "train tickets.csv --text body --label topic --model tickets --watch",
+    ),
+    _command(
+        "label",
+        "train on a file, and write the labels of its unlabeled documents",
+        _label,
+        [
+            *_JOB,
+            option(
+                "--out",
+                type=_out("csv", "ndjson", "parquet"),
+                help="file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)",
+            ),
+        ],
+        "label tickets.csv --text body --label topic --out labels.csv",
+    ),
+    _command(
+        "predict",
+        "write the labels that a model gives to the documents of a file",
+        _predict,
+        [_MODEL, _DOCUMENTS, *column_options(("text", "id")), _ROWS],
+        "predict tickets new.csv --text body --out predicted.csv",
+    ),
+    _command(
+        "evaluate",
+        "report how good a model is on a file of labeled documents",
+        _evaluate,
+        [
+            _MODEL,
+            _DOCUMENTS,
+            *column_options(("text", "label")),
+            option("--page", type=Path, help="file for the page of figures and plots (HTML)"),
+        ],
+        "evaluate tickets known.csv --text body --label topic --page evaluation.html",
+    ),
+    _command(
+        "export",
+        "write a model as a file that predicts without the service",
+        _export,
+        [
+            _MODEL,
+            option(
+                "--format",
+                choices=("numpy", "onnx"),
+                default="numpy",
+                help="numpy: reads text, needs NumPy alone (default); onnx: a graph",
+            ),
+            option("--out", type=Path, help="file to write (default: name and number of the version)"),
+        ],
+        "export tickets@live --out tickets.zip && python tickets.zip new.csv",
+    ),
+    _command("watch", "follow a job to its end", _watch, [option("job", help="id of the job")], "watch job-06h0…"),
+    _command("datasets", "list the datasets, newest first", _datasets, [], "datasets"),
+    _command(
+        "labels",
+        "write the label of each document of a dataset, and by whom it is",
+        _labels,
+        [
+            option("dataset", help="name of the dataset, of which the newest counts, or its id"),
+            option("--model", help="model whose predictions stand beside: name, name@alias or name/number"),
+            _ROWS,
+        ],
+        "labels tickets --model tickets --out labels.csv",
+    ),
+]

@@ -1,20 +1,18 @@
 """``halfmoon keys``, ``halfmoon backup`` and ``halfmoon restore``: commands that work on a store, without a gateway."""
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from storage.process.settings import Settings
-
 import math
 import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.cli.command import Command, Run, option
+
 if TYPE_CHECKING:
+    from storage.process.settings import Settings
     from storage.repositories.api_keys import ApiKeys
 
 SCOPES = ("predict", "label", "train", "admin")
@@ -27,11 +25,9 @@ _DEFAULT = Path("data")
 """Data folder of ``halfmoon up``, unless it is told another."""
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the data folder."""
-    parser.add_argument(
-        "--data", type=Path, help="folder of `halfmoon up` (default: HALFMOON_STORE_URL, else ./data if it is one)"
-    )
+DATA = option(
+    "--data", type=Path, help="folder of `halfmoon up` (default: HALFMOON_STORE_URL, else ./data if it is one)"
+)
 
 
 def used_folder(named: Path | None, settings: "Settings") -> Path | None:
@@ -60,22 +56,6 @@ def store_address(options: argparse.Namespace, settings: "Settings", *, existing
             "HALFMOON_STORE_URL"
         )
     return settings.store_url
-
-
-def add_backup(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``halfmoon backup``."""
-    parser.epilog = "example: halfmoon backup halfmoon.tar --data /srv/halfmoon"
-    parser.add_argument("file", type=Path, help="tar file to write; it must not exist")
-    add_data(parser)
-    parser.set_defaults(run=_backup)
-
-
-def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``halfmoon restore``."""
-    parser.epilog = "example: halfmoon restore halfmoon.tar --data /srv/halfmoon-again"
-    parser.add_argument("file", type=Path, help="tar file that `halfmoon backup` wrote")
-    add_data(parser)
-    parser.set_defaults(run=_restore)
 
 
 def _backup(options: argparse.Namespace) -> int:
@@ -115,27 +95,6 @@ def _exit_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit("halfmoon: stopped by a signal, nothing is kept"))
 
 
-def add_command(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``halfmoon keys``."""
-    commands = parser.add_subparsers(required=True, metavar="action")
-    example = "example: halfmoon keys create --name shop --scope predict --days 365 > shop.key"
-    create = _action(
-        commands.add_parser("create", help="create a key and print it; it is not shown again", epilog=example),
-        _create,
-        existing=False,
-    )
-    create.add_argument("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'")
-    create.add_argument(
-        "--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated"
-    )
-    create.add_argument("--days", type=_days, help="days for which it is valid (default: until it is revoked)")
-    _action(commands.add_parser("list", help="list all keys, without their secrets"), _list)
-    revoke = _action(
-        commands.add_parser("revoke", help="make a key invalid for ever, within seconds in every gateway"), _revoke
-    )
-    revoke.add_argument("id", help="id of the key, as `list` prints it")
-
-
 def _days(text: str) -> float:
     """A number of days; raises ArgumentTypeError if it is not positive or beyond all calendars."""
     try:
@@ -147,10 +106,10 @@ def _days(text: str) -> float:
     return days
 
 
-def _action(
-    parser: argparse.ArgumentParser, action: Callable[["ApiKeys", argparse.Namespace], None], *, existing: bool = True
-) -> argparse.ArgumentParser:
-    """Let a parser run an action on the keys. With ``existing`` no store is created where there is none."""
+def _on_keys(action: Callable[["ApiKeys", argparse.Namespace], None], *, existing: bool = True) -> Run:
+    """The function of a command that runs an action on the keys. With ``existing`` no store is created where there is
+    none.
+    """
 
     def run(options: argparse.Namespace) -> int:
         from storage.process.settings import Settings
@@ -164,9 +123,7 @@ def _action(
         action(ApiKeys(store), options)
         return 0
 
-    add_data(parser)
-    parser.set_defaults(run=run)
-    return parser
+    return run
 
 
 def _create(keys: "ApiKeys", options: argparse.Namespace) -> None:
@@ -194,3 +151,46 @@ def _list(keys: "ApiKeys", options: argparse.Namespace) -> None:
 def _revoke(keys: "ApiKeys", options: argparse.Namespace) -> None:
     keys.revoke(options.id)
     print(f"{options.id} is revoked", file=sys.stderr)
+
+
+KEYS = Command(
+    "keys",
+    "create, list and revoke API keys",
+    commands=[
+        Command(
+            "create",
+            "create a key and print it; it is not shown again",
+            _on_keys(_create, existing=False),
+            [
+                DATA,
+                option("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'"),
+                option(
+                    "--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated"
+                ),
+                option("--days", type=_days, help="days for which it is valid (default: until it is revoked)"),
+            ],
+            "halfmoon keys create --name shop --scope predict --days 365 > shop.key",
+        ),
+        Command("list", "list all keys, without their secrets", _on_keys(_list), [DATA]),
+        Command(
+            "revoke",
+            "make a key invalid for ever, within seconds in every gateway",
+            _on_keys(_revoke),
+            [DATA, option("id", help="id of the key, as `list` prints it")],
+        ),
+    ],
+)
+BACKUP = Command(
+    "backup",
+    "copy the store into a file",
+    _backup,
+    [option("file", type=Path, help="tar file to write; it must not exist"), DATA],
+    "halfmoon backup halfmoon.tar --data /srv/halfmoon",
+)
+RESTORE = Command(
+    "restore",
+    "copy a backup into an empty store",
+    _restore,
+    [option("file", type=Path, help="tar file that `halfmoon backup` wrote"), DATA],
+    "halfmoon restore halfmoon.tar --data /srv/halfmoon-again",
+)

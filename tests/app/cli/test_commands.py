@@ -82,8 +82,8 @@ def test_a_file_that_is_missing_is_named(command: list[str], capsys: pytest.Capt
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     """As in ``halfmoon label … | head -1``, in a process of its own; its output is closed before it is written."""
     script = (
-        "import sys, time\nfrom app.cli import commands, files\n"
-        "commands._doctor = lambda options: print('x' * 100_000) or 0\nsys.exit(commands.main(['doctor']))"
+        "import sys\nfrom app.cli import commands, doctor\n"
+        "doctor.report = lambda findings: print('x' * 100_000) or 0\nsys.exit(commands.main(['doctor']))"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         there(process.stdout).close()
