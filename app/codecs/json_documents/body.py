@@ -61,11 +61,10 @@ class JsonDecoder(Decoder):
         # a rest that is longer than the new text is not parsed again, so that time stays linear
         few = len(self._rest) > len(data)
         self._rest += data
-        self._pass_head()
-        self._pass_comma()
+        self._pass_to_document()
         if self._place == _Place.DOCUMENT and not few and (documents := self._parsed_together()):
             yield self._builder.batch(documents)
-            self._pass_comma()
+            self._pass_to_document()
         if self._place == _Place.DOCUMENT and (pieces := self._cut()):
             yield self._builder.batch(self._documents(pieces))
         self._drop(_end_of_space(self._rest))
@@ -87,25 +86,21 @@ class JsonDecoder(Decoder):
         del self._rest[:count]
         self._scanned = max(0, self._scanned - count)
 
-    def _pass_head(self) -> None:
-        if self._place != _Place.HEAD:
-            return
-        found = _HEAD.match(self._rest)
-        if found:
-            self._drop(found.end())
-            self._place = _Place.DOCUMENT
-        elif len(self._rest) > _HEAD_BYTES:
-            raise _wrong_shape(self._rest)
-
-    def _pass_comma(self) -> None:
-        """Pass what follows a document."""
+    def _pass_to_document(self) -> None:
+        """Pass what stands before a document: the head of the body, or what follows the document before."""
+        if self._place == _Place.HEAD:
+            found = _HEAD.match(self._rest)
+            if found:
+                self._drop(found.end())
+                self._place = _Place.DOCUMENT
+            elif len(self._rest) > _HEAD_BYTES:
+                raise _wrong_shape(self._rest)
         at = _end_of_space(self._rest)
-        if self._place != _Place.BETWEEN or at == len(self._rest):
-            return
-        if self._rest[at] not in b",]":
-            raise self._malformed("a comma or ] must follow a document")
-        self._place = _Place.TAIL if self._rest[at] == _END else _Place.DOCUMENT
-        self._drop(at + 1)
+        if self._place == _Place.BETWEEN and at < len(self._rest):
+            if self._rest[at] not in b",]":
+                raise self._malformed("a comma or ] must follow a document")
+            self._place = _Place.TAIL if self._rest[at] == _END else _Place.DOCUMENT
+            self._drop(at + 1)
 
     def _check_tail(self) -> None:
         if not self._rest.startswith(b"}"):
