@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from app.http.openapi_fragments import (
     ERROR_RESPONSES,
     EXTRA_FIELDS,
     error_responses,
+    rewritten,
     v2_error_responses,
 )
 from app.http.schemas import ProblemOut
@@ -85,7 +87,8 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
             summary, _, rest = operation.pop("description").partition("\n\n")
             operation["summary"] = " ".join(summary.split()).removesuffix(".")
             operation |= {"description": rest} if rest else {}
-            operation |= _name_objects({key: operation[key] for key in operation.keys() & {"requestBody"}}, schemas)
+            body = {key: operation[key] for key in operation.keys() & {"requestBody"}}
+            operation |= rewritten(body, partial(_named_object, schemas))
     untitled = {name: _untitled(schema) for name, schema in sorted(schemas.items())}
     used = re.findall(r"'#/components/responses/(\w+)'", str(document["paths"]))
     document["components"] = {
@@ -98,7 +101,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     renamed: dict[str, Any] = msgspec.json.decode(text)
     for name, example in EXAMPLES.items():
         renamed["components"]["schemas"][name]["examples"] = [example]
-    described: dict[str, Any] = _unwrapped(renamed)
+    described: dict[str, Any] = rewritten(renamed, _unwrapped)
     return described
 
 
@@ -127,20 +130,15 @@ def _document_keys(
         operation["responses"] = dict(sorted(answers.items()))
 
 
-def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
-    """The same with a reference in place of each object that has a title, which becomes the name of its schema.
+def _named_object(schemas: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    """A reference in place of an object that has a title, which becomes the name of its schema.
 
     Client generators need named schemas to make well-named types.
     """
-    if isinstance(part, list):
-        return [_name_objects(each, schemas) for each in part]
-    if not isinstance(part, dict):
+    if not {"title", "properties"} <= part.keys():
         return part
-    named = {key: _name_objects(each, schemas) for key, each in part.items()}
-    if not {"title", "properties"} <= named.keys():
-        return named
-    name = named["title"]
-    if schemas.setdefault(name, named) != named:
+    name = part["title"]
+    if schemas.setdefault(name, part) != part:
         raise ValueError(f"two bodies of the contract have the name {name}")
     return {"$ref": SCHEMAS + name}
 
@@ -159,16 +157,10 @@ def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
     return schema | {"properties": fields}
 
 
-def _unwrapped(part: Any) -> Any:
-    """The same with each paragraph of a description in one line, however the source is wrapped."""
-    if isinstance(part, list):
-        return [_unwrapped(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    unwrapped = {key: _unwrapped(each) for key, each in part.items()}
-    if isinstance(text := part.get("description"), str):
-        unwrapped["description"] = re.sub(r"(?<!\n)\n(?!\n| *[-*|])", " ", text)
-    return unwrapped
+def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
+    """The part with each paragraph of its description in one line, however the source is wrapped."""
+    text = part.get("description")
+    return part | {"description": re.sub(r"(?<!\n)\n(?!\n| *[-*|])", " ", text)} if isinstance(text, str) else part
 
 
 def text_of(app: FastAPI) -> str:

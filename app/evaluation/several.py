@@ -13,7 +13,7 @@ from core.evaluation import Reliability, ranked
 from core.evaluation.label_agreement import LabelAgreement, LabelCounts, RankingCounts
 from core.evaluation.ranking import Ranking
 from core.models.model import Model
-from storage.records import Label, Version
+from storage.records import Version
 
 
 class SeveralEvaluator:
@@ -35,7 +35,8 @@ class SeveralEvaluator:
         for scored in batches:
             self._documents += len(scored.labels)
             self._unseen.count(scored)
-            sets = _sets_of(scored)
+            # one label is all that a document has which has one
+            sets = scored.sets or [None if label is None else [label] for label in scored.labels]
             known = [row for row, labels in enumerate(sets) if labels is not None]
             truth = np.zeros((len(known), len(self._places)), bool)
             for row, place in enumerate(known):
@@ -121,10 +122,3 @@ class SeveralEvaluator:
             hamming_loss=found.hamming_loss,
             expected_error=self._reliability.expected_error,
         )
-
-
-def _sets_of(scored: ScoredBatch) -> Sequence[Sequence[Label] | None]:
-    """All labels of the documents: one label is all that a document has which has one."""
-    if scored.sets is not None:
-        return scored.sets
-    return [None if label is None else [label] for label in scored.labels]

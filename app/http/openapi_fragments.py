@@ -1,5 +1,6 @@
 """Fragments of OpenAPI beside the signatures of routes: bodies, documents, error responses."""
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
@@ -278,20 +279,21 @@ def _reference(refusal: tuple[str, str], form: str = "") -> dict[str, Any]:
 def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:
     """The description of a JSON body that msgspec parses; ``replaced`` are properties with another description."""
     _, components = msgspec.json.schema_components([kind])
-    schema = _inlined(components[kind.__name__], components)
+
+    def inlined(part: dict[str, Any]) -> Any:
+        """The struct in place of a reference to it."""
+        return rewritten(components[part["$ref"].rpartition("/")[2]], inlined) if "$ref" in part else part
+
+    schema = rewritten(components[kind.__name__], inlined)
     schema["properties"] |= replaced
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}}}
 
 
-def _inlined(part: Any, components: dict[str, Any]) -> Any:
-    """The same with each struct in place of the reference to it."""
+def rewritten(part: Any, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """A part of a document with what ``change`` makes of each object, the inner ones first."""
     if isinstance(part, list):
-        return [_inlined(each, components) for each in part]
-    if not isinstance(part, dict):
-        return part
-    if "$ref" in part:
-        return _inlined(components[part["$ref"].rpartition("/")[2]], components)
-    return {key: _inlined(each, components) for key, each in part.items()}
+        return [rewritten(each, change) for each in part]
+    return change({key: rewritten(each, change) for key, each in part.items()}) if isinstance(part, dict) else part
 
 
 def path_parameter(name: str, description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:

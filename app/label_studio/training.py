@@ -22,6 +22,7 @@ from app.jobs.service import Accepted, submit
 from app.label_studio.label_config import TextChoice, text_choice
 from app.services import Services
 from core.errors import HalfmoonError
+from storage.repositories.datasets.annotations.answers import majority
 
 _SECONDS = 60.0
 """seconds between two trainings that single annotations begin"""
@@ -205,10 +206,8 @@ def _single(given: list[tuple[str | None, str]]) -> dict[str, Any]:
 
 def _several(given: list[tuple[str | None, list[str]]]) -> dict[str, Any]:
     """The labels that more than half of the people chose; where half of them did, the last decides."""
-    counts = Counter(label for _, chosen in given for label in set(chosen))
-    last = given[-1][1] if given else []
-    most = [label for label, count in counts.items() if 2 * count + (label in last) > len(given)]
-    return {"labels": sorted(most)} if given else {}
+    chosen = [tuple({*choices}) for _, choices in given]
+    return {"labels": list(majority(chosen, chosen[-1]))} if chosen else {}
 
 
 def _choices(annotation: _Annotation, choice: TextChoice) -> list[str] | None:

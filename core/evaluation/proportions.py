@@ -96,7 +96,8 @@ def promise(
     possible = [size for size in sizes if size >= least]
     for start in sorted({0, len(possible) // _STARTS}):
         for size in possible[start:]:
-            if not _supported(int(wrong[size - 1]), size, precision, level / _STARTS):
+            # so few errors would not be unlikely if fewer than ``precision`` were right
+            if binomial_tail(size - int(wrong[size - 1]), size, precision) > level / _STARTS:
                 break
             best = max(best, size)
     if not best:
@@ -121,11 +122,6 @@ def labels_needed(labels: int, right: int, by_chance: float, further: float) -> 
     gain, spread = further - by_chance, QUANTILE * math.sqrt(by_chance * (1 - by_chance))
     root = (spread + math.sqrt(spread * spread + 4 * gain * (further * labels - right))) / (2 * gain)
     return math.ceil(root * root)
-
-
-def _supported(errors: int, n: int, precision: float, level: float) -> bool:
-    """Whether so few errors would be unlikely if fewer than ``precision`` were right."""
-    return binomial_tail(n - errors, n, precision) <= level
 
 
 def _root(rising: Callable[[float], float]) -> float:

@@ -126,7 +126,7 @@ class VoterModel:
         """The classes of documents by what is known of each without votes, shape (n_documents, n_classes)."""
         logits = log_priors.copy()
         np.add.at(logits, self.ballots.document, self.evidence())
-        return _normalised(logits)
+        return np.asarray(exp(logits - log_sum_exp(logits, axis=1)[:, None]))
 
     def evidence(self) -> Matrix:
         """Log-likelihood ratios of each ballot, shape (n_ballots, n_classes).
@@ -228,7 +228,3 @@ def _pairs(ballots: Ballots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         firsts.append(found)
         seconds.append(found + distance)
     raise AssertionError
-
-
-def _normalised(logits: Matrix) -> Matrix:
-    return np.asarray(exp(logits - log_sum_exp(logits, axis=1)[:, None]))

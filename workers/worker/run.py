@@ -242,11 +242,8 @@ def memory_limit(cgroup: Path = _CGROUP) -> int:
 
 def _limit(path: Path) -> int | None:
     """The number in a file of the cgroup; None if there is no such file, or no limit (``max``)."""
-    try:
-        text = path.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdecimal() else None
+    words = _words(path)
+    return int(words[0]) if words and words[0].isdecimal() else None
 
 
 def usable_processors(cgroup: Path = _CGROUP) -> int:

@@ -87,7 +87,9 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
             "send the text in UTF-8"
         )
         return InvalidJson(detail, _string_at(text, half.start(1)))
-    if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(_STRING.sub(_blank, bytes(text)))):
+    # what stands in strings is no value: they become blank, of the same length
+    blank = _STRING.sub(lambda string: b'"' + b" " * (len(string[0]) - 2) + b'"', bytes(text))
+    if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(blank)):
         word = text[found.start(1) : found.end(1)].decode()
         named = _FIELD.findall(text, 0, found.start(1))
         return InvalidJson(
@@ -98,11 +100,6 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
     detail = in_words(detail)
     parts = [path.removesuffix("`").removeprefix("."), shape[2] if shape else ""]
     return InvalidJson(detail, ".".join(filter(None, parts)))
-
-
-def _blank(string: re.Match[bytes]) -> bytes:
-    """A string of the same length without anything in it."""
-    return b'"' + b" " * (len(string[0]) - 2) + b'"'
 
 
 def _first_not_utf8(text: JsonText) -> int | None:

@@ -70,7 +70,10 @@ class BatchBuilder:
         if not self._parts or set(given) != {self._parts}:
             self._refuse(documents, map(self._part_fault, given))
         if any(document.values is not None and document.indices is None for document in documents):
-            self._refuse(documents, map(_values_fault, documents))
+            alone = ("values", "are allowed only beside indices")
+        self._refuse(
+            documents, [alone if each.values is not None and each.indices is None else None for each in documents]
+        )
         held = {part for each in set(given) for part in each}
         parts: dict[str, RowsOfKind] = {}
         if "text" in held:
@@ -155,14 +158,6 @@ def _length_fault(document: Document) -> tuple[str, str] | None:
     if document.values is None or n_values == n_indices:
         return None
     return "values", f"has {n_values} numbers, but indices has {n_indices}"
-
-
-def _values_fault(document: Document) -> tuple[str, str] | None:
-    return (
-        ("values", "are allowed only beside indices")
-        if document.values is not None and document.indices is None
-        else None
-    )
 
 
 def _parts_of(document: Document) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from halfmoon._sync.client import Halfmoon
-from halfmoon._sync.models import Model
 
 _TWO = 2
 _shared: dict[tuple[str | None, str | None], Halfmoon] = {}
@@ -137,10 +136,7 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _predicted(self, X: Any) -> Any:  # noqa: N803
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
-        return self._model().predict(rows)
-
-    def _model(self) -> Model:
-        return _client(self.url, self.key).models[self.model_, self.version_]
+        return _client(self.url, self.key).models[self.model_, self.version_].predict(rows)
 
     def _rows(self, X: Any, *, reset: bool) -> Any:  # noqa: N803
         if _is_text(X):

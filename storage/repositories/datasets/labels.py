@@ -114,11 +114,7 @@ def list_faults(lists: LabelLists, labels: Sequence[Label | None], most: int) ->
             if len(given) > most:
                 yield place, field, f"has {len(given)} labels, more than the {most} that a document may have"
             elif len(set(given)) < len(given):
-                yield place, field, f"names {_repeated(given)!r} twice; name each label once"
+                yield place, field, f"names {Counter(given).most_common(1)[0][0]!r} twice; name each label once"
         both = {*applied} & {*excluded} if applied and excluded else None
         if both:
             yield place, "not", f"names {both.pop()!r}, which labels has, too; a label applies or does not"
-
-
-def _repeated(labels: Sequence[Label]) -> Label:
-    return Counter(labels).most_common(1)[0][0]

@@ -113,11 +113,11 @@ def _answer(given: list[Entries]) -> Answer | None:
         return Answer(entry.given, Draw.of(entry.drawn), False, votes, notes, flagged, entry.by or "")
     counts = Counter(entry.given for _, entry in labeled)
     _, entry = max(labeled, key=lambda each: (counts[each[1].given], each[0]))
-    label = entry.given if isinstance(entry.given, str | int) else _majority([*votes.values()], entry.given)
+    label = entry.given if isinstance(entry.given, str | int) else majority([*votes.values()], entry.given)
     return Answer(label, Draw.of(entry.drawn), False, votes, notes, flagged)
 
 
-def _majority(given: Sequence[Given], newest: Given | None) -> tuple[Label, ...]:
+def majority(given: Sequence[Given], newest: Given | None) -> tuple[Label, ...]:
     """The labels that more than half of the people gave; what half of them gave is decided by ``newest``."""
     counts = Counter(label for each in given for label in labels_in(each))
     decisive = labels_in(newest)

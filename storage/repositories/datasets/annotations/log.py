@@ -232,7 +232,7 @@ class AnnotationLog:
 
     def _leave_out_before(self, key: str) -> None:
         """Give the entries their numbers that lie before this record and cannot be read."""
-        missing = _first_number(key) - 1 - len(self._entries)
+        missing = int(key.rpartition("/")[2].removesuffix(".json")) - 1 - len(self._entries)
         if missing < 0:
             raise StoreDamaged(key, "the record before it has its number")
         expected = self._next_key()
@@ -270,10 +270,6 @@ class AnnotationLog:
 
     def _next_key(self, offset: int = 0) -> str:
         return f"{self._folder}/{name_of(len(self._entries) + 1 + offset)}"
-
-
-def _first_number(key: str) -> int:
-    return int(key.rpartition("/")[2].removesuffix(".json"))
 
 
 class AnnotationLogs:
