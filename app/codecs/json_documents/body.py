@@ -77,6 +77,8 @@ class JsonDecoder(Decoder):
         """See Decoder."""
         if self._place == _Place.HEAD:
             raise _wrong_shape(self._rest)
+        if self._place == _Place.DOCUMENT and self._rest:
+            self._documents([bytes(self._rest)])  # says what is wrong with it, if more is than that it does not end
         if self._place != _Place.TAIL or not self._rest:
             raise self._malformed("the text ends too early")
         return iter(())
