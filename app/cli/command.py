@@ -4,14 +4,13 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-Names = tuple[str, ...]
 Run = Callable[[argparse.Namespace], int]
 
 
 class Option(NamedTuple):
     """An option or a position of the command line."""
 
-    names: Names
+    names: tuple[str, ...]
     settings: Mapping[str, Any]
     """arguments of ``add_argument`` of argparse"""
 
@@ -29,7 +28,6 @@ class Command(NamedTuple):
     run: Run | None = None
     options: Sequence[Option] = ()
     example: str | None = None
-    description: str | None = None
     commands: "Sequence[Command]" = ()
 
     def fill(self, parser: argparse.ArgumentParser, metavar: str = "action", *, required: bool = True) -> None:
@@ -41,4 +39,5 @@ class Command(NamedTuple):
             inner = parser.add_subparsers(required=required, metavar=metavar)
             for each in self.commands:
                 epilog = None if each.example is None else f"example: {each.example}"
-                each.fill(inner.add_parser(each.name, help=each.help, description=each.description, epilog=epilog))
+                description = f"{each.help[0].upper()}{each.help[1:]}."
+                each.fill(inner.add_parser(each.name, help=each.help, description=description, epilog=epilog))

@@ -79,7 +79,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="halfmoon", description=_HALFMOON.description, epilog=_HALFMOON.example)
+    description = "Semi-supervised classification of documents as a service."
+    advice = "To see it work: halfmoon demo. To use it: halfmoon up."
+    parser = _Parser(prog="halfmoon", description=description, epilog=advice)
     _HALFMOON.fill(parser, "command", required=False)
     return parser
 
@@ -193,13 +195,10 @@ def _demo(options: argparse.Namespace) -> int:
 
 _DATA = option("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
 _WORKERS = "number of worker processes (default: %(default)s)"
-_CHECKS = "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix"
 _HALFMOON = Command(
     "halfmoon",
     "",
     options=[option("--version", action="version", version=version("halfmoon"))],
-    example="To see it work: halfmoon demo. To use it: halfmoon up.",
-    description="Semi-supervised classification of documents as a service.",
     commands=[
         Command(
             "up",
@@ -266,7 +265,7 @@ _HALFMOON = Command(
         ),
         Command(
             "doctor",
-            _CHECKS,
+            "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix",
             _doctor,
             [
                 option(
@@ -279,7 +278,6 @@ _HALFMOON = Command(
                 *column_options(),
             ],
             "halfmoon doctor --data tickets.csv --text body --label topic",
-            f"{_CHECKS[0].upper()}{_CHECKS[1:]}.",
         ),
         *FILES,
         KEYS,

@@ -245,8 +245,7 @@ def _command(
     name: str, help: str, run: Callable[["Halfmoon", argparse.Namespace], None], options: Sequence[Option], example: str
 ) -> Command:
     """A command that uses a service."""
-    description = help[0].upper() + help[1:] + "."
-    return Command(name, help, partial(_run, run), [*_SERVICE, *options], f"halfmoon {example}", description)
+    return Command(name, help, partial(_run, run), [*_SERVICE, *options], f"halfmoon {example}")
 
 
 _SERVICE = [

@@ -25,7 +25,7 @@ _DEFAULT = Path("data")
 """Data folder of ``halfmoon up``, unless it is told another."""
 
 
-DATA = option(
+_DATA = option(
     "--data", type=Path, help="folder of `halfmoon up` (default: HALFMOON_STORE_URL, else ./data if it is one)"
 )
 
@@ -162,7 +162,7 @@ KEYS = Command(
             "create a key and print it; it is not shown again",
             _on_keys(_create, existing=False),
             [
-                DATA,
+                _DATA,
                 option("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'"),
                 option(
                     "--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated"
@@ -171,12 +171,12 @@ KEYS = Command(
             ],
             "halfmoon keys create --name shop --scope predict --days 365 > shop.key",
         ),
-        Command("list", "list all keys, without their secrets", _on_keys(_list), [DATA]),
+        Command("list", "list all keys, without their secrets", _on_keys(_list), [_DATA]),
         Command(
             "revoke",
             "make a key invalid for ever, within seconds in every gateway",
             _on_keys(_revoke),
-            [DATA, option("id", help="id of the key, as `list` prints it")],
+            [_DATA, option("id", help="id of the key, as `list` prints it")],
         ),
     ],
 )
@@ -184,13 +184,13 @@ BACKUP = Command(
     "backup",
     "copy the store into a file",
     _backup,
-    [option("file", type=Path, help="tar file to write; it must not exist"), DATA],
+    [option("file", type=Path, help="tar file to write; it must not exist"), _DATA],
     "halfmoon backup halfmoon.tar --data /srv/halfmoon",
 )
 RESTORE = Command(
     "restore",
     "copy a backup into an empty store",
     _restore,
-    [option("file", type=Path, help="tar file that `halfmoon backup` wrote"), DATA],
+    [option("file", type=Path, help="tar file that `halfmoon backup` wrote"), _DATA],
     "halfmoon restore halfmoon.tar --data /srv/halfmoon-again",
 )

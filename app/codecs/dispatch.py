@@ -40,8 +40,6 @@ ENDINGS = endings_of(_READ)
 """Media types of files by the ending of their names, for forms, the page and ``halfmoon doctor``."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
 
-_CONTENT_TYPES = 64
-"""values of Content-Type that are parsed once: clients send the same again and again"""
 _UNNAMED = "say what it is, as by -H 'Content-Type: text/csv'; "
 _ADVICE = {
     "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send "
@@ -129,7 +127,7 @@ def media_type_of(headers: Mapping[str, str]) -> str:
     return _content_type(headers.get("content-type", ""))[0]
 
 
-@lru_cache(_CONTENT_TYPES)
+@lru_cache(64)  # clients send the same again and again
 def _content_type(text: str) -> tuple[str, Mapping[str, str]]:
     """A Content-Type as media type and parameters, both in lower case."""
     media_type, *parts = text.split(";")

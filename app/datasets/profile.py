@@ -5,6 +5,7 @@ from msgspec import UNSET
 from app.datasets.schemas import ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut
 from app.errors import InvalidRequest
 from app.services import Services
+from core.documents.label_sets import label_order
 from storage.records import ClassProfile, labels_in
 from storage.repositories.datasets.labels import label_detail
 
@@ -27,7 +28,7 @@ def classes(services: Services, id: str) -> ClassList:
         *(label for answer in services.datasets.log(id).answers().values() for label in labels_in(answer.label)),
     ]
     known = services.datasets.profile(id).classes
-    others = sorted({*labels} - {each.name for each in known}, key=lambda label: (isinstance(label, str), label))
+    others = sorted({*labels} - {each.name for each in known}, key=label_order)
     listed = [*known, *(ClassProfile(name=label) for label in others)]
     free = [key for key in _KEYS if key not in {each.key for each in known}] if len(listed) <= len(_KEYS) else []
     given = ClassList(classes=[])

@@ -1,17 +1,18 @@
 """Shares of a dataset: which documents are whose to label."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
+from app.services import Services
 
-def are_of_others(shares: Mapping[str, float], person: str | None, n_documents: int) -> NDArray[np.bool_]:
-    """shape (n_documents,): whether a document is in the share of another person.
+
+def are_of_others(services: Services, dataset: str, person: str | None, n_documents: int) -> NDArray[np.bool_]:
+    """shape (n_documents,): whether a document is in the share of another person; raises NotFound.
 
     A number that looks random decides by the position, so a share stays the same, and is a random sample of the
     documents. Who has no share may label all of them.
     """
+    shares = {} if person is None else services.datasets.profile(dataset).shares
     if person is None or person not in shares:
         return np.zeros(n_documents, bool)
     ends = np.cumsum([*shares.values()])

@@ -89,9 +89,8 @@ def pages(
         return
     keys = _sort_keys(opened, query)
     candidates = _candidates(opened, query)
-    if query.share is not None:
-        shares = services.datasets.profile(dataset).shares
-        candidates = candidates[~are_of_others(shares, query.share, len(opened.documents.class_indices))[candidates]]
+    of_others = are_of_others(services, dataset, query.share, len(opened.documents.class_indices))
+    candidates = candidates[~of_others[candidates]]
     if query.claim is not None and (taken := claimed_by_others(services, dataset, query.by)):
         candidates = candidates[~np.isin(candidates, [*taken])]
     cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))

@@ -5,7 +5,6 @@ A worker that dies is replaced within milliseconds, however busy the machine is,
 what was loaded.
 """
 
-import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -50,8 +49,6 @@ class Prefork:
 
     def workers(self) -> Iterator[ForkedFunction]:
         """The workers, to be started after the warm-up."""
-        gc.freeze()  # objects that no garbage collection visits stay in memory pages that are shared
-        gc.enable()
         for name in self._names:
             yield ForkedFunction(name, partial(_work, self._settings, self._private))
 

@@ -255,6 +255,8 @@ def _start_workers(
         if shutdown:
             return
         startup.poll()
+    gc.freeze()  # objects that no garbage collection visits stay in memory pages that are shared
+    gc.enable()
     for spec in prefork.workers():
         startup.supervisor.start(spec)
     while not shutdown and not startup.complete:

@@ -80,7 +80,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     asking = None if body.for_ is None else Asking(services, body, rates_of(services, version), documents)
     answered = {position for position, answer in answers.items() if answer.answered}
     taken = [*answered.union(claimed_by_others(services, body.dataset, body.by))]
-    of_others = are_of_others(services.datasets.profile(body.dataset).shares, body.share, len(documents.labeled))
+    of_others = are_of_others(services, body.dataset, body.share, len(documents.labeled))
     unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled & ~of_others), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = ignorance(version)
@@ -172,7 +172,7 @@ def _known(source: _Source) -> DatasetScores:
     """The predictions of the dataset, by the votes as well where voters differ."""
     services, version, model, dataset, documents = source
     known = scores_of_dataset(services, version, model, dataset, documents)
-    return with_votes(known, rates_of(services, version), model, documents)
+    return with_votes(services, version, known, model, documents)
 
 
 def _representative(model: Model, documents: Documents, pool: Balanced, n: int, warnings: list[str]) -> Positions:

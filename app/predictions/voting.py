@@ -36,7 +36,9 @@ def rates_of(services: Services, version: Version) -> VoterRates:
     return VoterRates.of(version.classes, None if outcome is None else outcome.report)
 
 
-def with_votes(known: DatasetScores, rates: VoterRates, model: Model, documents: Documents) -> DatasetScores:
+def with_votes(
+    services: Services, version: Version, known: DatasetScores, model: Model, documents: Documents
+) -> DatasetScores:
     """The scores of all documents, with the likeliest classes of those on which voters differ by votes and model
     together.
     """
@@ -50,6 +52,7 @@ def with_votes(known: DatasetScores, rates: VoterRates, model: Model, documents:
     differing = np.flatnonzero((most > least) & ~documents.labeled)
     if not len(differing):
         return known
+    rates = rates_of(services, version)
     predicted, rivals = known.predicted.copy(), known.rivals.copy()
     probabilities, margins = known.probabilities.copy(), known.margins.copy()
     for scored in score_stored(model, documents, differing):

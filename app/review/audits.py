@@ -30,7 +30,6 @@ from storage.repositories.datasets import Answer, Documents
 _MOST_VERSIONS = 50
 _MORE = 20
 """Labels to come that a forecast is about."""
-_OF_SEVERAL = "documents may have several labels, and a promise is about one: by_label has the error of each"
 Positions = NDArray[np.int64]
 
 
@@ -283,7 +282,7 @@ def _automatic(
     fields = {"model": version.name, "version": version.number, "precision": precision}
     if found is None:
         why = (
-            _OF_SEVERAL
+            "documents may have several labels, and a promise is about one: by_label has the error of each"
             if several
             else _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(answers.told)), precision)
         )

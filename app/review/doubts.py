@@ -19,7 +19,7 @@ from app.predictions.service import load_model
 from app.predictions.voting import rates_of
 from app.review.schemas import DoubtsBody
 from app.services import Services
-from core.documents.label_sets import LabelSets
+from core.documents.label_sets import LabelSets, label_order
 from core.evaluation.active_learning import comparable, similarities
 from core.evaluation.reliability import doubtful
 from core.evaluation.voting import VoterRates
@@ -71,7 +71,8 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     if version.label_kind == "several":
         doubted, n_labeled = _held_out_of_several(documents, version, left_out, answered, body.n)
     else:
-        ranked, n_labeled = _ranked(documents, rates_of(services, version), left_out, answered)
+        rates = None if documents.votes is None else rates_of(services, version)
+        ranked, n_labeled = _ranked(documents, version, rates, left_out, answered)
         doubted = list(_held_out(documents, version, ranked, body.n))
     warnings: list[str] = []
     found = {(item["id"], item["label"]): item for item in doubted}
@@ -111,12 +112,12 @@ def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
 
 
 def _ranked(
-    documents: Documents, rates: VoterRates, left_out: LeftOut, answered: NDArray[np.int64]
+    documents: Documents, version: Version, rates: VoterRates | None, left_out: LeftOut, answered: NDArray[np.int64]
 ) -> tuple[_Ranked, int]:
     """The doubtful labels that nobody has answered since, by the model and the votes together, and the number of
     left-out labels that still stand.
     """
-    places = {label: place for place, label in enumerate(rates.classes)}
+    places = {label: place for place, label in enumerate(version.classes)}
     of_class = np.array([*(places.get(label, -1) for label in documents.classes), -1])
     labels = of_class[documents.class_indices[left_out.positions]]
     known = labels >= 0
@@ -124,7 +125,7 @@ def _ranked(
     known &= ~np.isin(left_out.positions, answered)
     positions, labels, probabilities = left_out.positions[known], labels[known], left_out.probabilities[known]
     alone = probabilities.argmax(axis=1)
-    if documents.votes is not None:
+    if documents.votes is not None and rates is not None:
         probabilities = rates.told(probabilities.astype(np.float64), documents.votes.taken(positions)).astype(
             np.float32
         )
@@ -193,15 +194,17 @@ def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64],
     if len(labeled) < 2:
         return
     similar = np.triu(similarities(rows_at(model, documents, labeled)) >= _NEARLY_THE_SAME, 1)
-    firsts, seconds = (labeled[places] for places in np.nonzero(similar))
+    sets, classes = documents.label_sets, documents.class_indices
+    own = classes[labeled, None] if sets is None else sets.taken(labeled).matrix() > 0
+    said = np.unique(own, axis=0, return_inverse=True)[1].ravel()
+    firsts, seconds = (labeled[places] for places in np.nonzero(similar & (said[:, None] != said[None, :])))
     ids = documents.ids.by_position(np.concatenate([firsts, seconds]).tolist())
     known = set(answered.tolist())
     for first, second in zip(firsts.tolist(), seconds.tolist(), strict=True):
-        apart = None if {first, second} <= known else _difference(documents, first, second)
-        if apart is not None:
+        if not {first, second} <= known:
             yield {
                 "id": ids[second],
-                **apart,
+                **_difference(documents, first, second),
                 "probability": None,
                 "why": "duplicate",
                 "other": ids[first],
@@ -217,16 +220,15 @@ def _include_documents(services: Services, documents: Documents, dataset: str, l
         item["document"] = found[positions[item["id"]]]
 
 
-def _difference(documents: Documents, first: int, second: int) -> Item | None:
+def _difference(documents: Documents, first: int, second: int) -> Item:
     """What the labels of the second of two documents say otherwise than those of the first; of several labels the
-    first of these. None if they are the same.
+    first of these.
     """
     if documents.label_sets is None:
-        label, other = _label(documents, second), _label(documents, first)
-        return {"label": label, "likelier": other, "applies": None} if label != other else None
+        return {"label": _label(documents, second), "likelier": _label(documents, first), "applies": None}
     one, two = map(set, documents.given(np.array([first, second])))
-    apart = min(one ^ two, default=None)
-    return None if apart is None else {"label": apart, "likelier": None, "applies": apart in two}
+    apart = min(one ^ two, key=label_order)
+    return {"label": apart, "likelier": None, "applies": apart in two}
 
 
 def _label(documents: Documents, position: int) -> Label:

@@ -135,6 +135,11 @@ class LabelSets:
         ).taken(order)
 
 
+def label_order(label: str | int) -> tuple[bool, str | int]:
+    """Sort key of labels: numbers before texts."""
+    return isinstance(label, str), label
+
+
 def places_among(classes: Sequence[str | int], others: Sequence[str | int]) -> NDArray[np.int32]:
     """shape (n_classes,): the place of each class in others, -1 for one that is not there."""
     places = {label: place for place, label in enumerate(others)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.label_sets import places_among
+from core.documents.label_sets import label_order, places_among
 from core.documents.rows import taken_places
 from core.errors import Fault, InvalidDocuments
 
@@ -61,7 +61,9 @@ class Votes:
     def joined(self, answers: Mapping[int, Mapping[str, str | int]]) -> "Votes":
         """These votes with the answers of people about some documents, by position and person; none is a voter yet."""
         voters = sorted({*self.voters, *(person for each in answers.values() for person in each)})
-        classes = sorted({*self.classes, *(label for each in answers.values() for label in each.values())}, key=_order)
+        classes = sorted(
+            {*self.classes, *(label for each in answers.values() for label in each.values())}, key=label_order
+        )
         number, place = ({name: at for at, name in enumerate(names)} for names in (voters, classes))
         given = [(row, number[who], place[label]) for row, each in answers.items() for who, label in each.items()]
         own = self.among(classes)
@@ -93,10 +95,6 @@ class Votes:
             for voter, class_index, probability in zip(*of_row, strict=True):
                 given.setdefault(self.voters[voter], {})[self.classes[class_index]] = probability
             yield {voter: _shortest(vote) for voter, vote in given.items()}
-
-
-def _order(label: str | int) -> tuple[bool, str | int]:
-    return isinstance(label, str), label
 
 
 def _shortest(vote: dict[str | int, float]) -> Vote:

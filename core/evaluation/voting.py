@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.votes import Votes
-from core.numerics.elementary import exp, log, log_sum_exp
+from core.numerics.elementary import log, softmax
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -69,7 +69,7 @@ class VoterRates:
         evidence = log(said[:, None] * factors + 1 - said[:, None]) / np.array(shared)[voter][:, None]
         logits = log(np.maximum(probabilities, _LEAST))
         np.add.at(logits, owner, evidence)
-        return np.asarray(exp(logits - log_sum_exp(logits, axis=1)[:, None]))
+        return softmax(logits)
 
     def worth(self, voter: str, second: NDArray[np.integer[Any]], likely: Vector, next: Vector) -> Vector:
         """Documents that one more answer of a voter sets right in the mean, shape (n,); below 0 where it cannot change

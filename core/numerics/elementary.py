@@ -112,6 +112,11 @@ def log_sum_exp(values: Array, axis: int) -> Array:
     return np.asarray(log(exp(values - largest).sum(axis=axis)) + np.squeeze(largest, axis))
 
 
+def softmax(logits: Array) -> Array:
+    """``exp(x) / Σ exp(x)`` along the last axis, of the shape of ``logits``."""
+    return np.asarray(exp(logits - log_sum_exp(logits, axis=-1)[..., None]))
+
+
 def log_add_exp(left: Array, right: Array) -> Array:
     """``ln(exp(left) + exp(right))`` of finite numbers."""
     return np.asarray(np.maximum(left, right) + log(1.0 + exp(-np.abs(left - right))))

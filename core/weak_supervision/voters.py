@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.documents.votes import Votes
 from core.numerics.binomial import QUANTILE_OF_BOTH, wilson_interval
-from core.numerics.elementary import exp, log, log_sum_exp
+from core.numerics.elementary import log, softmax
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -126,7 +126,7 @@ class VoterModel:
         """The classes of documents by what is known of each without votes, shape (n_documents, n_classes)."""
         logits = log_priors.copy()
         np.add.at(logits, self.ballots.document, self.evidence())
-        return np.asarray(exp(logits - log_sum_exp(logits, axis=1)[:, None]))
+        return softmax(logits)
 
     def evidence(self) -> Matrix:
         """Log-likelihood ratios of each ballot, shape (n_ballots, n_classes).

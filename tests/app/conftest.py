@@ -271,6 +271,13 @@ def publish(
     return version
 
 
+def body_of(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON of an answer of 200."""
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
 def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
     """The problem that an answer is, its shape checked."""
     assert answer.status_code == status, answer.text

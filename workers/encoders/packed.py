@@ -67,6 +67,8 @@ _PREFIX = "passage: "
 _MOST_TOKENS, _OF_END = 256, 128
 """tokens of a text that are read at most, and how many of them are the last ones: of a longer text the middle is left
 out (Sun et al. 2019, How to Fine-Tune BERT for Text Classification)"""
+READING = f"the first {_MOST_TOKENS - _OF_END} of {_MOST_TOKENS} tokens and the last"
+"""what is read of a text: an encoder that reads otherwise is another one"""
 _MAGIC = b"E5S1"
 _BLOCK, _BLOCK_BYTES = 32, 18
 _SPACES = re.compile(" {2,}")

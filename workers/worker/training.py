@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from core.train import Training
     from core.training_task import TrainingTask
 
-_ENCODED = 0.5
-"""share of the work of a job that an encoder's vectors are"""
+_DOUBTED, _ENCODED = 0.05, 0.5
+"""shares of the work of a job that are done when it is known which texts are doubtful, and when texts have vectors"""
 _READING = 0.5
 """share of the seconds that a training may take in which an encoder reads"""
 _OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
@@ -79,7 +79,8 @@ class Work:
         self._began = time.monotonic()
         with tracing.span("train"):
             encoded, read = self._retried(lambda: self._encoded(documents))
-            training = self._train(encoded, self._request)
+            own = WHOLE if self._request.encoder is None else Span(_ENCODED, 1.0)
+            training = self._train(encoded, self._request, own)
             if read:
                 training = replace(training, report={**(training.report or {}), "encoder": read})
         if training.status is Status.CANCELLED:
@@ -116,7 +117,7 @@ class Work:
         self._engine_choice(documents, request).check(expected)
         stored = Datasets(self._store).get(request.dataset).documents
         watch = Watch(self._heartbeat.observe, began=self._began)
-        labeled, span, seconds = documents.labeled, Span(0.0, _ENCODED), request.options.get("seconds")
+        labeled, span, seconds = documents.labeled, Span(_DOUBTED, _ENCODED), request.options.get("seconds")
         until = inf if seconds is None else self._began + _READING * seconds
         margins = partial(self._margins, documents) if _has_margins(documents) else None
         found = with_vectors(
@@ -130,7 +131,7 @@ class Work:
         request = self._request.model_copy(
             update={"algorithm": "svm", "options": {}, "encoder": None, "start": None, "nested": False}
         )
-        training = self._train(documents, request)
+        training = self._train(documents, request, Span(0.0, _DOUBTED))
         margins = np.zeros(documents.rows.n_rows)
         margins[training.unlabeled] = top_two(training.scores).margins
         return margins
@@ -148,12 +149,11 @@ class Work:
             documents.label_sets is not None,
         )
 
-    def _train(self, documents: Documents, request: JobRequest) -> "Training":
+    def _train(self, documents: Documents, request: JobRequest, span: Span) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.train import TrainingContext, train
 
         context = self._context
-        span = WHOLE if request.encoder is None else Span(_ENCODED, 1.0)
         with ExitStack() as stack:
             watch = Watch(self._heartbeat.observe, span, self._began)
             most, threads = context.max_job_bytes, context.threads

@@ -69,8 +69,7 @@ class BatchBuilder:
         given = list(map(_parts_of, documents))
         if not self._parts or set(given) != {self._parts}:
             self._refuse(documents, map(self._part_fault, given))
-        if any(document.values is not None and document.indices is None for document in documents):
-            alone = ("values", "are allowed only beside indices")
+        alone = ("values", "are allowed only beside indices")
         self._refuse(
             documents, [alone if each.values is not None and each.indices is None else None for each in documents]
         )

@@ -24,7 +24,6 @@ NONE_APPLIES = "[]"
 """Cell of a document that has none of the labels."""
 _NO_OBJECT = 'begins like an object of JSON and is none; probabilities by class are written {"spam": 0.8}'
 _TRUTHS = dict.fromkeys(("1", "1.0", "true", "yes"), True) | dict.fromkeys(("0", "0.0", "false", "no"), False)
-_SAY_IT = "write 1, true or yes, or 0, false or no, or nothing where it is not known"
 _decode = msgspec.json.Decoder(dict[str, float]).decode
 Row = list[str]
 Name = Callable[[int], str]
@@ -149,7 +148,16 @@ def _truth(cell: Any, label: str, row: int, name: Name) -> bool | None:
         return None
     truth = _TRUTHS.get(str(cell).strip().lower())
     if truth is None:
-        refuse([Fault(name(row), label, f"{cell!r:.40} does not say whether the label applies; {_SAY_IT}")])
+        refuse(
+            [
+                Fault(
+                    name(row),
+                    label,
+                    f"{cell!r:.40} does not say whether the label applies; write 1, true or yes, or 0, false or no, or "
+                    "nothing where it is not known",
+                )
+            ]
+        )
     return truth
 
 

@@ -12,8 +12,6 @@ _SHOWN = 40
 VOTE = "vote:"
 """What the names of columns with votes begin with, before the name of the voter."""
 _MEANT: tuple[Column, ...] = ("text", "label", "id")
-_NOT_BESIDE: tuple[Column, ...] = ("labels", "not")
-"""what is not read beside columns for a label each"""
 _WEIGHED = "the column 'weight' is read as the weights of labels; an empty ?weight= keeps it beside the documents"
 
 
@@ -43,7 +41,7 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     """
     names = [name.strip() for name in row]
     labels = _columns_of_labels(names, reading)
-    places = _places(names, reading.columns, _NOT_BESIDE if labels else ())
+    places = _places(names, reading.columns, ("labels", "not") if labels else ())
     indicators = {label: _place(label, "labels", names, places) for label in labels}
     votes = _votes(names, {*places.values(), *indicators.values()})
     read = {*places.values(), *indicators.values(), *votes.values()}

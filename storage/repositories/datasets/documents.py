@@ -1,6 +1,6 @@
 """Documents of a sealed dataset, opened for reading."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
 from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind, TextRows
-from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets, places_among
+from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets, label_order, places_among
 from core.documents.rows import SparseRows
 from core.documents.votes import Votes
 from core.evaluation.agreement import less_than_sure
@@ -211,7 +211,7 @@ def changed(
     LimitExceeded for more than ``most`` classes.
     """
     fresh = {each for given in (*labels.values(), *(excluded or {}).values()) for each in labels_in(given)}
-    every = _sorted({*documents.classes, *fresh})
+    every = sorted({*documents.classes, *fresh}, key=label_order)
     if documents.label_sets is None:
         numbers: dict[Any, int] = {None: UNLABELED, **{label: number for number, label in enumerate(every)}}
         class_indices = np.append(places_among(documents.classes, every), UNLABELED)[documents.class_indices]
@@ -223,7 +223,8 @@ def changed(
         sets = _changed_sets(documents.label_sets.among(every), labels, excluded or {})
         named = np.unique(sets.indices)
     voted = () if documents.votes is None else np.unique(documents.votes.class_index).tolist()
-    left = _sorted({*(every[place] for place in named.tolist()), *(documents.classes[place] for place in voted)})
+    found = {*(every[place] for place in named.tolist()), *(documents.classes[place] for place in voted)}
+    left = sorted(found, key=label_order)
     if most is not None and len(left) > most:
         raise LimitExceeded("classes", most)
     if sets is None:
@@ -255,10 +256,6 @@ def _changed_sets(
         left = excluded.get(position, [label for label in out if label not in labels_in(given)])
         others.append([numbers[label] for label in left])
     return sets.replaced(positions, LabelSets.of(applied, others, sets.classes))
-
-
-def _sorted(labels: Collection[Label]) -> list[Label]:
-    return sorted(labels, key=lambda label: (isinstance(label, str), label))
 
 
 def annotated(documents: Documents, answers: Mapping[int, Answer]) -> Documents:
@@ -298,7 +295,7 @@ def with_people(documents: Documents, answers: Mapping[int, Answer]) -> Document
     if len(np.unique(left.class_indices[left.class_indices >= 0])) < 2:
         return labeled
     voted = (left.votes or Votes.none(len(left.class_indices))).joined(votes)
-    classes = _sorted({*left.classes, *voted.classes})
+    classes = sorted({*left.classes, *voted.classes}, key=label_order)
     by_voters = np.zeros(len(left.class_indices), bool)
     by_voters[[*people]] = [*people.values()]
     return left._replace(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.queue.redis_state import Claims
-from tests.app.conftest import Gateway, Start, problem_of, publish
+from tests.app.conftest import Gateway, Start, body_of, problem_of, publish
 from tests.app.predictions.test_suggestion import ids, suggest
 
 DOCUMENTS: list[dict[str, Any]] = [
@@ -20,10 +20,7 @@ def annotate(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> dict[str
     annotations = [
         {"id": f"{each.get('by', '')}-{each['document']}-{each.get('action', 'label')}", **each} for each in given
     ]
-    answer = gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": annotations})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": annotations}))
 
 
 def log(gateway: Gateway, dataset: str, **query: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from storage.queue.redis_state import Claims
 from tests.app.annotations.test_annotations import annotate, summary
-from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
 
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 
@@ -18,10 +18,7 @@ UNSAID: dict[str, Any] = {"skipped": False, "by": None, "people": {}, "notes": {
 
 
 def documents(gateway: Gateway, dataset: str, **query: Any) -> dict[str, Any]:
-    answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params=query)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.get(f"/v1/datasets/{dataset}/documents", params=query))
 
 
 def ids(found: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from core.evaluation import Reliability
 from core.models.linear import LinearModel
 from storage.records import Version
 from tests.app.codecs.encodings import ENCODERS
-from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, body_of, problem_of, publish
 from tests.app.datasets.test_kinds import named_model, text_model
 
 Documents = list[dict[str, Any]]
@@ -32,10 +32,7 @@ def drawn(classes: list[Any], n: int = 300, seed: int = 0) -> Documents:
 
 
 def evaluate(gateway: Gateway, body: dict[str, Any], path: str = "news/evaluate") -> dict[str, Any]:
-    answer = gateway.client.post(f"/v1/models/{path}", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.post(f"/v1/models/{path}", json=body))
 
 
 def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels: list[Any]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.annotations.test_annotations import annotate
-from tests.app.conftest import Gateway, problem_of, publish
+from tests.app.conftest import Gateway, body_of, problem_of, publish
 
 
 @pytest.fixture
@@ -19,10 +19,7 @@ def dataset(gateway: Gateway) -> str:
 
 
 def show(gateway: Gateway, query: dict[str, Any], path: str = "news/evaluate") -> dict[str, Any]:
-    answer = gateway.client.get(f"/v1/models/{path}", params=query)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.get(f"/v1/models/{path}", params=query))
 
 
 def test_a_link_says_what_a_post_says(gateway: Gateway, dataset: str) -> None:

@@ -13,17 +13,14 @@ import pytest
 
 from storage.records import Comparison, HeldOut
 from tests.app.codecs.encodings import ENCODERS, npz
-from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, Start, body_of, problem_of, publish
 from tests.waiting import until
 
 DOCUMENTS = [{"indices": [0], "values": [2.0]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
 
 
 def predict(gateway: Gateway, path: str = "news/predict", documents: Any = DOCUMENTS) -> dict[str, Any]:
-    answer = gateway.client.post(f"/v1/models/{path}", json={"documents": documents})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.post(f"/v1/models/{path}", json={"documents": documents}))
 
 
 def test_a_prediction_of_two_classes(gateway: Gateway) -> None:

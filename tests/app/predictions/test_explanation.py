@@ -11,17 +11,14 @@ import pytest
 from core.models.linear import LinearModel
 from core.train import TrainingTask, train
 from storage.repositories.datasets import Datasets
-from tests.app.conftest import Gateway, problem_of, publish
+from tests.app.conftest import Gateway, body_of, problem_of, publish
 from tests.stores import make_dataset, sparse
 
 DOCUMENTS = [{"id": "x", "indices": [0, 1], "values": [2.0, 0.5]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
 
 
 def explain(gateway: Gateway, body: Any = None, path: str = "news/explain") -> dict[str, Any]:
-    answer = gateway.client.post(f"/v1/models/{path}", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.post(f"/v1/models/{path}", json=body))
 
 
 def test_a_model_of_two_classes(gateway: Gateway) -> None:

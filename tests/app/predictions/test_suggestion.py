@@ -14,7 +14,7 @@ from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
 from core.models.linear import LinearModel
 from core.validation.calibration import Calibration
-from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
 from tests.stores import no_file_beyond
 from tests.waiting import until
 
@@ -34,10 +34,7 @@ def upload(gateway: Gateway, given: dict[str, list[float]] = UNLABELED, labeled:
 
 
 def suggest(gateway: Gateway, path: str = "news/suggest", **body: Any) -> dict[str, Any]:
-    answer = gateway.client.post(f"/v1/models/{path}", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.post(f"/v1/models/{path}", json=body))
 
 
 def ids(found: dict[str, Any]) -> list[str]:

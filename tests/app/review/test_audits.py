@@ -8,7 +8,7 @@ import pytest
 from core.models.linear import LinearModel
 from core.validation.label_calibration import LabelCalibration
 from tests.app.annotations.test_annotations import annotate, summary
-from tests.app.conftest import Gateway, problem_of, publish
+from tests.app.conftest import Gateway, body_of, problem_of, publish
 
 COUNT = 200
 """Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below
@@ -36,10 +36,7 @@ def draw(gateway: Gateway, dataset: str, **body: Any) -> dict[str, Any]:
 
 
 def report(gateway: Gateway, audit: dict[str, Any], **query: Any) -> dict[str, Any]:
-    answer = gateway.client.get(f"/v1/datasets/{audit['dataset']}/audits/{audit['id']}", params=query)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return body_of(gateway.client.get(f"/v1/datasets/{audit['dataset']}/audits/{audit['id']}", params=query))
 
 
 def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:

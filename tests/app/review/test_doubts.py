@@ -65,6 +65,7 @@ def test_documents_that_are_nearly_the_same_contradict_each_other(gateway: Gatew
         {"id": "a", **same, "label": "no"},
         {"id": "b", **same, "label": "yes"},
         {"id": "c", "indices": [2], "label": "no"},
+        {"id": "d", "indices": [2], "label": "no"},
     ]
     dataset = str(gateway.upload(lines)["id"])
     publish(gateway.store, dataset=dataset, left_out={0: [0.9, 0.1], 1: [0.2, 0.8], 2: [0.9, 0.1]})

@@ -1,5 +1,6 @@
 """Encoders in folders: static tables and ONNX models, made here as small as they can be."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from structlog.testing import capture_logs
 from core.documents.part_columns import EncoderId
 from storage.process.settings import Settings
 from tests.workers.encoders.tiny import TABLE, static_folder
+from workers.encoders import catalogue
 from workers.encoders.catalogue import AT_HAND, Encoders
 from workers.encoders.encoder import EncoderUnavailable
 from workers.encoders.packed import PACKED
@@ -103,6 +105,16 @@ def test_an_encoder_at_hand_with_other_files_is_left_out(tmp_path: Path) -> None
     assert "other weights" in logs[0]["error"]
     assert "without an encoder" in encoders.in_words
     encoders.prepare()
+
+
+def test_an_encoder_at_hand_that_reads_otherwise_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / PACKED).write_bytes(b"E5S1")
+    monkeypatch.setattr(catalogue, "DIGEST", sha256(b"E5S1").hexdigest())
+    before = Encoders({AT_HAND: tmp_path}).id(AT_HAND)
+    monkeypatch.setattr(catalogue, "READING", "the first 64 tokens")
+    assert Encoders({AT_HAND: tmp_path}).id(AT_HAND) != before
 
 
 def test_none_leaves_the_encoder_at_hand_out(tmp_path: Path) -> None:

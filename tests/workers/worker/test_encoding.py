@@ -32,6 +32,7 @@ from workers.worker import encoding, training
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.encoding import WithVectors, with_vectors
+from workers.worker.heartbeat import Heartbeat
 
 pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
 
@@ -274,6 +275,8 @@ def test_a_job_reads_the_doubtful_first(
     encoder = Counting(encoders.load(id))
     monkeypatch.setattr(encoders, "load", lambda id: encoder)
     monkeypatch.setattr(training, "with_vectors", partial(with_vectors, most_bytes=20 * 80))
+    fractions: list[float] = []
+    monkeypatch.setattr(Heartbeat, "observe", lambda self, point: fractions.append(point.fraction))
     clear, doubtful = ([f"{words} {place}" for place in range(30)] for words in ("goal goal", "goal vote"))
     labels = ["sport", "politics"] * 2 + [None] * 60
     dataset = make_dataset(
@@ -286,6 +289,7 @@ def test_a_job_reads_the_doubtful_first(
     assert sorted(seen[:4]) == ["goal 1", "goal 2", "vote 1", "vote 2"]
     assert 4 < job.outcome.report["encoder"]["read"] == len(seen) < 64
     assert set(seen[4:]) <= set(doubtful)
+    assert fractions == sorted(fractions), "progress never falls"
 
 
 def test_a_job_whose_vectors_need_too_much_memory_reads_nothing(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from core.documents.drawn import Draw
+from core.documents.label_sets import label_order
 from storage.records import Action, Annotation, Given, Label, labels_in
 
 
@@ -126,7 +127,7 @@ def majority(given: Sequence[Given], newest: Given | None) -> tuple[Label, ...]:
         for label, count in counts.items()
         if 2 * count > len(given) or (2 * count == len(given) and label in decisive)
     ]
-    return tuple(sorted(found, key=lambda label: (isinstance(label, str), label)))
+    return tuple(sorted(found, key=label_order))
 
 
 def _taught(given: Entries) -> tuple[Given | None, str, Action] | None:

@@ -11,7 +11,6 @@ from storage.repositories.datasets.batch import LabelLists, refuse
 from storage.repositories.datasets.labels import label_detail, list_faults
 
 _LABELING: tuple[Action, ...] = ("label", "settle")
-_LABELING_WORDS = "the actions label and settle"
 
 
 class NewAnnotation(NamedTuple):
@@ -64,7 +63,11 @@ def _fault(
     if (given.note is None) == (given.action == "note"):
         return "note", "is the text of the action note, which needs one; an empty text takes the note away"
     if given.action not in _LABELING:
-        return None if given.label is None else ("label", f"is only for {_LABELING_WORDS}, not for {given.action}")
+        return (
+            None
+            if given.label is None
+            else ("label", f"is only for the actions label and settle, not for {given.action}")
+        )
     if given.label is None:
         return "label", "is missing; the action skip says that a document gets none, undo takes an answer back"
     if given.by in dataset.voters:
