@@ -7,7 +7,8 @@ slices are decoded.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -108,6 +109,14 @@ def _check_brackets(text: memoryview) -> None:
         raise InvalidJson("JSON is malformed: the text ends too early")
 
 
+@cache
+def _steps_of(opening: bytes, closing: bytes) -> NDArray[np.int8]:
+    """By how much each byte deepens the text, shape (256,)."""
+    steps = np.zeros(256, np.int8)
+    steps[list(opening)], steps[list(closing)] = 1, -1
+    return steps
+
+
 class Scan:
     """Reads text block by block: what is outside strings, and how many brackets are open.
 
@@ -115,13 +124,12 @@ class Scan:
     backslash escapes what follows.
     """
 
-    def __init__(self, brackets: Mapping[int, int]) -> None:
-        """``brackets``: the closing ones that count, by the opening ones."""
+    def __init__(self, opening: bytes, closing: bytes) -> None:
+        """Of brackets those count that are ``opening`` or ``closing``."""
         self.depth = 0
         self.in_string = False
         self._escaped = False
-        self._steps = np.zeros(256, np.int8)
-        self._steps[list(brackets)], self._steps[list(brackets.values())] = 1, -1
+        self._steps = _steps_of(opening, closing)
 
     def read(self, block: NDArray[np.uint8]) -> tuple[Flags, NDArray[np.int32]]:
         """Whether each byte of a block that is not empty is outside all strings, and how many brackets are open after
@@ -160,7 +168,7 @@ class _Commas:
 
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
         """Positions of the commas in each block. Raises InvalidJson if the brackets do not match in number."""
-        text, scan = np.frombuffer(self._text, np.uint8), Scan(_CLOSING)
+        text, scan = np.frombuffer(self._text, np.uint8), Scan(b"[{", b"]}")
         while self.at < len(text):
             block, start = text[self.at : self.at + _SCANNED_BYTES], self.at
             self.at += len(block)
