@@ -103,9 +103,9 @@ def settle(at: Seat, service: Service, dataset: str, truth: dict[str, str]) -> N
     at.press(at.page.get_by_role("link", name=f"Settle {DISPUTED} documents"))
     at.page.get_by_text(f"{DISPUTED} documents", exact=True).wait_for()
     disputed = service.get(f"{dataset}/documents?disagreement=true")["documents"]
-    at.press(at.page.get_by_role("button", name=f"Read {disputed[0]['id']}"))
+    at.press(at.page.get_by_role("button", name=f"Read {disputed[0]['id']}", exact=True))
     for each in disputed:
-        at.page.get_by_role("dialog", name=f"Document {each['id']}").wait_for()
+        at.page.get_by_role("dialog", name=f"Document {each['id']}", exact=True).wait_for()
         at.page.keyboard.press(str(1 + CLASSES.index(truth[each["id"]])))
     at.page.wait_for_function(ALL_SAVED, timeout=HANG * 1000)
     ids = ",".join(each["id"] for each in disputed)
