@@ -4,7 +4,7 @@ import { get, modelOf, part, post } from "./api.js";
 import { Answers } from "./answers.js";
 import { useClasses } from "./classes.js";
 import { Curve } from "./curve.js";
-import { Document, } from "./document.js";
+import { Document } from "./document.js";
 import { Download } from "./download.js";
 import { Saved, outboxOf } from "./outbox.js";
 import { project } from "./project.js";
@@ -97,7 +97,7 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
   });
   return html`<section aria-label="Document">${ids.length > 0 && html`<${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>`}
     ${!ids.length ? null : several ? html`<${Several} classes=${classes} picked=${picked} onPick=${setPicked} onConfirm=${() => current && (onAnswer({ labels: picked }), setPicked([]))} />` : classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
-    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><${Saved} outbox=${outbox} /></div></section>`;
+    <div class="row steady">${ids.length > 0 && html`<button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button>`}<button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><${Saved} outbox=${outbox} /></div></section>`;
 }
 
 /** @param {{dataset: any, report: any, precision: number, onPrecision: (precision: number) => void}} props */

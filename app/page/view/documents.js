@@ -37,7 +37,9 @@ export function Documents({ dataset, query }) {
     const document = listed[row];
     const by = project.value.by || undefined;
     const given = Array.isArray(label) ? { labels: label } : { label };
-    outbox.add({ document: document.id, ...given, action: isDisputed(document) ? "settle" : "label", mode: "assisted", by });
+    // of three people the majority would stand against a label that is changed in view of it
+    const action = Object.keys(document.people).some((person) => person !== (by ?? "")) ? "settle" : "label";
+    outbox.add({ document: document.id, ...given, action, mode: "assisted", by });
     replace(row, { ...document, ...given, by: by ?? "", people: { ...document.people, [by ?? ""]: label } });
     toast(`${document.id} is ${worded(label)}`, () => {
       outbox.add({ document: document.id, action: "undo", by });

@@ -29,7 +29,8 @@ export function Doubts({ dataset }) {
   const current = doubts[place] && (several ? ofSeveral(doubts[place], given.get(doubts[place].id)) : doubts[place]);
   const answer = (/** @type {any} */ label) => {
     if (!current) return;
-    outbox.add({ document: current.id, ...(several ? { labels: label } : { label }), mode: "assisted", by: project.value.by || undefined });
+    // who looks at a label again in view of what speaks against it decides, whatever others answered
+    outbox.add({ document: current.id, ...(several ? { labels: label } : { label }), action: "settle", mode: "assisted", by: project.value.by || undefined });
     answered.add(current.id);
     if (several) given.set(current.id, label);
     setPlace(place + 1);
