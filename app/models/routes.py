@@ -90,7 +90,7 @@ def delete_model(services: ServicesDep, name: str) -> None:
     Its numbers are not used again. A model from which an unfinished job starts cannot be deleted (409).
     """
     services.models.delete(name, services.jobs.starting_from)
-    services.version_cache.forget(name)
+    services.version_cache.refresh(name, deleted=True)
 
 
 @router.get("/{name}/versions/{number}", responses=error_responses(404, 422, 503))
@@ -126,7 +126,7 @@ def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> N
     deleted (409).
     """
     services.models.delete_version(name, checked_number(name, number), services.jobs.starting_from)
-    services.version_cache.forget(name)
+    services.version_cache.refresh(name, deleted=True)
 
 
 @raw_router.put(
@@ -149,10 +149,10 @@ async def set_alias(request: Request) -> Response:
 def delete_alias(services: ServicesDep, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
     services.models.delete_alias(name, alias)
-    services.version_cache.forget(name)
+    services.version_cache.refresh(name)
 
 
 def _set_alias(services: Services, name: str, alias: str, version: int) -> AliasOut:
     services.models.set_alias(name, alias, version)
-    services.version_cache.forget(name)
+    services.version_cache.refresh(name)
     return AliasOut(name=name, alias=alias, version=version)

@@ -3,6 +3,7 @@
 The numbers of an answer are written as JSON batch after batch: as text they take less memory than as objects, and none
 is encoded at once."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from app.http.bodies import in_steps, in_thread, read_blocks, read_json
 from app.http.route_classes import RESERVATION
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
-from app.services import Services
+from app.services import Services, version_cache
 from core.documents.kinds import TextRows, checked
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
@@ -235,7 +236,13 @@ async def load_model(services: Services, reference: str) -> Loaded:
     resolved, cache = await services.version_cache.resolve(reference), services.model_cache
     model = cache.find(resolved.version)
     if model is None:
-        model = await in_thread(services.load_pool, cache.load, resolved.version)
+        loading = asyncio.create_task(in_thread(services.load_pool, cache.load, resolved.version))
+        try:
+            while not (await asyncio.wait([loading], timeout=version_cache.ANSWER_SECONDS))[0]:
+                await services.version_cache.ask(reference)  # a large model is waited for while the store answers
+            model = loading.result()
+        finally:
+            loading.cancel()
     return Loaded(resolved.version, model, resolved.age)
 
 

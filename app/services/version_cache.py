@@ -25,6 +25,8 @@ from workers.encoders.rows import with_encoder
 _MAX_REFERENCES = 10_000
 _PATIENCE_SECONDS = 0.15
 """Seconds that a request waits for the store before it takes the last known version."""
+ANSWER_SECONDS = 5.0
+"""Seconds that a request waits for the store where nothing that it could be served is in memory."""
 _LOOK_SECONDS = 0.5
 """Seconds between two looks whether the store answers again."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -42,6 +44,8 @@ class Resolved(NamedTuple):
 class _Known(NamedTuple):
     version: Version
     asked_at: float
+    stale: bool = False
+    """whether something has changed since that may give the reference another version"""
 
 
 class VersionCache:
@@ -54,6 +58,7 @@ class VersionCache:
        and one request after the other has the store looked at in the background.
     3. What is known of a name or an alias counts for ``max_age_seconds``. A version by its number does not change,
        so it counts for ever.
+    4. A request waits ``ANSWER_SECONDS`` for what is not known. An answer that comes later counts for the next.
     """
 
     def __init__(
@@ -87,9 +92,9 @@ class VersionCache:
         """
         known = self._known.get(reference)
         if known is None:
-            return Resolved(await self._ask(reference))
+            return Resolved(await self.ask(reference))
         age = self._clock() - known.asked_at
-        if age < self._fresh_seconds:
+        if age < self._fresh_seconds and not known.stale:
             if age > self._fresh_seconds / 2 and not self._away and reference not in self._renewing:
                 self._renewing.add(reference)
                 self._ask(reference).add_done_callback(lambda asked: self._renewing.discard(reference))
@@ -111,17 +116,37 @@ class VersionCache:
         except StoreUnavailable:
             return self._as_last_known(reference, known)
 
-    def forget(self, name: str) -> None:
-        """Ask the store anew: the versions or aliases of a model were changed in this process."""
+    async def ask(self, reference: str) -> Version:
+        """The version that a reference names, as the store says; raises NotFound, and StoreUnavailable where it does
+        not say so in time.
+        """
+        asking = self._ask(reference)
+        if not (await asyncio.wait([asking], timeout=ANSWER_SECONDS))[0]:
+            asking.cancel()
+            self._set_away("it takes too long")
+            raise StoreUnavailable(
+                f"the store has not answered for {ANSWER_SECONDS:g} s, and the model that {reference!r} names is "
+                "not in memory yet; ask again later"
+            )
+        return asking.result()
+
+    def refresh(self, name: str, *, deleted: bool = False) -> None:
+        """Ask the store anew: the versions or aliases of a model were changed in this process.
+
+        While it does not answer, what was known is served, unless some of it was ``deleted``.
+        """
         with self._lock:
             self._forgotten += 1
-            for reference in [each for each, known in self._known.items() if known.version.name == name]:
-                del self._known[reference]
+            for reference, known in list(self._known.items()):
+                if known.version.name == name and deleted:
+                    self._known.pop(reference, None)
+                elif known.version.name == name:
+                    self._known[reference] = known._replace(stale=True)
 
     def published(self, job: Job) -> Job:
         """The job; whoever is told that it succeeded is served the version that it made."""
         if job.state is JobState.SUCCEEDED:
-            self.forget(job.request.model)
+            self.refresh(job.request.model)
         return job
 
     def _as_last_known(self, reference: str, known: _Known) -> Resolved:

@@ -217,7 +217,8 @@ def _translate_errors(verb: str, key: str) -> Iterator[None]:
         except (NotFoundError, FileNotFoundError):
             raise KeyMissing(key) from None
         except BaseError as error:
-            raise StoreUnavailable(f"cannot {verb} {key}: {error}") from error
+            told, _, _ = str(error).partition("\n\n")  # the rest is for those who debug the client
+            raise StoreUnavailable(f"cannot {verb} {key}: {told}") from error
 
 
 _FETCHES = 2

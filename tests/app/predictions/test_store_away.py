@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.services import version_cache
 from storage.repositories.models import Models
 from storage.store.folder import FolderStore
 from tests.app.conftest import EVENT_LOOP, Gateway, Start, problem_of, publish
@@ -75,6 +76,25 @@ def test_the_bound_on_what_was_last_known_is_a_setting(
     hang.clear()
     problem = problem_of(first_answer(gateway.client, "news", lambda answer: answer.is_error), 503)
     assert "has not answered" in problem["detail"]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_first_prediction_fails_soon_while_the_store_hangs(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, hang: threading.Event, known: bool
+) -> None:
+    monkeypatch.setattr(version_cache, "ANSWER_SECONDS", 0.1)
+    publish(gateway.store)
+    load = Models.load
+    if known:  # which version it is, but its files do not come
+        monkeypatch.setattr(Models, "load", lambda models, version: (hang.clear(), load(models, version))[1])
+    else:
+        hang.clear()
+    answer = gateway.client.post("/v1/models/news/predict", json=DOCUMENTS)
+    assert "'news' names is not in memory yet" in problem_of(answer, 503)["detail"]
+    assert answer.headers["retry-after"]
+    monkeypatch.setattr(Models, "load", load)
+    hang.set()
+    assert first_answer(gateway.client, "news", lambda answer: answer.is_success).json()["labels"] == ["no"]
 
 
 def test_large_bodies_are_predicted_while_others_wait_for_the_store(gateway: Gateway, hang: threading.Event) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.services import version_cache
 from app.services.version_cache import Resolved, VersionCache
 from storage.errors import NotFound, StoreDamaged, StoreUnavailable
 from storage.records import Version
@@ -134,6 +135,27 @@ def test_what_is_in_demand_is_renewed_before_it_is_old(store: Store) -> None:
         run(lambda: scene(World(store, executor, fresh=1.0)))
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+def test_what_was_changed_here_is_served_while_the_store_hangs(store: Store, deleted: bool) -> None:
+    async def scene(world: World) -> None:
+        assert [await world.resolve(), await world.resolve("news/1")] == [(1, None), (1, None)]
+        world.cache.refresh("news", deleted=deleted)
+        world.models.answers.clear()
+        world.now = 1.0
+        if deleted:
+            with pytest.raises(StoreUnavailable, match=r"not answered for 0\.1 s.* 'news' names is not in memory"):
+                await world.resolve()
+        else:
+            assert [await world.resolve(), await world.resolve("news/1")] == [(1, 1.0), (1, None)]
+        world.models.answers.set()
+        assert (await world.back()).version.number == 1
+
+    publish(store)
+    with ThreadPoolExecutor(2) as executor, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(version_cache, "ANSWER_SECONDS", 0.1)
+        run(lambda: scene(World(store, executor, fresh=10.0)))
+
+
 def test_who_is_told_that_a_job_succeeded_is_served_its_version(store: Store) -> None:
     async def scene(world: World) -> None:
         assert await world.resolve() == (1, None)
@@ -196,7 +218,7 @@ def test_what_was_changed_here_is_asked_for_anew(store: Store) -> None:
         await world.resolve("other")
         publish(store)
         assert await world.resolve() == (1, None), "for a moment the answer stands"
-        world.cache.forget("news")
+        world.cache.refresh("news")
         assert await world.resolve() == (2, None)
         world.models.error = StoreUnavailable("no answer")
         world.now = 11.0
@@ -237,7 +259,7 @@ def test_no_gateway_answers_by_a_moved_alias_for_longer_than_its_bound(store: St
             if chance.random() < 0.1:
                 target, moved = 3 - target, now
                 models.set_alias("news", "live", target)
-                gateways[0].cache.forget("news")
+                gateways[0].cache.refresh("news")
             place = chance.randrange(3)
             number, _ = await gateways[place].resolve("news@live")
             assert number == target or (place and now - moved < fresh)
