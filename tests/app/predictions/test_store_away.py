@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from app.services import version_cache
+from core.models.model import Model
+from storage.records import Version
 from storage.repositories.models import Models
 from storage.store.folder import FolderStore
 from tests.app.conftest import EVENT_LOOP, Gateway, Start, problem_of, publish
@@ -85,9 +87,13 @@ def test_a_first_prediction_fails_soon_while_the_store_hangs(
     monkeypatch.setattr(version_cache, "ANSWER_SECONDS", 0.1)
     publish(gateway.store)
     load = Models.load
-    if known:  # which version it is, but its files do not come
-        monkeypatch.setattr(Models, "load", lambda models, version: (hang.clear(), load(models, version))[1])
-    else:
+
+    def hanging(models: Models, version: Version) -> Model:
+        hang.clear()
+        return load(models, version)
+
+    monkeypatch.setattr(Models, "load", hanging)
+    if not known:  # else it is known which version it is, but its files do not come
         hang.clear()
     answer = gateway.client.post("/v1/models/news/predict", json=DOCUMENTS)
     assert "'news' names is not in memory yet" in problem_of(answer, 503)["detail"]
