@@ -227,7 +227,8 @@ class Asking(Schema):
     next: float
     """The same of the documents that are suggested."""
     stop: bool
-    """Whether it is time to stop: fewer than one of 100 of these answers would set a document right."""
+    """Whether it is time to stop: fewer than one of 100 of these answers would set a document right. It is never before
+    the first answers of the voter."""
     classes: dict[str, AskedClass]
     """The same by the class that the model gives."""
 

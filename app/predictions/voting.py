@@ -107,10 +107,12 @@ class Asking:
         return {position: draws.get(position, draw) for position in interleaved(checks, others).tolist()}
 
     def report(self, known: DatasetScores, candidates: Positions, drawn: dict[int, Draw]) -> dict[str, Any]:
-        """What the answers are worth, class by class, what the rest costs, and whether to stop."""
+        """What the answers are worth, class by class, what the rest costs, and whether to stop: not before the first
+        answers, since a model of few labels may be sure by mistake.
+        """
         unasked = self._unasked(candidates)
         worth = np.maximum(self._worth(known, unasked), 0.0)
-        next = float(worth[np.isin(unasked, [*drawn])].sum())
+        next, answered = float(worth[np.isin(unasked, [*drawn])].sum()), int(self._answered.sum())
         predicted, n_classes = known.predicted[unasked], len(self._rates.classes)
         counts, sums = np.bincount(predicted, minlength=n_classes), np.bincount(predicted, worth, n_classes)
         known_by_class = zip(
@@ -118,12 +120,12 @@ class Asking:
         )
         return {
             "voter": self._voter,
-            "answered": int(self._answered.sum()),
+            "answered": answered,
             "unasked": len(unasked),
             "cost": None if self._price is None else self._price * len(unasked),
             "worth": float(worth.sum()),
             "next": next,
-            "stop": next < _LEAST_WORTH * max(1, len(drawn)),
+            "stop": not drawn or (answered > 0 and next < _LEAST_WORTH * len(drawn)),
             "classes": {
                 str(label): {
                     **{name: own[name] for name in ("right", "low", "high")},

@@ -16,6 +16,7 @@ import pytest
 from tests.e2e.service import Service
 from tests.waiting import HANG
 
+WORDS = ("sport", "politics")
 PRINTED = "URL=http://127.0.0.1:8000/v1\n"
 
 
@@ -98,6 +99,22 @@ def test_the_page_on_python_works_as_printed(service: Service, repository: Path,
     labels, accuracy, state, length, live = done.splitlines()[-1].split(" ")
     assert json.loads(labels) == {"3": "sport", "4": "politics", "5": "sport", "6": "politics"}
     assert (float(accuracy), state, length, int(live) > 0) == (1, "succeeded", "6", True)
+
+
+def test_the_lines_that_ask_a_voter_work_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
+    """A voter who is cut once is asked for each answer once."""
+    printed = "".join(blocks((repository / "docs/votes.md").read_text(), "python"))
+    documents = [{"id": f"d{k}", "text": f"word{k % 5} {k}"} for k in range(20)]
+    labeled = [each | {"label": WORDS[k]} if k < 2 else each for k, each in enumerate(documents)]
+    (tmp_path / "documents.ndjson").write_text("".join(f"{json.dumps(each)}\n" for each in labeled))
+    asked = f"def ask(text):\n    print('asked', text)\n    return {WORDS}[int(text[6:]) % 2]\n"
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        run_python(asked.replace("% 2]", "% 2 // (text[6:] != '9')]") + printed, service, repository, tmp_path)
+    kept = (tmp_path / "answers.ndjson").read_text().splitlines()
+    done = run_python(asked + printed, service, repository, tmp_path)
+    voted = [json.loads(line) for line in (tmp_path / "voted.ndjson").read_text().splitlines()]
+    assert len(kept) + done.count("asked") == sum("votes" in each for each in voted)
+    assert all(each["votes"] == {"llm": WORDS[k % 2]} for k, each in enumerate(voted) if "votes" in each)
 
 
 def run_python(printed: str, service: Service, repository: Path, folder: Path) -> str:

@@ -53,6 +53,11 @@ def test_it_is_time_to_stop_where_no_answer_can_change_a_label(gateway: Gateway)
     votes = {id: {"llm": "no"} for id in ("even", "near", "twin")}
     found = suggest(gateway, dataset=uploaded(gateway, votes, labeled=2), n=5, **{"for": "llm"})
     assert found["asking"]["stop"] is True
+    # of a voter who never answered it is not known what the answers are worth
+    few = gateway.upload(
+        [{"indices": [0], "label": "no"}, {"indices": [1], "label": "yes"}, {"indices": [0], "values": [9.0]}]
+    )
+    assert suggest(gateway, dataset=str(few["id"]), n=5, **{"for": "guess"})["asking"]["stop"] is False
 
 
 def test_documents_on_which_voters_differ_are_less_certain(gateway: Gateway) -> None:
