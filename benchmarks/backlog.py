@@ -1,4 +1,4 @@
-"""Calls of a gateway with a long backlog and history on a slow store:
+"""Calls of a gateway with a long backlog and history on a slow store.
 
 ``python -m benchmarks.backlog`` writes a part of ``docs/storm.md``.
 """

@@ -1,4 +1,4 @@
-"""Injects faults into a whole service while clients use it, and counts losses:
+"""Injects faults into a whole service while clients use it, and counts losses.
 
 ``python -m benchmarks.storm [--store s3]`` writes a part of ``docs/storm.md``, and adds a line to its table of storms.
 """

@@ -131,7 +131,7 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
 def _held_bytes(options: Options, size: TrainingSize, seen: int) -> int:
     """Bytes of copies of the rows in memory."""
     n_documents, n_nonzeros = size.n_documents, size.n_nonzeros
-    # what learns from kernels makes the indices of dense rows
+    # kernel methods build the column indices of dense rows, so they hold these as sparse rows
     full = not (options.selects_method or options.holds_rows) and full_is_smaller(n_documents, n_nonzeros, seen)
     copy = 4 * n_documents * seen if full else 8 * n_nonzeros
     rows = copy

@@ -144,7 +144,7 @@ def _training(
     # one two-class problem after the other: their order in time depends on the threads
     trace = [point for result in results for point in result.trace]
     if status is not Status.CANCELLED:
-        # the last report may lie back by all that takes no time to solve
+        # the last report may be behind: work that takes no time reports nothing
         watch.end(trace[-1] if trace else watch.latest)
     scores = unlabeled_scores(results)
     probabilities = model.probabilities(scores)

@@ -119,7 +119,7 @@ class CheckedTask:
         return found
 
     def known_fractions(self) -> NDArray[np.float64] | None:
-        """Class fractions that need no estimate, shape (n_classes,);
+        """Class fractions that need no estimate, shape (n_classes,).
 
         None if they are to be estimated, or play no part.
         """
@@ -138,7 +138,7 @@ class CheckedTask:
         return None if requested is None or requested.bounds is None else np.array(list(requested.bounds.values()))
 
     def parts_of(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Of documents of several parts the columns of each that has any, ascending, by name;
+        """Of documents of several parts the columns of each that has any, ascending, by name.
 
         ``features`` are those of the columns, ascending.
         """

@@ -112,7 +112,7 @@ class DatasetFacts(Record):
 
 
 class Dataset(DatasetFacts):
-    """Manifest of a sealed set of documents:
+    """Manifest of a sealed set of documents.
 
     ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another.
     """
@@ -360,7 +360,7 @@ class Attempt(Record):
 
 
 class Death(Record):
-    """How the process of an attempt died:
+    """How the process of an attempt died.
 
     ``jobs/{id}/attempts/{number}.killed.json``. Its worker writes it, unless it died as well.
     """
@@ -419,8 +419,9 @@ class Comparison(Record):
 
 
 class HeldOut(Record):
-    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough
-    others.
+    """Results on labels that cross-validation left out.
+
+    Documents that a model chose are not counted if there are enough others.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
@@ -438,7 +439,7 @@ class HeldOut(Record):
 
 
 class Outcome(Record):
-    """How a job ended:
+    """How a job ended.
 
     ``jobs/{id}/outcome.json``. The first that is created counts; the files of every other attempt are removed.
     """
@@ -511,7 +512,7 @@ class VersionFacts(Record):
 
 
 class Version(VersionFacts):
-    """A published model:
+    """A published model.
 
     ``models/{name}/versions/{number}.json``. Numbers start at 1 and have no gaps; a job has at most one version.
     """

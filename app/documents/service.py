@@ -97,7 +97,7 @@ def pages(
     while True:
         found, cursor, total = _next(opened, query, candidates, keys, cursor)
         found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim or 0)])]
-        # how documents without a label were come by decides what their labels, which come later, say of the others
+        # how an unlabeled document was drawn decides whether its later label is evidence of the class fractions
         draw = _draw(query)
         unlabeled = found[~opened.documents.labeled[found]]
         if draw is not None and len(unlabeled):

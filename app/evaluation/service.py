@@ -226,7 +226,7 @@ def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_o
 
 
 def told(overlap: TrainingOverlap, positions: NDArray[np.int64]) -> int | None:
-    """How many of the documents at these positions the version was trained on with their labels;
+    """How many of the documents at these positions the version was trained on with their labels.
 
     None if that is unknown.
     """

@@ -35,7 +35,7 @@ class SeveralEvaluator:
         for scored in batches:
             self._documents += len(scored.labels)
             self._unseen.count(scored)
-            # one label is all that a document has which has one
+            # in a dataset of single labels, the one label is the whole set
             sets = scored.sets or [None if label is None else [label] for label in scored.labels]
             known = [row for row, labels in enumerate(sets) if labels is not None]
             truth = np.zeros((len(known), len(self._places)), bool)

@@ -141,7 +141,7 @@ class Access:
             raise Forbidden(key.scopes, sorted(scopes))
 
     def check_key(self, text: str) -> None:
-        """Raise Unauthenticated for a key that is not valid, where keys are required;
+        """Raise Unauthenticated for a key that is not valid, where keys are required.
 
         StoreUnavailable before they were read.
         """

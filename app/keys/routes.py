@@ -76,7 +76,7 @@ async def invite(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, InvitationBody)
     if services.settings.access != "keys":
-        raise Conflict("no key is required here: a colleague needs the address of the page alone")
+        raise Conflict("this service requires no key; send your colleague the address of the page")
     expires_at = datetime.now(UTC) + timedelta(days=body.days)
     keys = ApiKeys(services.store)
     key, text = await in_thread(services.store_pool, keys.create, body.name, {Scope.LABEL}, expires_at)

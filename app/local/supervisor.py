@@ -121,7 +121,7 @@ class Supervisor:
         return child.beside is not None
 
     def discard(self, name: str) -> None:
-        """Kill the second process of a child."""
+        """Kill the second process of a child, if a rolling restart has one, and wait for its end."""
         child = self._children[name]
         if child.beside is not None:
             child.beside.kill()

@@ -44,8 +44,9 @@ class EncoderList(Schema):
 
 
 class HeldOutOut(HeldOut, RecordSchema):
-    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough
-    others.
+    """Results on labels that cross-validation left out.
+
+    Documents that a model chose are not counted if there are enough others.
     """
 
     low: float

@@ -219,7 +219,7 @@ def _suggestions(
 
 
 def ignorance(version: Version) -> str | None:
-    """A sentence about a version that knows too little, so that all that is suggested is random;
+    """A sentence about a version that knows too little, so that all that is suggested is random.
 
     None of one that may choose.
     """
@@ -230,7 +230,7 @@ def ignorance(version: Version) -> str | None:
             return said
         labels, right, by_chance = held_out.labels, held_out.right, held_out.by_chance
         said += f": of {labels} labels left out it is right on {right}, and by chance on some {by_chance * labels:.0f}"
-        # one that is right by chance so far may learn: halfway to being always right is neither much nor little
+        # a model that is no better than chance may still learn: assume an accuracy halfway between chance and 1
         further = right / labels if right > by_chance * labels else (1 + by_chance) / 2
         needed = labels_needed(labels, right, by_chance, further)
         if needed is None or needed <= labels:
@@ -243,6 +243,5 @@ def ignorance(version: Version) -> str | None:
         return None
     return (
         f"{held_out.labels} labels left out say too little of {n_classes} classes, so all of these documents "
-        "are random ones: from some "
-        f"{LABELS_A_CLASS} of each class on the model chooses documents, too"
+        f"are random ones: from {LABELS_A_CLASS * n_classes} labels left out on the model chooses documents, too"
     )

@@ -59,7 +59,7 @@ class Admission:
             raise refused[0]
 
     def renew(self) -> None:
-        """Look again, every some seconds. Raises Unavailable."""
+        """Check store and Redis again, and renew their binding. Call it every few seconds. Raises Unavailable."""
         try:
             self._look()
         except CannotStart as error:
@@ -67,7 +67,7 @@ class Admission:
                 _log.error("no job is accepted", error=str(error))
             self.problem = str(error)
         except Unavailable as error:
-            # what was bound stays bound while one of the two is away
+            # the binding holds while the store or Redis does not answer
             if self._binding is None or not self._binding.bound:
                 self.problem = str(error)
             raise

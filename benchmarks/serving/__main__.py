@@ -1,4 +1,4 @@
-"""Replaces every process of a fleet under load:
+"""Replaces every process of a fleet under load.
 
 ``python -m benchmarks.serving`` writes the section Serving of ``docs/scale.md``.
 """

@@ -147,7 +147,7 @@ def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
 
 
 def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix, C: float) -> Relaxation:
-    """The relaxation of a problem;
+    """The relaxation of a problem.
 
     K is overwritten by its G. Raises InvalidOption if the bias leaves no digit to the kernel's differences.
     """

@@ -205,7 +205,7 @@ def shape_fault(rows: Rows) -> Fault | None:
 
 
 def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
-    """Rows in the order in which they are stored, and at most ``limit`` of their faults;
+    """Rows in the order in which they are stored, and at most ``limit`` of their faults.
 
     ``Fault.document`` is the row as a string.
     """

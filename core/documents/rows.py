@@ -143,7 +143,7 @@ def unit_rows(rows: SparseRows) -> SparseRows:
 
 
 def is_faultless(rows: SparseRows) -> bool:
-    """Whether ``find_faults`` finds nothing, in fewer steps: most rows have no fault, and one row is soon predicted."""
+    """Whether ``find_faults`` would find nothing, at less cost: a prediction of one row must be fast."""
     if layout_fault(rows) is not None:
         return False
     own = rows.trimmed

@@ -47,7 +47,7 @@ class ValueScale(NamedTuple):
         return self.n_outweighing > 0
 
     def of_original(self, order: NDArray[np.int64], features: NDArray[np.uint32]) -> "ValueScale":
-        """The same, its place among the documents as they came:
+        """This scale with row and column numbered as in the original documents.
 
         ``order`` has the position of each row, ``features`` the feature of each column.
         """

@@ -103,7 +103,7 @@ class Passes:
             sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
-        """The same of several, one after the other: each reads the rows with a weight of its own."""
+        """Answer several adjoints, one after the other: each reads the rows that have a weight in it."""
         for request in requests:
             self.adjoint(request, alone)
 
@@ -118,7 +118,7 @@ class Passes:
         return self._accumulate(self._loops.cut_rows, *request)
 
     def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
-        """The same of several."""
+        """Answer several cuts, one after the other."""
         return [self.cut(request) for request in requests]
 
     def product(self, request: Product, alone: bool = False) -> Vector:
@@ -130,8 +130,7 @@ class Passes:
         return share(request.weights) * WIDTH < _BLOCK
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several, up to WIDTH to a pass, in which a row and its column indices are read once for all of
-        them.
+        """Answer several products, up to WIDTH in one pass: it reads each row and its column indices once.
 
         Alone, each would read the rows with a weight of its own; those that would read fewer than a block costs are
         read alone.

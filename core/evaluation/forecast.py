@@ -47,7 +47,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(points: Sequence[Point], more: int) -> Forecast | None:
-    """The error after ``more`` labels than the version that learned from the most has;
+    """The error after ``more`` labels than the version that learned from the most has.
 
     None if no version is measured and has learned from labels.
     """

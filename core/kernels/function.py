@@ -19,7 +19,7 @@ _TILE = 1 << 15
 
 
 class Kernel(NamedTuple):
-    """k(x, z):
+    """A kernel function k(x, z) with its parameters.
 
     ``linear`` x·z, ``rbf`` exp(−gamma |x − z|²), ``poly`` (gamma x·z + coef0)^degree; a kernel ignores the parameters
     of others.

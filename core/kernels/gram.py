@@ -75,7 +75,7 @@ class Gram:
 
     @property
     def reproducible(self) -> bool:
-        """Whether all processors compute the same bits:
+        """Whether all processors compute the same bits.
 
         BLAS multiplies dense documents, and chooses its loops by the processor.
         """

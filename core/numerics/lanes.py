@@ -126,7 +126,6 @@ def _put_intrinsic(_typing: Any, vector: Any, start: Any, lanes: Any) -> tuple[A
 
 def _widen_intrinsic(_typing: Any, vector: Any, start: Any) -> tuple[Any, Emitter]:
     """``widen(vector, start)``:
-
     WIDTH numbers of a contiguous vector of float32, from position ``start``, as float64.
     """
     _check_contiguous(vector)

@@ -77,7 +77,6 @@ def settled_C(options: KernelChoice, problem: Problem, most_bytes: int) -> Gener
 
 def hinge_terms(y: Vector, caps: Vector) -> DualTerms:
     """Terms of documents with the loss ``caps · max(0, 1 − y f)``:
-
     ``0 ≤ y α ≤ caps`` (Eqn. 1.9 of Collobert et al. 2006 with β = 0).
     """
     upper = np.maximum(0.0, y * caps)

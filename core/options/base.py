@@ -130,7 +130,7 @@ class Options(BaseModel):
         """Raise InvalidOption if the options do not fit the classes of a dataset."""
 
     def requested_fractions(self, classes: Sequence[str | int]) -> RequestedFractions | None:
-        """How to find the fractions of these classes, which have passed ``check_classes``;
+        """How to find the fractions of these classes, which have passed ``check_classes``.
 
         None where they play no part.
         """

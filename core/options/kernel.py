@@ -122,7 +122,7 @@ class KernelOptions(KernelChoice):
     )
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:
-        """See Options: by ½ |w|² against losses of C each."""
+        """See Options. The objective is ½ |w|² plus losses that weigh C each, or the largest C that may be chosen."""
         return self.is_flat(length, self.largest_C * n_labeled) or self.is_sharp(length)
 
     def working_bytes(self, size: TrainingSize) -> int:

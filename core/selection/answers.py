@@ -46,7 +46,7 @@ class Answers(NamedTuple):
 
     @property
     def idle(self) -> float:
-        """How likely the answers say nothing."""
+        """Probability that the answers carry no information about the class fractions."""
         return self.doubt**3
 
     @property

@@ -1,7 +1,4 @@
-"""``algorithm:
-
-"auto"``: methods, λ and class fractions are found from the documents and their labels, by cross-validation.
-"""
+"""The algorithm ``auto``: it finds methods, λ and class fractions by cross-validation of the labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing

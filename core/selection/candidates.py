@@ -188,7 +188,7 @@ def _try(method: Method, trial: Trial) -> Candidate | None:
 
 
 def grid_search(scheduler: Scheduler, data: SelectionData, span: Span, lambdas: Sequence[float] = LAMBDAS) -> Candidate:
-    """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger;
+    """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger.
 
     ``data`` are of labeled rows. Raises Stopped.
     """

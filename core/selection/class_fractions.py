@@ -142,7 +142,7 @@ def log_evidence_of(at: Vector, paths: Sequence[FractionPath], data: SelectionDa
 
 
 def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Held-out scores of each labeled row by the path without its fold, shape (n_solved, n_labeled);
+    """Held-out scores of each labeled row by the path without its fold, shape (n_solved, n_labeled).
 
     NaN where no fold leaves it out.
     """

@@ -33,7 +33,7 @@ _ENOUGH = 1 << 20
 
 
 class CoValidated(NamedTuple):
-    """A sum that is as sure as co-validation allows."""
+    """The sum of all candidates, its confidence scaled by co-validation."""
 
     sum: Stack
     agreement: float

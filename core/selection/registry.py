@@ -29,7 +29,7 @@ _DENSE = 0.1
 
 
 class Method(NamedTuple):
-    """A method that may be selected, as far as sizes decide."""
+    """A method that ``auto`` may try: its names, the sizes it applies to, and its memory."""
 
     key: str
     """its name in reports, traces and measurements"""

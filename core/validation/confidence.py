@@ -19,7 +19,7 @@ _ENOUGH = 10
 
 
 class Confidence(NamedTuple):
-    """The verdict of labels left out."""
+    """How many labels left out were predicted right, and how many chance would get right."""
 
     total: int
     """labels that were left out and predicted"""
@@ -47,8 +47,10 @@ class Confidence(NamedTuple):
 
     @property
     def level(self) -> Level:
-        """``none`` where chance explains the right answers, or nothing could be left out; ``high`` where at least half
-        of chance's mistakes are right (both but for a chance of 5 %).
+        """Level of confidence, by tests at 5 %.
+
+        ``high``: the model makes at most half as many mistakes as chance. ``none``: chance explains its right answers,
+        even classes explain the labels as well as it does, or no label could be left out. ``low``: all between.
         """
         if not self.likelier or self.explained_by_chance:
             return "none"

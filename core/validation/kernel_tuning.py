@@ -198,9 +198,7 @@ def tune(
 
 
 def sample(class_indices: NDArray[np.integer[Any]], most: int) -> NDArray[np.int64]:
-    """Positions of at most ``most`` labels (but two of each class), ascending: of each class as large a share, evenly
-    spaced.
-    """
+    """Ascending positions of at most ``most`` labels, evenly spaced: the same share of each class, but at least two."""
     share = most / max(most, len(class_indices))
     return evenly_spaced(class_indices, lambda count: max(2, int(share * count)))
 

@@ -60,7 +60,7 @@ class Ballots(NamedTuple):
 
     @classmethod
     def of(cls, votes: Votes) -> Self:
-        """The ballots of these votes."""
+        """Group the votes by document and voter: each group is a ballot, and its likeliest class is the choice."""
         n_classes, owners, voter = len(votes.classes), votes.owners, votes.voter.astype(np.int64)
         keys, source = np.unique(voter * n_classes + votes.class_index, return_inverse=True)
         places, first, ballot = np.unique(owners * len(votes.voters) + voter, return_index=True, return_inverse=True)

@@ -66,8 +66,9 @@ class JobAttempts:
         return json_records.find_readable(self._store, f"jobs/{id}/attempts/{number}.killed.json", Death)
 
     def deaths(self, id: str, last: int | None = None) -> int:
-        """Number of attempts, up to number ``last``, that were claimed and not handed back: how often a worker died of
-        it if none runs these.
+        """Number of attempts, up to number ``last``, that were claimed and not handed back.
+
+        If no worker runs the job, each of them ended by the death of a worker.
         """
         names = self._store.children(f"jobs/{id}/attempts")
         return sum(last is None or number <= last for number in numbers_in(names) - numbers_in(names, _RETURN))

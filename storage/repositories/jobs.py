@@ -187,9 +187,9 @@ class Jobs(JobAttempts):
         delete_except(self._store, f"jobs/{id}", {file.key for file in Models(self._store).files_of(job).values()})
 
     def withdraw_if_deleted(self, request: JobRequest) -> bool:
-        """Whether the job was deleted.
+        """Withdraw the job if it was deleted; returns whether it was.
 
-        It is gone then, also if a request with the same key came so late that it made the job again.
+        A late request with the same idempotency key may have created it again after the deletion.
         """
         deleted = self._idempotency_keys.retired(request.key, request.id)
         if deleted:  # what else is left may be files of a version, which garbage collection knows
@@ -259,7 +259,7 @@ class Jobs(JobAttempts):
         return json_records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
 
     def publish(self, id: str) -> Version | None:
-        """Publish a success as a version of its model;
+        """Publish a success as a version of its model.
 
         None for other jobs. Idempotent, in any number of processes: a job has one version.
         """
@@ -278,7 +278,7 @@ class Jobs(JobAttempts):
         self._store.delete(f"open/{id}")
 
     def open_jobs(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
-        """The jobs not known to have ended, oldest first, except the ids in ``but`` and damaged ones;
+        """The jobs not known to have ended, oldest first, except the ids in ``but`` and damaged ones.
 
         None for a job without a request.
         """

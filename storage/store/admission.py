@@ -49,7 +49,7 @@ def check_format(store: Store) -> None:
 
 
 def check_first_writer(store: Store) -> None:
-    """Raises CannotStart for a store that lets a key be created twice, on which jobs would be run and published twice;
+    """Raises CannotStart for a store that lets a key be created twice, on which jobs would be run and published twice.
 
     StoreUnavailable.
     """

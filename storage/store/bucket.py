@@ -51,7 +51,7 @@ def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str
 def client_of(
     url: str, options: Mapping[str, str], timeout: timedelta = _TIMEOUT, read_timeout: timedelta = _TIMEOUT
 ) -> Client:
-    """A client of the bucket, with time-outs of seconds instead of minutes:
+    """A client of the bucket, with time-outs of seconds instead of minutes.
 
     ``timeout`` to the last byte, ``read_timeout`` from one to the next.
     """

@@ -16,7 +16,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 @contextmanager
 def translate_os_errors(verb: str, what: str) -> Iterator[None]:
     """Raise StoreUnavailable, or StoreFull, for any OSError inside the block or the function that this decorates:
-
     "cannot {verb} {what}: …".
     """
     try:

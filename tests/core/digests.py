@@ -1,4 +1,4 @@
-"""Digests of all that trainings answer, as JSON:
+"""Digests of all that trainings answer, as JSON.
 
 ``python -m tests.core.digests THREADS DOCUMENTS CLASSES``; see benchmarks.reproducibility.
 """

@@ -1,4 +1,4 @@
-"""Scores and labels of the kernel family on small sets, printed as JSON:
+"""Scores and labels of the kernel family on small sets, printed as JSON.
 
 ``python -m tests.core.kernel_scores THREADS``; see test_tolerance.py.
 """

@@ -1,4 +1,4 @@
-"""A toy kernel algorithm, in a file of its own:
+"""A toy kernel algorithm, in a file of its own.
 
 Parzen's classifier, the difference of the mean kernel values with either class.
 """

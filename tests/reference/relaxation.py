@@ -113,7 +113,6 @@ def _value(given: Given, z: Array) -> float:
 
 def _solution(given: Given, labels: Array) -> Array:
     """z of ``min zᵀ G⁻¹ z + Σ caps · loss``:
-
     ``max(0, 1 − label z)`` for a label, ``1 − z²`` on |z| ≤ 1 for 0; under the balance.
     """
     n, soft = len(labels), np.isfinite(given.caps)

@@ -1,4 +1,4 @@
-"""``halfmoon up`` with something between the service and its Valkey:
+"""``halfmoon up`` with something between the service and its Valkey.
 
 ``python -m tests.storm.launch REDIS_URL DATA WORKERS [STORE_URL]``.
 """

@@ -24,7 +24,7 @@ NOW = time.time()
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
-    """Two versions of a model, a cancelled job, a failed one, a relabeled dataset;
+    """Two versions of a model, a cancelled job, a failed one, a relabeled dataset.
 
     Redis was away, a worker was told to end.
     """

@@ -28,7 +28,7 @@ class Waiting:
         None if ``given_up`` says that others must. Raises ClusterUnavailable, and what the checkpoint does.
         """
         while True:
-            # if only for a moment: a worker that dies takes with it what nobody has fetched
+            # all are computed now, but a worker that dies takes with it what nobody has fetched
             if self._awaited(self._computed(futures), futures, given_up) is None:
                 return None
             values = self._awaited(

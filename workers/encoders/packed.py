@@ -28,7 +28,7 @@ _PENALTY = 10.0
 
 
 class Pieces:
-    """Pieces with their scores. Threads may use it side by side."""
+    """The tokenizer: subword pieces with their unigram scores. It is thread-safe."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float], unknown: int) -> None:
         self._numbers, self._scores, self._unknown = {piece: id for id, piece in enumerate(pieces)}, scores, unknown

@@ -84,7 +84,7 @@ def compare(
 
 
 def held_out_of(training: "Training") -> HeldOut | None:
-    """How the labels left out were predicted;
+    """How the labels left out were predicted.
 
     None of a training without cross-validation, or that could leave out none.
     """

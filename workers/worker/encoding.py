@@ -88,7 +88,7 @@ def with_vectors(
             done = span.position((start + len(chosen)) / len(missing))
             watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
             watch()
-    # nothing would not lie between the classes, as the mean does
+    # a zero vector would not lie between the classes; the mean does
     others = dict.fromkeys(position, mean_of(vectors.values()))
     own = rows_of_vectors([vectors.get(digest, others.get(digest)) for digest in digests], encoder.width)
     n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))

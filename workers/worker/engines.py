@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
 
 _LOCAL: tuple[EngineName, ...] = ("memory", "mapped")
-_HELD = "{} holds all documents in memory, where svm, tsvm, da, cuts3vm and auto read them from files"
+_HELD = "{} holds all documents in memory, where auto and linear methods as tsvm read them from files"
 
 
 class ChosenEngine(NamedTuple):

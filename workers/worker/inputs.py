@@ -139,7 +139,7 @@ class TrainingInputs(NamedTuple):
         return replace(columns, encoder=EncoderId(encoder.name, encoder.digest))
 
     def renumbered(self, start: Model) -> Model:
-        """A model of the same kind of documents, with the columns of these."""
+        """The model ``start`` with its features renumbered to the columns of these inputs."""
         if start.vocabulary.kind == "vectors":
             return start
         return start.renumbered(self.vocabulary.columns_of(start.vocabulary))

@@ -57,7 +57,7 @@ def store_results(store: Store, training: "Training", documents: Documents, pref
 
 
 def _left_out(training: "Training", documents: Documents) -> dict[str, NDArray[Any]] | None:
-    """Positions of the labels that cross-validation left out, and the probabilities of the classes without them;
+    """Positions of the labels that cross-validation left out, and the probabilities of the classes without them.
 
     None if there are none.
     """

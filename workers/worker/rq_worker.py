@@ -118,7 +118,7 @@ class RQWorker(rq.Worker):
             timer.start()
 
     def set_shutdown_requested_date(self) -> None:
-        """Do nothing:
+        """Override RQ's method with nothing.
 
         RQ would write to Redis here, in a signal handler, which must not fail when Redis does not answer.
         """

@@ -255,7 +255,7 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
     """Documents and features of a sparse matrix that has all these arrays and no others."""
     other = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays and name not in specs]
     if other:
-        raise invalid_array(other[0], f"is given beside {', '.join(specs)}, which are the whole matrix")
+        raise invalid_array(other[0], f"must be left out: {', '.join(specs)} are the whole matrix already")
     missing = [name for name in specs if name not in arrays]
     if missing:
         raise invalid_array(

@@ -50,8 +50,9 @@ class Labels:
         return _OF_SEVERAL if any(line.labels is not None for line in self._lines) else _COLUMNS
 
     def columns(self) -> dict[str, list[Any]]:
-        """Lists of ids, labels, scores and probabilities, and of the extra fields, if they were asked for; of several
-        labels of ids, lists of labels and dicts of probabilities.
+        """Columns by name: id, label, score, probability, and the extra fields that were asked for.
+
+        Documents of several labels have the columns id, labels (lists) and probabilities (dicts).
         """
         own = self._names
         extra = dict.fromkeys(name for line in self._lines for name in line.fields)

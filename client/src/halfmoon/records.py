@@ -244,7 +244,7 @@ class Trace(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """The weights of a model, and contributions for and against the labels of documents;
+    """The weights of a model, and contributions for and against the labels of documents.
 
     ``content`` is the answer of the service.
     """

@@ -79,7 +79,7 @@ class Suggestions(Struct):
 
 
 class ShownDataset:
-    """A dataset as it is known here."""
+    """A dataset, as the service described it in its last answer."""
 
     record: DatasetRecord
 

@@ -89,7 +89,7 @@ def text_of(value: Any) -> str:
 
 
 def plain_of(value: Any) -> Any:
-    """A value that is kept beside a document, as JSON has it: numbers as they are, dates and all else as text;
+    """A value that is kept beside a document, as JSON has it: numbers as they are, dates and all else as text.
 
     None for a missing one.
     """

@@ -162,7 +162,7 @@ def _look_up(
 def _sort(
     numbers: NDArray[np.uint32], first: int, stop: int, spare: NDArray[np.uint32], bound: int, counts: NDArray[np.int64]
 ) -> None:
-    """Sort a range of numbers below ``bound``, digit by digit;
+    """Sort a range of numbers below ``bound``, digit by digit.
 
     ``spare`` has room for them, and ``counts`` for the 256 digits.
     """

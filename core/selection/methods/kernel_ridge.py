@@ -75,7 +75,7 @@ class KernelRidge:
 
     @property
     def held_out(self) -> Matrix:
-        """shape (n_labeled, n_problems): scores of the labeled rows by fits without their fold;
+        """shape (n_labeled, n_problems): scores of the labeled rows by fits without their fold.
 
         NaN where no fold leaves the row out.
         """
@@ -120,7 +120,6 @@ class KernelRidge:
 
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
         """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 within the fold:
-
         ``(K + ridge / c) weights = y``.
         """
         kept = np.flatnonzero(self._data.folds != fold)

@@ -45,7 +45,7 @@ class LabelLists(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Consecutive documents of one kind, not validated:
+    """Consecutive documents of one kind, not validated.
 
     DatasetBuilder does so. Indices may be out of order within a row.
     """

@@ -1,4 +1,4 @@
-"""Requests of clients too heavy to be installed here, as they sent them:
+"""Requests of clients too heavy to be installed here, as they sent them.
 
 KServe 0.21.0 and MLServer 1.7.1, each once tried in whole.
 """

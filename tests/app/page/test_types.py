@@ -1,4 +1,4 @@
-"""The types that the files of the page say in their comments hold:
+"""The types that the files of the page say in their comments hold.
 
 TypeScript checks them, without Node and without a build.
 """

@@ -80,9 +80,8 @@ def test_while_its_classes_have_few_labels_all_are_random(gateway: Gateway) -> N
     found = suggest(gateway, dataset=upload(gateway), n=3, random=0)
     assert set(drawn(found).values()) == {"random"}
     assert found["warnings"] == [
-        "5 labels left out say too little of 2 classes, so all of these documents are random ones: from some "
-        "3 of each class on the model "
-        "chooses documents, too"
+        "5 labels left out say too little of 2 classes, so all of these documents are random ones: from 6 "
+        "labels left out on the model chooses documents, too"
     ]
 
 

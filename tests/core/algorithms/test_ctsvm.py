@@ -140,7 +140,6 @@ def test_without_unlabeled_rows_nothing_is_relaxed() -> None:
 
 def test_the_scores_are_those_of_the_stationary_point() -> None:
     """(8):
-
     M z = ½ (γ∘a − (α − β) c), with M from an explicit inverse; it is nearly singular, so that it is not inverted here.
     """
     problem = random_given(4, 20, 5, "rbf", 3.0)

@@ -131,7 +131,7 @@ def test_a_job_takes_the_cheapest_engine_that_its_memory_allows() -> None:
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm", "ctsvm"])
 def test_an_algorithm_that_holds_its_documents_says_so(algorithm: str) -> None:
-    with pytest.raises(JobTooLarge, match=f"{algorithm} holds all documents in memory, where svm, tsvm"):
+    with pytest.raises(JobTooLarge, match=f"{algorithm} holds all documents in memory, where auto"):
         choice_of("auto", 200 * MIB, algorithm).of(SIZE)
 
 

@@ -1,4 +1,4 @@
-"""The client: where everything begins."""
+"""The clients ``Halfmoon`` and ``AsyncHalfmoon``: connection, training and access to datasets, jobs and models."""
 
 import uuid
 from collections.abc import Mapping

@@ -193,7 +193,7 @@ class AsyncDataset(ShownDataset):
 
     @operation("list_documents")
     async def documents(self, **params: Any) -> AsyncIterator[dict[str, Any]]:
-        """The documents as they were sent, in order;
+        """The documents as they were sent, in order.
 
         ``params`` are those of the call, such as label, contains and model.
         """

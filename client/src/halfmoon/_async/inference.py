@@ -41,7 +41,7 @@ class AsyncInference:
 
     @operation("oip_infer", "oip_infer_version")
     async def infer(self, name: str, request: Mapping[str, Any], version: int | None = None) -> dict[str, Any]:
-        """Answer tensors by tensors."""
+        """Send an inference request, a dict of input tensors, and return the response, a dict of output tensors."""
         return await self._transport.call(
             "POST", f"{_path(name, version)}/infer", dict[str, Any], json=request, repeatable=True
         )
