@@ -22,11 +22,11 @@ from app.contract.openapi import describe
 from app.datasets import routes as datasets
 from app.documents import routes as documents
 from app.evaluation import routes as evaluations
+from app.http.body_timeout import BodyTimeout
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import (
     REQUEST_ID,
     Answers,
-    BodyTimeout,
     ChunkedSend,
     ConnectionLimit,
     RequestTracing,
