@@ -1,5 +1,6 @@
 """Clients that use the service during faults: they retry until there is an answer, and record every one."""
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,10 +21,18 @@ _PAUSE = 0.1
 _LABELED = 200
 _DOCUMENT = {"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}
 _LINEAR = ("svm", "tsvm", "da")
-_ALGORITHMS = {"small": (*_LINEAR, "cccp_tsvm", "ramp_svm"), "medium": _LINEAR, "long": _LINEAR}
+_ALGORITHMS = {
+    "small": (*_LINEAR, "cccp_tsvm", "ramp_svm"),
+    "medium": _LINEAR,
+    "long": _LINEAR,
+    "several": ("auto", "svm", "tsvm"),
+    "votes": ("auto", *_LINEAR),
+}
 _SIZES = {"small": (250, 200, 10), "medium": (4_000, 5_000, 30), "long": (30_000, 20_000, 50)}
 """documents, features, features a document"""
-_SHARES = {"small": 2, "medium": 3, "long": 2}
+_LINES = {"several": 500, "votes": 600}
+"""documents of several labels, and with votes"""
+_SHARES = {"small": 2, "medium": 3, "long": 2, "several": 1, "votes": 1}
 
 
 class Body(NamedTuple):
@@ -33,6 +42,12 @@ class Body(NamedTuple):
     content: bytes
     n_documents: int
     sha256: str = ""
+    media_type: str = "application/x-npz"
+
+    def drawn(self, chance: Random) -> tuple[str, Any]:
+        """The number of a document, and labels for it."""
+        label = chance.choice(("left", "right", None))
+        return str(chance.randrange(self.n_documents)), label and [label] if self.size == "several" else label
 
 
 class GaveUp(Exception):
@@ -83,7 +98,7 @@ class Caller:
             retry.wait()
 
     def upload(self, body: Body, name: str) -> str | None:
-        headers = {"Content-Type": "application/x-npz"}
+        headers = {"Content-Type": body.media_type}
         return self._made(
             self.call("upload", "POST", "/v1/datasets", params={"name": name}, content=body.content, headers=headers),
             name,
@@ -127,9 +142,10 @@ class Caller:
         else:
             self._ledger.datasets[dataset] = promise
 
-    def annotate(self, dataset: str, id: str, document: str) -> None:
+    def annotate(self, dataset: str, id: str, document: str, labels: Any) -> None:
         """Label a document, with the same id until there is an answer."""
-        body = {"annotations": [{"id": id, "document": document, "label": "left"}]}
+        field = "labels" if isinstance(labels, list) else "label"
+        body = {"annotations": [{"id": id, "document": document, field: labels}]}
         if self.retried("annotate", "POST", f"/v1/datasets/{dataset}/annotations", json=body).status_code == 200:
             self._ledger.received(dataset, id)
 
@@ -194,7 +210,8 @@ class Member:
         if self._own:
             dataset, body = chance.choice(list(self._own.items()))
             for number in range(3):
-                caller.annotate(dataset, f"{name}-{number}", str(chance.randrange(body.n_documents)))
+                document, labels = body.drawn(chance)
+                caller.annotate(dataset, f"{name}-{number}", document, labels or "left")
         caller.predict()
         caller.look(chance.choice(list(self._ledger.jobs)))
         for path in ("/v1/jobs", "/v1/datasets", "/v1/models"):
@@ -210,9 +227,7 @@ class Member:
                 return chance.choice(list(self._own.items()))
             if self._own and draw < 0.6:
                 base, body = chance.choice(list(self._own.items()))
-                labels = {
-                    str(chance.randrange(body.n_documents)): chance.choice(("left", "right", None)) for _ in range(3)
-                }
+                labels = dict(body.drawn(chance) for _ in range(3))
                 made = self._caller.relabel(base, labels, f"{name}-{draw:.9f}")
             else:
                 body = chance.choices(self._bodies, [_SHARES[body.size] for body in self._bodies])[0]
@@ -259,5 +274,25 @@ def probes(dataset: str, away: Callable[[], bool]) -> list[Callable[[Caller, int
 
 
 def bodies() -> list[Body]:
-    """Documents of all sizes."""
-    return [Body(size, large(*shape, labeled=min(_LABELED, shape[0] // 5)), shape[0]) for size, shape in _SIZES.items()]
+    """Documents of all sizes, and those of several labels and with votes."""
+    vectors = [
+        Body(size, large(*shape, labeled=min(_LABELED, shape[0] // 5)), shape[0]) for size, shape in _SIZES.items()
+    ]
+    return [
+        *vectors,
+        *(Body(kind, _lines(kind, n), n, media_type="application/x-ndjson") for kind, n in _LINES.items()),
+    ]
+
+
+def _lines(kind: str, n_documents: int) -> bytes:
+    chance, lines = Random(kind), []
+    for number in range(n_documents):
+        side = chance.choice(("left", "right"))
+        indices = sorted(chance.sample(range(0, 12) if side == "left" else range(8, 20), 4))
+        document: dict[str, Any] = {"indices": indices, "values": [1.0] * 4}
+        if kind == "votes" and chance.random() < 0.5:
+            document["votes"] = {"rule": side, "model": {side: 0.8}}
+        if number < n_documents // 10:
+            document |= {"labels": [side, "either"][: 1 + number % 2]} if kind == "several" else {"label": side}
+        lines.append(json.dumps(document))
+    return "\n".join(lines).encode()

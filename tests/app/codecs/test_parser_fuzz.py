@@ -96,6 +96,8 @@ GOOD: dict[str, list[bytes]] = {
         b'"text": "b"}]}',
         b'{"documents": [{"features": {"a}": 1, "b\\"": -2.5e3}, "label": "x"}, {"features": {}}, {"id": "c", '
         b'"features": {"b": 0}}]}',
+        b'{"documents": [{"text": "a", "labels": ["x", "y"], "not": ["z"], "votes": {"r": "x", "m": {"y": 0.5}}}, '
+        b'{"text": "", "labels": [], "weight": 2}]}',
         b'{"documents": [{"text": "a }", "vector": [1, 0.5]}, {"id": "c", "vector": [0, -2e3], "features": '
         b'{"b{": 0}, "vectors": {"x": [1]}}]}',
     ],
@@ -117,6 +119,7 @@ GOOD: dict[str, list[bytes]] = {
     XLSX: [
         workbook({"S": [["id", "text", "label"], ["a", "x y", "sport"], [None, "\u00e9", None]], "T": []}),
         workbook({"S": [["text", "weight", "d"], [1, 2, (45292, DATE)]]}),
+        workbook({"S": [["text", "labels", "not", "vote:r"], ["x", "a;b", "c", '{"a": 1}'], ["y", "[]", None, None]]}),
     ],
     "application/vnd.apache.parquet": [
         parquet(id=["a", None], text=["x y", "\u00e9"], label=["sport", ""]),
@@ -126,6 +129,7 @@ GOOD: dict[str, list[bytes]] = {
     "application/vnd.apache.arrow.stream": [
         arrow(ipc.new_stream, id=[7, 8], text=["x y", "\u00e9"], label=["sport", None]),
         arrow(ipc.new_file, text=pa.array(["x", "", "x"]).dictionary_encode(), label=[3, None, -2]),
+        arrow(ipc.new_stream, **{"text": ["x", "y"], "labels": [["a", "b"], None], "vote:r": ["a", None]}),
     ],
     "text/x-svmlight": [b"1 1:0.5 9:2 # words\n0 4:1e-3\n-1\n"],
     "application/x-npz": [
