@@ -23,6 +23,7 @@ from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.running import Service, bucket, service
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import open_store
+from tests.storm.crowd import lines
 
 _ROOT = Path(__file__).parent.parent
 _CONTRACT = _ROOT / "openapi" / "openapi.yaml"
@@ -54,8 +55,6 @@ def fuzz(running: Service, key: str, seconds: float) -> str:
         running.url,
         "--header",
         f"Authorization: Bearer {key}",
-    ]
-    command += [
         "--phases",
         _PHASES,
         "--max-time",
@@ -63,30 +62,33 @@ def fuzz(running: Service, key: str, seconds: float) -> str:
         "--exclude-checks",
         "positive_data_acceptance",
         "--continue-on-failure",
+        "--no-color",
+        "--no-shrink",
+        "--suppress-health-check",
+        "all",
     ]
-    command += ["--no-color", "--no-shrink", "--suppress-health-check", "all"]
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "benchmarks.fuzz_hooks"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
 
 
 def _train(url: str, key: str) -> None:
-    """A model to be asked."""
+    """A model to be asked, by a version of one label a document and a newer one of several."""
     given = documents(300)
+    single = as_npz(given, labels_of(given)), "application/x-npz"
     with httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=60.0, trust_env=False) as client:
-        dataset = client.post(
-            "/v1/datasets", content=as_npz(given, labels_of(given)), headers={"Content-Type": "application/x-npz"}
-        ).json()["id"]
-        job = client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm"}).json()["id"]
-        while client.get(f"/v1/jobs/{job}").json()["state"] != "succeeded":
-            time.sleep(0.1)
+        for content, media_type in (single, (lines("several", 500), "application/x-ndjson")):
+            dataset = client.post("/v1/datasets", content=content, headers={"Content-Type": media_type}).json()["id"]
+            job = client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm"}).json()["id"]
+            while client.get(f"/v1/jobs/{job}").json()["state"] != "succeeded":
+                time.sleep(0.1)
 
 
 def made_up() -> list[tuple[str, object]]:
     """How many cases of each kind hypothesis has made up, and how many of them failed."""
     rows: list[tuple[str, object]] = []
     for what, files in PROPERTIES.items():
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "hypothesis"]
-        command += ["--hypothesis-show-statistics", "--hypothesis-profile=default", *files]
+        options = ["-q", "-p", "no:cacheprovider", "-m", "hypothesis", "--hypothesis-show-statistics"]
+        command = [sys.executable, "-m", "pytest", *options, "--hypothesis-profile=default", *files]
         done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
         if done.returncode > 1:  # 1: a case has failed, which is counted
             raise RuntimeError(done.stdout + done.stderr)

@@ -280,12 +280,13 @@ def bodies() -> list[Body]:
     ]
     return [
         *vectors,
-        *(Body(kind, _lines(kind, n), n, media_type="application/x-ndjson") for kind, n in _LINES.items()),
+        *(Body(kind, lines(kind, n), n, media_type="application/x-ndjson") for kind, n in _LINES.items()),
     ]
 
 
-def _lines(kind: str, n_documents: int) -> bytes:
-    chance, lines = Random(kind), []
+def lines(kind: str, n_documents: int) -> bytes:
+    """Documents of two sides as NDJSON: of several labels, or with votes."""
+    chance, documents = Random(kind), []
     for number in range(n_documents):
         side = chance.choice(("left", "right"))
         indices = sorted(chance.sample(range(0, 12) if side == "left" else range(8, 20), 4))
@@ -294,5 +295,5 @@ def _lines(kind: str, n_documents: int) -> bytes:
             document["votes"] = {"rule": side, "model": {side: 0.8}}
         if number < n_documents // 10:
             document |= {"labels": [side, "either"][: 1 + number % 2]} if kind == "several" else {"label": side}
-        lines.append(json.dumps(document))
-    return "\n".join(lines).encode()
+        documents.append(json.dumps(document))
+    return "\n".join(documents).encode()
