@@ -31,7 +31,7 @@ from app.http.middleware import (
     ConnectionLimit,
     RequestTracing,
 )
-from app.http.sockets.process_socket import Processes
+from app.http.sockets.listener import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.keys import routes as keys

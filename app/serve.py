@@ -10,14 +10,13 @@ import structlog
 import uvicorn
 
 from app.http.sockets.connection import Connection
-from app.http.sockets.listener import check_exposure, listen
-from app.http.sockets.process_socket import Processes
+from app.http.sockets.listener import Processes, check_exposure, listen
 from app.main import create_app
 from app.services.admission import Admission
 from app.settings import GatewaySettings
 from storage.process.logs import configure_logging
 from storage.process.tracing import tracing, wanted
-from storage.queue.connect import connect
+from storage.queue.redis_state import connect
 from storage.store import open_store
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

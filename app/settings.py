@@ -8,7 +8,7 @@ from pydantic import Field, IPvAnyNetwork, SecretStr
 
 from app.codecs.base import Bounds
 from storage.process.settings import Count, Seconds, Settings
-from storage.upkeep.retention import Keep, Policy
+from storage.upkeep.cleanup import Keep, Policy
 
 
 class GatewaySettings(Settings):

@@ -27,10 +27,10 @@ from app.settings import GatewaySettings
 from benchmarks.base import Log, machine, put_section, table
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
-from core.problem.result import Status
+from core.problem import Status
 from storage.names import new_id
-from storage.queue.connect import connect
 from storage.queue.queue import Queue
+from storage.queue.redis_state import connect
 from storage.records import Attempt, Dataset, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records

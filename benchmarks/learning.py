@@ -27,7 +27,7 @@ from benchmarks.panel.sets import documents
 from benchmarks.panel.suggestions import answered, suggested
 from benchmarks.plots import Panel, draw
 from core.documents.rows import SparseRows
-from core.evaluation import Reliability
+from core.evaluation.measures import Reliability
 from core.train import Training, TrainingContext, TrainingTask, train
 
 SETS = ("reuters-r8", "pcmac", "webkb4-stemmed", "sms-spam")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.base import class_indices_of, commit, machine, put_section, rows_of, table
 from benchmarks.data import load, tfidf
 from core.documents.rows import SparseRows
-from core.problem.result import Status
+from core.problem import Status
 from core.train import Training, TrainingTask, train
 
 BANANA_NOISE = 0.31

@@ -18,8 +18,7 @@ from core.engine.passes import Passes
 from core.engine.requests import Product
 from core.engine.solver import solve
 from core.numerics.width import WIDTH
-from core.problem.problem import Problem
-from core.problem.result import Result
+from core.problem import Problem, Result
 from core.registry import find_algorithm
 from core.train import Training, TrainingTask, train
 from core.warm_up import warm_up

@@ -17,7 +17,7 @@ from benchmarks.papers import Draw, Run, official, trained
 from core.documents.rows import SparseRows
 from core.engine.solver import solve
 from core.options.subspace import KernelAnnealingOptions
-from core.problem.problem import Problem
+from core.problem import Problem
 
 _STARTS = 20
 _MOONS, _NOISE = 200, 0.1

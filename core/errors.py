@@ -9,7 +9,8 @@ HalfmoonError
 They are domain words: what HTTP status each becomes is the gateway's business.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from core.spelling import did_you_mean
@@ -50,6 +51,25 @@ class InvalidDocuments(HalfmoonError):
         super().__init__(detail)
         self.detail = detail
         self.faults = tuple(faults)
+
+
+def invalid_documents(faults: Sequence[Fault]) -> InvalidDocuments:
+    """The error for documents with these faults."""
+    first = faults[0]
+    where = f"document {first.document}" if first.document else "the body"
+    return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise InvalidDocuments with the first of these faults, if there are some."""
+    found = list(islice(faults, MAX_FAULTS))
+    if found:
+        raise invalid_documents(found)
+
+
+def refused(detail: str, field: str = "") -> InvalidDocuments:
+    """The error for a body that cannot be read as a whole."""
+    return invalid_documents([Fault("", field, detail)])
 
 
 class InvalidOption(HalfmoonError):

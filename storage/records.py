@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from core.documents.kinds import Kind, PartKind
-from core.problem.result import Status
+from core.problem import Status
 
 Label = str | int
 """Name of a class, as its owner wrote it. Within a dataset all labels are strings, or all are integers."""

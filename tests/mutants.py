@@ -33,7 +33,7 @@ MUTANTS = (
         "return attempt",
         "tests/storage/repositories/test_jobs.py",
     ),
-    Mutant("a lease has one holder", "storage/queue/leases.py", "nx=True, px=", "px=", "tests/storage/queue"),
+    Mutant("a lease has one holder", "storage/queue/redis_state.py", "nx=True, px=", "px=", "tests/storage/queue"),
     Mutant(
         "the first outcome counts",
         "storage/repositories/jobs.py",
@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         "retention keeps the version that is served",
-        "storage/upkeep/retention.py",
+        "storage/upkeep/cleanup.py",
         "if version.number != served:",
         "if True:",
         "tests/storage/upkeep/test_retention.py",
@@ -127,7 +127,7 @@ MUTANTS = (
     ),
     Mutant(
         "cells of CSV are no formulas",
-        "app/http/answers/tables.py",
+        "app/http/answers.py",
         'return f"\'{value}"',
         "return value",
         "tests/app/http/answers/test_tables.py",
@@ -148,7 +148,7 @@ MUTANTS = (
     ),
     Mutant(
         "a label left out is not learned from",
-        "core/validation/cross_validation.py",
+        "core/validation/folds.py",
         "kept = np.flatnonzero(folds != fold)",
         "kept = np.arange(len(folds))",
         "tests/core/validation/test_cross_validation.py",

@@ -7,10 +7,8 @@ from starlette.responses import Response
 
 from app.annotations.schemas import AnnotationOut, AnnotationPage, AnnotationsBody, AnnotationSummary, Appended
 from app.annotations.service import append, summary
-from app.http.bodies import in_thread, read_json
-from app.http.openapi_fragments import ENCODING, error_responses, json_body, path_parameter
-from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.schemas import PageSize
+from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json
+from app.http.schemas import ENCODING, PageSize, error_responses, json_body, path_parameter
 from app.services import ServicesDep, services_of
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)

@@ -135,7 +135,7 @@ def _restart(options: argparse.Namespace) -> int:
 
 def _api(options: argparse.Namespace) -> int:
     with _importing():
-        from app.http.sockets.process_socket import Processes
+        from app.http.sockets.listener import Processes
         from app.serve import serve
         from app.settings import GatewaySettings
 

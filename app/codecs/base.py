@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Literal, NamedTuple, get_args
 
 from app.errors import InvalidRequest
-from core import errors
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
 
 BLOCK_BYTES = 256 << 10
 """Bytes that are parsed at a time: few enough that a parse in a thread does not hold the interpreter lock for long."""
 
-MAX_FAULTS = errors.MAX_FAULTS
-"""Faults that an answer names at most."""
-
 MAX_SEPARATOR = 8
 """Characters of what stands between several labels at most."""
+
+EXTRA_REMEDY = "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out"
 
 VECTOR_NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 """What one of several vectors of a document may be called."""

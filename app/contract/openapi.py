@@ -14,17 +14,17 @@ from pydantic.json_schema import models_json_schema
 from app.contract.examples import EXAMPLES
 from app.errors import V2
 from app.http.access import SCHEMES, scopes_for
-from app.http.openapi_fragments import (
+from app.http.schemas import (
     DOCUMENT,
     DOCUMENTS,
     DOCUMENTS_BY_KIND,
     ERROR_RESPONSES,
     EXTRA_FIELDS,
+    ProblemOut,
     error_responses,
     rewritten,
     v2_error_responses,
 )
-from app.http.schemas import ProblemOut
 from app.inference.schemas import MODELS
 from app.predictions.schemas import DocumentLabels, LabeledDocument
 

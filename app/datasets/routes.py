@@ -5,23 +5,23 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.datasets import profile
 from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
-from app.datasets.service import LabelChanges, read_dataset
-from app.http.bodies import in_steps, in_thread, read_json
-from app.http.openapi_fragments import (
+from app.datasets.service import LabelChanges, change_profile, classes_of, read_dataset, set_classes
+from app.http.requests import RESERVATION, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json
+from app.http.schemas import (
     DOCUMENT_BODY,
     DRAWS,
     ENCODING,
     EXCLUDED,
     LABELS,
     NAME,
+    Cursor,
+    PageSize,
     error_responses,
     json_body,
+    left_out,
     path_parameter,
 )
-from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
-from app.http.schemas import Cursor, PageSize, left_out
 from app.services import Services, ServicesDep, services_of
 from storage.records import Dataset, DatasetProfile, LabelKind
 
@@ -98,14 +98,14 @@ async def change_dataset(request: Request) -> Response:
     """Change the name, the guidelines or the shares of a dataset, or put it away; documents and labels stay."""
     services = services_of(request)
     body = await read_json(request, services, DatasetChanges)
-    changed = await in_thread(services.store_pool, profile.change, services, request.path_params["id"], body)
+    changed = await in_thread(services.store_pool, change_profile, services, request.path_params["id"], body)
     return Response(changed.model_dump_json(), media_type="application/json")
 
 
 @router.get("/{id}/classes", responses=error_responses(404, 422, 503))
 def list_classes(services: ServicesDep, id: str) -> ClassList:
     """List the classes of a dataset: those that were set, with their keys, then others that documents have."""
-    return profile.classes(services, id)
+    return classes_of(services, id)
 
 
 @raw_router.put(
@@ -120,7 +120,7 @@ async def put_classes(request: Request) -> Response:
     """
     services = services_of(request)
     body = await read_json(request, services, ClassesBody)
-    found = await in_thread(services.store_pool, profile.put_classes, services, request.path_params["id"], body)
+    found = await in_thread(services.store_pool, set_classes, services, request.path_params["id"], body)
     return Response(found.model_dump_json(), media_type="application/json")
 
 

@@ -14,12 +14,9 @@ from app.documents import service
 from app.documents.schemas import MAX_PAGE, DocumentPage, DocumentQuery
 from app.documents.table import document_columns, document_rows
 from app.errors import InvalidRequest
-from app.http.answers.files import iter_file, written_file
-from app.http.answers.negotiation import negotiate
-from app.http.answers.tables import CSV, PARQUET, csv_blocks, write_parquet
-from app.http.bodies import in_thread
-from app.http.openapi_fragments import error_responses
-from app.http.route_classes import AuthorizedRoute
+from app.http.answers import CSV, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
+from app.http.requests import AuthorizedRoute, in_thread
+from app.http.schemas import error_responses
 from app.predictions.scoring import run_scoring
 from app.predictions.service import load_model
 from app.services import ServicesDep

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.codecs.base import MAX_SEPARATOR, Reading
 from app.codecs.json_documents.document import DrawWord
-from app.http.answers.tables import EXACT
+from app.http.answers import EXACT
 from app.http.schemas import Position, Schema
 from storage.records import Label
 

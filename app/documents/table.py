@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from app.codecs.tables.cells import NONE_APPLIES
-from app.codecs.tables.header import VOTE
+from app.codecs.tables.cells import NONE_APPLIES, VOTE
 from app.documents.service import Page
-from app.http.answers.tables import Column, Row, columns_beside
+from app.http.answers import Column, Row, columns_beside
 from core.documents.kinds import field_of
 from storage.records import Dataset, Label, Version
 

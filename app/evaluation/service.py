@@ -10,25 +10,20 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.annotations.service import resolved
-from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import check_unread, document_blocks, media_type_of
-from app.codecs.faults import refuse
 from app.codecs.json.struct import is_given
 from app.codecs.json.text import in_words
 from app.errors import InvalidRequest
-from app.evaluation.evaluator import Evaluator
+from app.evaluation.evaluator import Evaluator, SeveralEvaluator
 from app.evaluation.report import SVG, check_plot, page_of, plot_of
 from app.evaluation.schemas import EvaluateBody
-from app.evaluation.several import SeveralEvaluator
-from app.http.answers.files import temporary_file
-from app.http.answers.negotiation import negotiate
-from app.http.bodies import read_blocks, read_json, run_until_disconnect
-from app.http.route_classes import RESERVATION
+from app.http.answers import negotiate, temporary_file
+from app.http.requests import RESERVATION, read_blocks, read_json, run_until_disconnect
 from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
 from core.documents.digests import row_digests
-from core.errors import Fault
+from core.errors import MAX_FAULTS, Fault, refuse
 from storage.errors import NotFound
 from storage.records import Dataset, LabelKind, Version
 from storage.repositories.datasets import Batch, Documents

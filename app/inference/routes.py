@@ -7,10 +7,8 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.bodies import in_thread
-from app.http.openapi_fragments import ENCODING, v2_error_responses
-from app.http.route_classes import RawRoute
-from app.http.version_routes import on_versions, version_reference
+from app.http.requests import RawRoute, in_thread, on_versions, version_reference
+from app.http.schemas import ENCODING, v2_error_responses
 from app.inference.service import infer, metadata
 from app.operations.routes import Ready
 from app.operations.routes import ready as ready_now

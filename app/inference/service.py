@@ -11,10 +11,8 @@ from starlette.responses import Response
 from app.codecs.dispatch import media_type_of
 from app.codecs.json.struct import decode_struct
 from app.errors import InvalidRequest
-from app.http.bodies import in_steps, read_json
-from app.http.route_classes import RESERVATION
-from app.inference.binary import LENGTH, read_parts
-from app.inference.tensors import SPARSE, TEXT, documents_of
+from app.http.requests import RESERVATION, in_steps, read_json
+from app.inference.tensors import LENGTH, SPARSE, TEXT, documents_of, read_parts
 from app.predictions.scoring import batches_of
 from app.predictions.service import AnswerTexts, fits_event_loop, in_answer_steps, last_of, load_model
 from app.services import Services

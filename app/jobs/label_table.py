@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from app.http.answers.tables import Column, Row, columns_beside
+from app.http.answers import Column, Row, columns_beside
 from storage.errors import StoreUnavailable
 from storage.records import Label
 from storage.repositories.datasets import StoredFields

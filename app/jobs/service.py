@@ -15,8 +15,7 @@ from msgspec.structs import fields
 
 from app.annotations.service import resolved
 from app.codecs.dispatch import check_unread
-from app.codecs.json.slices import decoded_slices
-from app.codecs.json.struct import is_given
+from app.codecs.json.struct import decoded_slices, is_given
 from app.codecs.json.text import InvalidJson
 from app.datasets.service import make_dataset
 from app.errors import InvalidRequest
@@ -30,7 +29,7 @@ from core.errors import InvalidOption
 from core.memory_estimate import RowsSize, expected_text_size, training_bytes
 from core.models.tree import check_tree
 from core.options.base import Options, TrainingSize
-from core.options.text import TextOptions
+from core.options.linear import TextOptions
 from core.registry import OFFERED, check_options, find_algorithm, with_rest
 from storage.errors import LimitExceeded, QueueUnavailable
 from storage.names import check_name

@@ -9,10 +9,8 @@ from msgspec import Meta
 from pydantic import AwareDatetime
 from starlette.responses import Response
 
-from app.http.bodies import in_thread, read_json
-from app.http.openapi_fragments import ENCODING, error_responses, json_body
-from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.schemas import Schema
+from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json
+from app.http.schemas import ENCODING, Schema, error_responses, json_body
 from app.services import ServicesDep, services_of
 from storage.errors import Conflict, NotFound
 from storage.names import NAME

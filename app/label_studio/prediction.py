@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import structlog
 
-from app.http.bodies import in_thread
+from app.http.requests import in_thread
 from app.label_studio.label_config import text_choice
 from app.predictions.scoring import score_posted
 from app.predictions.service import Loaded, load_model

@@ -12,9 +12,8 @@ from starlette.responses import Response
 
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID
-from app.http.bodies import in_thread, read_json
-from app.http.openapi_fragments import ENCODING, error_responses, json_body, path_parameter
-from app.http.route_classes import RawRoute
+from app.http.requests import RawRoute, in_thread, read_json
+from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.prediction import Named, find, predict, version_text
 from app.label_studio.schemas import (

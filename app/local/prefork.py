@@ -13,8 +13,7 @@ from functools import partial
 from app.local.children import ForkedFunction
 from storage.errors import RedisStateUnavailable
 from storage.process.settings import Settings
-from storage.queue.connect import connect
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from workers.worker.run import run_worker, worker_name
 from workers.worker.warm_up import warming
 

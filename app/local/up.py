@@ -17,8 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from app.http.sockets.listener import listen
-from app.http.sockets.process_socket import READY, ask
+from app.http.sockets.listener import READY, ask, listen
 from app.local import valkey
 from app.local.children import RESTART_SIGNAL, Program
 from app.local.restart import RestartRequests, rolling_restart

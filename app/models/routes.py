@@ -7,11 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from app.http.bodies import in_thread, read_json
-from app.http.openapi_fragments import ENCODING, NAME, error_responses, json_body, path_parameter
-from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.schemas import Cursor, PageSize, left_out
-from app.http.version_routes import VersionNumber, checked_number
+from app.http.requests import AuthorizedRoute, RawRoute, VersionNumber, checked_number, in_thread, read_json
+from app.http.schemas import ENCODING, NAME, Cursor, PageSize, error_responses, json_body, left_out, path_parameter
 from app.models.schemas import (
     AliasBody,
     AliasOut,
@@ -25,7 +22,7 @@ from app.models.schemas import (
 )
 from app.models.service import ExportFormat, export
 from app.services import Services, ServicesDep, services_of
-from storage.store.bulk import in_parallel
+from storage.store.json_records import in_parallel
 from workers.encoders.encoder import EncoderUnavailable
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)

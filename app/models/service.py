@@ -11,9 +11,9 @@ from starlette.responses import StreamingResponse
 
 from app.errors import InvalidRequest
 from app.http.access import caller_of
-from app.http.answers.files import iter_file, written_file
-from app.http.bodies import in_thread
+from app.http.answers import iter_file, written_file
 from app.http.middleware import SEND_STACK
+from app.http.requests import in_thread
 from app.services import Services
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx

@@ -7,10 +7,9 @@ from pydantic import Field
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from app.errors import PROBLEM_TYPES, RETRY_SECONDS, problem_response
-from app.http.answers.negotiation import negotiate
-from app.http.openapi_fragments import error_responses
-from app.http.route_classes import AuthorizedRoute
-from app.http.schemas import Schema
+from app.http.answers import negotiate
+from app.http.requests import AuthorizedRoute
+from app.http.schemas import Schema, error_responses
 from app.operations.problem_pages import PAGES, page_of, text_of
 from app.services import Services, ServicesDep
 from storage.errors import NotFound, Unavailable

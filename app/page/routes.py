@@ -11,9 +11,8 @@ from starlette.responses import Response
 
 from app.codecs.dispatch import ENDINGS
 from app.http.access import COOKIE
-from app.http.answers.negotiation import negotiate
-from app.http.bodies import read_json
-from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.http.answers import negotiate
+from app.http.requests import AuthorizedRoute, RawRoute, read_json
 from app.page.files import page_files
 from app.services import Services, services_of
 

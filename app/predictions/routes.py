@@ -5,9 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, EXTRA, error_responses, json_body
-from app.http.route_classes import RawRoute
-from app.http.version_routes import MODEL, on_versions, version_reference
+from app.http.requests import MODEL, RawRoute, on_versions, version_reference
+from app.http.schemas import DOCUMENT_BODY, DOCUMENTS, ENCODING, EXTRA, error_responses, json_body
 from app.predictions.explanation import explain
 from app.predictions.schemas import (
     ExplainBody,

@@ -11,14 +11,13 @@ import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
-from app.codecs.faults import invalid_documents
 from app.errors import InvalidRequest
 from app.http.access import caller_of
-from app.http.bodies import raise_if_disconnected, run_until_disconnect
+from app.http.requests import raise_if_disconnected, run_until_disconnect
 from app.services import Services
 from core.documents.kinds import Kind, Rows, spans
 from core.documents.rows import SparseRows
-from core.errors import Fault, InvalidDocuments
+from core.errors import Fault, InvalidDocuments, invalid_documents
 from core.evaluation.active_learning import TopTwo, least_certain, top_two
 from core.models.model import Model
 from core.one_vs_rest import column_of

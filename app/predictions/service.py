@@ -14,17 +14,15 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.codecs.base import MAX_FAULTS, Bounds, Decoder, Reserve, check_limit
+from app.codecs.base import Bounds, Decoder, Reserve, check_limit
 from app.codecs.dispatch import body_decoder, is_compressed
-from app.codecs.faults import refuse
 from app.codecs.transport.encodings import reserve_nothing
-from app.http.bodies import in_steps, in_thread, read_blocks, read_json
-from app.http.route_classes import RESERVATION
+from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services, version_cache
 from core.documents.kinds import TextRows, checked
-from core.errors import Fault, InvalidDocuments
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
 from core.models.model import Model
 from storage.records import Label, Version
 from storage.repositories.datasets import Batch

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.datasets.documents import claim, claimed_by_others, stored_documents
 from app.datasets.shares import are_of_others
 from app.errors import InvalidRequest
-from app.http.bodies import read_json
+from app.http.requests import read_json
 from app.predictions.schemas import Strategy, SuggestBody
 from app.predictions.scoring import (
     DatasetScores,

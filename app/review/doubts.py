@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.datasets.documents import stored_documents
 from app.errors import InvalidRequest
-from app.http.bodies import read_json
+from app.http.requests import read_json
 from app.predictions.scoring import rows_at, run_scoring
 from app.predictions.service import load_model
 from app.predictions.voting import rates_of
@@ -21,7 +21,7 @@ from app.review.schemas import DoubtsBody
 from app.services import Services
 from core.documents.label_sets import LabelSets, label_order
 from core.evaluation.active_learning import comparable, similarities
-from core.evaluation.reliability import doubtful
+from core.evaluation.measures import doubtful
 from core.evaluation.voting import VoterRates
 from core.models.model import Model
 from storage.errors import Conflict

@@ -5,10 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.http.bodies import in_thread, read_json
-from app.http.openapi_fragments import ENCODING, error_responses, json_body, path_parameter
-from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.version_routes import on_versions, version_reference
+from app.http.requests import AuthorizedRoute, RawRoute, in_thread, on_versions, read_json, version_reference
+from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.predictions.scoring import run_scoring
 from app.review import audits
 from app.review.doubts import doubts

@@ -20,9 +20,8 @@ from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
 from storage.process.system import release_memory
-from storage.queue.connect import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from storage.repositories.api_keys import ApiKeys
 from storage.repositories.datasets import Datasets
 from storage.repositories.datasets.quota import Quota
@@ -32,9 +31,8 @@ from storage.repositories.models import Models
 from storage.repositories.webhooks import Webhooks
 from storage.store import Store, open_store
 from storage.upkeep.binding import RENEW_SECONDS
-from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.cleanup import GarbageCollector, Retention
 from storage.upkeep.reconcile import Reconciler
-from storage.upkeep.retention import Retention
 from workers.encoders.catalogue import Encoders
 
 _LOCAL_FRESH_SECONDS = 0.05

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -36,9 +35,7 @@ class PeriodicTask:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         # a call that takes longer is left behind: each of these functions may be cut off anywhere
         self._thread.join(_STOP_SECONDS)

@@ -10,7 +10,7 @@ from benchmarks.base import rows_of
 from benchmarks.panel import measures
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.sets import documents
-from core.evaluation import Reliability
+from core.evaluation.measures import Reliability
 from core.train import Training, TrainingTask
 
 

@@ -28,27 +28,26 @@ from benchmarks.simulation.receivers import Receivers
 from benchmarks.simulation.upgrade import FINGERPRINT, KEY, Upgrade
 from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World, uncollected
-from core.problem.result import Status
+from core.problem import Status
 from storage import names
 from storage.errors import JobDeleted, JobNotCancellable, NotFound, Unavailable
-from storage.queue import leases
+from storage.queue import redis_state
 from storage.records import JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories import aliases as alias_records
-from storage.repositories import job_attempts, sightings, unfinished_requests
+from storage.repositories import deletions, idempotency, job_attempts
 from storage.repositories import jobs as job_records
 from storage.repositories import models as model_records
 from storage.repositories import webhooks as webhook_records
 from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
 from storage.store.admission import admit
-from storage.upkeep import garbage_collection, reconcile, retention
+from storage.upkeep import cleanup, reconcile
 from storage.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
-from workers.worker import store_calls
+from workers.worker import heartbeat
 from workers.worker.attempt import Attempts, RunningAttempt
 from workers.worker.context import WorkerContext
-from workers.worker.heartbeat import StopReason
-from workers.worker.store_calls import StoreWatch
+from workers.worker.heartbeat import StopReason, StoreWatch
 
 _LEASE_SECONDS = 3.0
 _MAX_ATTEMPTS = 3
@@ -353,7 +352,7 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
-    for room in (leases, sightings, store_calls, garbage_collection):
+    for room in (redis_state, deletions, heartbeat, cleanup):
         stack.enter_context(patch.object(room, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.wall, zone))
     rooms = (
@@ -363,13 +362,12 @@ def _patched(simulation: Simulation) -> ExitStack:
         alias_records,
         attempts,
         reconcile,
-        retention,
-        garbage_collection,
+        cleanup,
         webhook_records,
     )
     for room in rooms:
         stack.enter_context(patch.object(room, "datetime", calendar))
-    for room in (job_records, job_attempts, model_records, unfinished_requests):
+    for room in (job_records, job_attempts, model_records, idempotency):
         stack.enter_context(patch.object(room, "in_parallel", map))
     stack.enter_context(patch.object(attempts, "RunningAttempt", partial(_RunningAttempt, simulation)))
     stack.enter_context(patch.object(attempts, "Heartbeat", partial(_Heartbeat, simulation)))

@@ -13,8 +13,7 @@ from storage.errors import Conflict, NotFound, Unavailable
 from storage.records import Outcome, Version
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
-from storage.upkeep.garbage_collection import GarbageCollector
-from storage.upkeep.retention import Keep, Policy, Retention
+from storage.upkeep.cleanup import GarbageCollector, Keep, Policy, Retention
 
 _LEFTOVER_SECONDS = 20.0
 _RETENTION_SHARE = 0.5

@@ -1,4 +1,4 @@
-"""Deterministic (mean-field) annealing of the transductive L2-SVM."""
+"""Deterministic (mean-field) annealing of the transductive L2-SVM, also in the space of a kernel."""
 
 import math
 from collections.abc import Generator
@@ -11,9 +11,10 @@ from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
 from core.losses.squared_hinge import SquaredHinge, transductive_objective
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
+from core.optimizers.subspace import in_kernel_space
 from core.options.linear import AnnealingOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.options.subspace import KernelAnnealingOptions
+from core.problem import Problem, Status
 
 _STAGES = 30
 _ENOUGH = 1e-6
@@ -156,3 +157,14 @@ class AnnealingPath:
         return transductive_objective(
             self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores
         )
+
+
+def kernel_da(problem: Problem, options: KernelAnnealingOptions, init: Vector | None = None, /) -> Steps:
+    """Mean-field annealing of functions f in the space of a kernel (Sindhwani & Keerthi 2006, *Non-linear Mean Field
+    Annealing*; Sindhwani, Keerthi & Chapelle 2006).
+
+    Objective: that of ``annealing`` with |f|² of the kernel's space in place of |w|². The minimisation over w is the
+    finite Newton method over coordinates (core.kernels.paths), the balance and the stages are those of
+    ``annealing``.
+    """
+    return (yield from in_kernel_space(annealing, problem, options))

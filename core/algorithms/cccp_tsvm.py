@@ -14,8 +14,11 @@ from core.kernels.gram import Positions, Vector
 from core.losses.balance import positive_fraction
 from core.numerics.vectors import dot
 from core.optimizers.cccp import CccpState, Pieces, kink_margin, maximise_to_pieces, run_cccp
-from core.optimizers.expansion import (
+from core.optimizers.smo import (
     DualSolution,
+    DualTerms,
+    Multipliers,
+    SmoResult,
     check_model_size,
     empty_result,
     hinge,
@@ -23,10 +26,8 @@ from core.optimizers.expansion import (
     kernel_spec,
     settled_C,
 )
-from core.optimizers.smo import DualTerms, Multipliers, SmoResult
 from core.options.kernel import CccpOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 
 
 class TransductiveLoss:

@@ -11,11 +11,9 @@ from core.engine.runner import Adjoint, Phase, Report, Request, Scores, Steps, S
 from core.losses.balance import positive_fraction
 from core.losses.smoothed import Smoothed
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.centred import Centred
-from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, adopt, minimise
 from core.options.subspace import CoregularizedOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 
 
 def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vector | None = None, /) -> Steps:

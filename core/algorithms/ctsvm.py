@@ -14,11 +14,10 @@ from core.kernels.function import Kernel
 from core.losses.balance import positive_fraction
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Indefinite, Matrix, Vector
-from core.optimizers.expansion import check_model_size, empty_result, kernel_spec, settled_C
 from core.optimizers.interior_point import Interior
+from core.optimizers.smo import check_model_size, empty_result, kernel_spec, settled_C
 from core.options.relaxation import CtsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 
 _NEGLIGIBLE = 1e-9
 """share of the sum of contributions that the rows left out of an expansion may add up to"""

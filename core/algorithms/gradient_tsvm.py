@@ -11,13 +11,11 @@ from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector, t
 from core.losses.balance import positive_fraction
 from core.losses.low_density import LowDensity
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.centred import Centred
-from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, adopt, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import SemiSupervisedOptions
 from core.options.subspace import GradientTsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Result, Status
+from core.problem import Problem, Result, Status
 
 _STAGES = 10
 _GROWTH = 1.584893192461114

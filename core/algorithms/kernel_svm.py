@@ -8,21 +8,21 @@ from core.engine.kernel_requests import KernelRange
 from core.engine.runner import Phase, Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
 from core.numerics.vectors import dot
-from core.optimizers.expansion import (
+from core.optimizers.smo import (
     DualSolution,
+    Multipliers,
     check_model_size,
     empty_result,
     expansion_of,
     hinge,
     hinge_terms,
     kernel_spec,
+    maximise,
     score_unlabeled,
     settled_C,
 )
-from core.optimizers.smo import Multipliers, maximise
 from core.options.kernel import KernelOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 
 
 def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = None, /) -> Steps:

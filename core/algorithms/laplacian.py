@@ -9,13 +9,11 @@ from core.algorithms.svm import labeled_costs, result_of
 from core.engine.kernel_requests import Neighbourhood
 from core.engine.runner import Phase, Report, Steps, Stopped, Vector, translated
 from core.kernels.graph import Laplacian
-from core.losses.loss import Loss
-from core.losses.smoothed import Smoothed, SquaredError
+from core.losses.smoothed import Loss, Smoothed, SquaredError
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import LaplacianOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 
 
 def laplacian_svm(problem: Problem, options: LaplacianOptions, init: Vector | None = None, /) -> Steps:

@@ -13,12 +13,11 @@ from core.engine.kernel_requests import PathSpace, Subspace, Within
 from core.engine.runner import Phase, Report, Request, Scores, Steps, Stopped, Vector, as_part
 from core.losses.smoothed import SquaredError
 from core.numerics.vectors import lane_sum
-from core.optimizers.expansion import empty_result, hinge
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
+from core.optimizers.smo import empty_result, hinge
 from core.optimizers.subspace import in_kernel_space, within
 from core.options.subspace import RHOS, LdsOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Status
+from core.problem import Linear, Problem, Status
 from core.progress import Span
 
 _FOLDS = 5

@@ -15,8 +15,7 @@ from core.numerics.elementary import exp, log
 from core.numerics.vectors import dot
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import PottsOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 
 _SWEEPS = 50
 _UNBALANCED = 1e-6

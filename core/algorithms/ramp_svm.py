@@ -15,20 +15,21 @@ from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
 from core.numerics.width import WIDTH
 from core.optimizers.cccp import SURE, CccpState, Pieces, kink_margin, run_cccp, tolerances
-from core.optimizers.expansion import (
+from core.optimizers.smo import (
     DualSolution,
+    DualTerms,
+    Multipliers,
     empty_result,
     expansion_of,
     hinge,
     hinge_terms,
     kernel_spec,
+    maximise,
     score_unlabeled,
     settled_C,
 )
-from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
-from core.problem.problem import Problem
-from core.problem.result import Result, Status
+from core.problem import Problem, Result, Status
 from core.validation.folds import evenly_spaced
 
 

@@ -17,8 +17,7 @@ from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import TsvmOptions
 from core.options.subspace import S4vmOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
 from core.progress import Span
 
 _ROUNDS = 2000

@@ -9,8 +9,7 @@ from core.engine.runner import Phase, Report, Request, Scores, Steps, Stopped, V
 from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import LinearOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
 
 
 def labeled_costs(problem: Problem) -> SquaredHinge:

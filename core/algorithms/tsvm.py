@@ -11,8 +11,7 @@ from core.losses.balance import label_gains, positive_fraction, threshold_labels
 from core.losses.squared_hinge import SquaredHinge, transductive_objective
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import TsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 
 _FIRST_WEIGHT = 1e-5
 _GROWTH = 2.0

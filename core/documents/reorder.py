@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import FullRows, SparseRows, full_is_smaller
-from core.documents.space import MEMORY, Pages, Space
+from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows, full_is_smaller
 from core.numerics.compiled import compiled, read_only
 from core.progress import Checkpoint
 

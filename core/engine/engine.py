@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Protocol
 
-from core.documents.rows import SparseRows
-from core.documents.space import MEMORY, Space
+from core.documents.rows import MEMORY, Space, SparseRows
 from core.engine import EngineName
 from core.engine.parts import reading_of
 from core.engine.passes import Passes

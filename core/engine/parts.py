@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from core.documents.rows import FullRows, SparseRows
-from core.documents.space import Pages
+from core.documents.rows import FullRows, Pages, SparseRows
 from core.numerics.width import WIDTH
 
 _PART_NONZEROS, _PART_SHARE = 1 << 16, 12

@@ -15,18 +15,15 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
 from core.engine.engine import Answers, Engine, MemoryEngine
-from core.engine.kernel_requests import KernelRequest, Within
-from core.engine.kernel_service import KernelService
+from core.engine.kernel_requests import KernelRequest, KernelService, Within
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
-from core.problem.result import Result
-from core.progress import WHOLE, Checkpoint, Observer, Phase, Span, TracePoint
-from core.watch import Stopped, Watch
+from core.problem import Result
+from core.progress import WHOLE, Checkpoint, Observer, Phase, Span, Stopped, TracePoint, Watch
 
 __all__ = [
     "Adjoint",
@@ -200,9 +197,7 @@ class Scheduler:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._passes.close()
 
     def run(self, solvers: dict[Phase, Callable[[], Steps]], span: Span = WHOLE) -> list[Result]:

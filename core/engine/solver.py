@@ -5,8 +5,7 @@ from typing import Protocol, cast
 
 from core.engine.runner import Scheduler, Steps, Vector
 from core.options.base import Options
-from core.problem.problem import Problem
-from core.problem.result import Result
+from core.problem import Problem, Result
 from core.progress import Observer, Phase
 from core.registry import Algorithm, find_algorithm
 

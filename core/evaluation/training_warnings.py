@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.documents.value_scale import ValueScale
 from core.errors import MessageNames
 from core.options.base import Options
-from core.problem.result import Status
+from core.problem import Status
 
 _NAMED = 10
 """classes that a warning names"""

@@ -29,8 +29,7 @@ from core.exports.onnx_graph import (
     tensor,
     text,
 )
-from core.models.linear import LinearModel
-from core.models.model import Model
+from core.models.model import LinearModel, Model
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from core.documents.rows import SparseRows
 from core.kernels.function import Kernel, Name, near
-from core.kernels.gram import Gram, Vector, sparse_squares
+from core.kernels.gram import Gram, Vector, scaled_by, sparse_squares
 from core.kernels.products import SLICE
-from core.kernels.value_range import scaled_by
 from core.numerics.vectors import dot, lane_sum
 from core.progress import Checkpoint
 

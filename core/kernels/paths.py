@@ -1,14 +1,86 @@
-"""Distances along paths through dense places, and coordinates that have them (Chapelle & Zien 2005, section 2)."""
+"""Coordinates of documents in the space of a kernel, on which a linear solver learns as much as the kernel can; those
+of paths have distances along paths through dense places (Chapelle & Zien 2005, section 2).
+"""
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.kernels.coordinates import Coordinates
+from core.documents.rows import FullRows
 from core.kernels.function import Float32Matrix
-from core.kernels.gram import Gram, Positions
-from core.numerics.compiled import compiled
-from core.numerics.compiled_elementary import exp, log
+from core.kernels.gram import Gram, Positions, Vector
+from core.numerics.compiled import compiled, exp, log
 from core.progress import Checkpoint
+
+Fill = Callable[[Positions, Float32Matrix], None]
+
+_EXACT = 1e-7
+"""share of Σ k(x, x) that coordinates of a kernel leave out: float32 has rounding there and nothing else"""
+
+
+class Coordinates:
+    """Rows z of shape (n_points, n_columns) with ``z_i · z_j = k(x_i, x_j)``: the pivoted Cholesky factor of a matrix.
+
+    Pivots are the documents that lie farthest from the space of those before them. There are as many as it takes to
+    leave no more out than a share of ``Σ k(x, x)``, or ``most_columns``. ``fill`` writes rows of the matrix,
+    ``checkpoint`` is called after each; raises what it raises. Source: Fine & Scheinberg 2001, Efficient SVM training
+    using low-rank kernel representations.
+    """
+
+    def __init__(
+        self, diagonal: Vector, fill: Fill, most_columns: int, checkpoint: Checkpoint, left_out: float = _EXACT
+    ) -> None:
+        left, goal, n = diagonal.copy(), left_out * float(diagonal.sum()), len(diagonal)
+        factor = np.empty((max(1, min(most_columns, n)), n))
+        found: list[int] = []
+        row = np.empty((1, n), np.float32)
+        while len(found) < len(factor) and (not found or left.sum() > goal):
+            found.append(int(left.argmax()))
+            fill(np.array(found[-1:]), row)
+            _add_column(factor, len(found) - 1, found[-1], row[0], left)
+            left[found] = 0.0
+            factor[len(found) - 1, found[:-1]] = 0.0
+            checkpoint()
+        self.pivots: Positions = np.array(found)
+        factor = factor[: len(found)]
+        self._triangle = np.ascontiguousarray(factor[:, self.pivots])
+        self.rows = FullRows.of(np.ascontiguousarray(factor.T, np.float32))
+
+    def expansion_weights(self, coefficients: Vector) -> Vector:
+        """The weights a of the pivots with ``Σ_k a_k k(x_k, x) = coefficients · z(x)`` for every x, shape
+        (n_columns,)."""
+        return np.asarray(_solve_upper(self._triangle, coefficients))
+
+
+@compiled
+def _add_column(
+    factor: NDArray[np.float64], count: int, pivot: int, row: NDArray[np.float32], left: NDArray[np.float64]
+) -> None:
+    """Write column ``count`` of the factor from the kernel row of its pivot, and subtract its squares from ``left``."""
+    column = factor[count]
+    column[:] = row
+    for k in range(count):
+        weight = factor[k, pivot]
+        before = factor[k]
+        for i in range(len(column)):
+            column[i] -= weight * before[i]
+    root = math.sqrt(left[pivot])
+    for i in range(len(column)):
+        column[i] = column[i] / root if root > 0.0 else 0.0
+        left[i] = max(0.0, left[i] - column[i] * column[i])
+
+
+@compiled
+def _solve_upper(triangle: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    found = right.copy()
+    for k in range(len(found) - 1, -1, -1):
+        for i in range(k + 1, len(found)):
+            found[k] -= triangle[k, i] * found[i]
+        found[k] = found[k] / triangle[k, k] if triangle[k, k] > 0.0 else 0.0
+    return found
+
 
 _LARGEST_POWER = 700.0
 Matrix = NDArray[np.float64]

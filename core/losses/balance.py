@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.numerics.compiled import compiled
-from core.numerics.compiled_elementary import exp_of, log_of
+from core.numerics.compiled import compiled, exp_of, log_of
 from core.numerics.elementary import logit_of
 from core.numerics.vectors import Vector, lane_sum
 from core.options.base import BalancedOptions
-from core.problem.problem import Problem
+from core.problem import Problem
 
 _ROOT_ERROR = 1e-10
 _MAX_STEPS = 500

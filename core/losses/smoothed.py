@@ -1,4 +1,6 @@
-"""Losses of a whole graph: squared errors, and a loss with the roughness of the scores beside it."""
+"""Losses that core.optimizers.newton minimises: their interface, squared errors, and a loss with the roughness of the
+scores beside it, of a whole graph.
+"""
 
 from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
@@ -6,12 +8,40 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from core.engine.runner import Adjoint, Product, Request, Scores
-from core.losses.loss import Loss
 from core.numerics.vectors import Vector, dot
 
 
+class Loss(Protocol):
+    """A sum over rows of convex, piecewise quadratic functions of a row's score, with a continuous derivative.
+
+    All vectors have shape (n_rows,). The loss carries its own scaling: what is minimised beside it is λ/2 |w|².
+    """
+
+    @property
+    def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The rows that can cost anything."""
+
+    def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
+        """The loss of all rows; writes its first derivative by each score to ``slopes`` and its second to
+        ``curvatures``.
+        """
+
+    def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
+        """First and (right) second derivative by the step of the loss at ``scores + step · direction``."""
+
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
+        """The slopes after a step, and where they left the straight line.
+
+        On entry ``scores`` are those after the step, ``slopes`` and ``curvatures`` those before. While a row stays on
+        its piece its slope moves by ``step · curvature · direction``; ``jumps`` gets the rest, which is 0 for all rows
+        but those that changed pieces. Returns how many these are.
+        """
+
+
 class SquaredError(NamedTuple):
-    """``½ costs · (o − targets)²``; both of shape (n_rows,). A core.losses.loss.Loss."""
+    """``½ costs · (o − targets)²``; both of shape (n_rows,). A core.losses.smoothed.Loss."""
 
     costs: Vector
     targets: Vector

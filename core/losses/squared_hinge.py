@@ -14,7 +14,7 @@ import numpy as np
 
 from core.numerics.compiled import compiled
 from core.numerics.vectors import Vector, dot, lane_sum
-from core.problem.problem import Problem
+from core.problem import Problem
 
 _TILE = 512
 """rows whose terms are written down before they are added up"""
@@ -23,7 +23,7 @@ _TILE = 512
 class SquaredHinge(NamedTuple):
     """Costs of each row for falling short of +1 and of -1; both of shape (n_rows,), scaled as the objective has them.
 
-    A core.losses.loss.Loss.
+    A core.losses.smoothed.Loss.
     """
 
     positive: Vector

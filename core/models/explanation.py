@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
-from core.models.linear import LinearModel
-from core.models.model import Contributions, Model, Weights
+from core.models.model import Contributions, LinearModel, Model, Weights
 
 
 class Explanation(NamedTuple):

@@ -10,8 +10,7 @@ from core.documents.part_columns import Block, EncoderId, PartColumns
 from core.documents.text.tfidf import TextTerms
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.models.kernel import KernelModel
-from core.models.linear import LinearModel
-from core.models.model import Model
+from core.models.model import LinearModel, Model
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
 

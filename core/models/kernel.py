@@ -12,7 +12,7 @@ from core.documents.rows import SparseRows, sorted_rows, to_dense
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.kernels.function import Kernel, near
 from core.models.model import Arrays, Contributions, Model, Weights
-from core.problem.result import stored_bytes
+from core.problem import stored_bytes
 
 _BLOCK = 1 << 21
 """kernel values, and numbers of dense rows, held at once"""

@@ -2,7 +2,7 @@
 
 NumPy's and the C library's choose their code by the processor, and so their last bit. These are sums and products
 alone, which IEEE 754 defines to the bit. They lie within one unit in the last place of NumPy's (measured at three
-million numbers). The module loads with NumPy alone; core.numerics.compiled_elementary has the same functions for
+million numbers). The module loads with NumPy alone; core.numerics.compiled has the same functions for
 compiled loops, made of the same ``exp_series`` and ``log_series``.
 """
 

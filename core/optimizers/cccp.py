@@ -14,9 +14,8 @@ from core.engine.kernel_requests import KernelSums
 from core.engine.runner import Report, Request
 from core.kernels.cache import RowCache
 from core.kernels.gram import Gram, Vector
-from core.optimizers.expansion import DualSolution, check_model_size
-from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
-from core.problem.result import Status
+from core.optimizers.smo import DualSolution, DualTerms, Multipliers, SmoResult, check_model_size, maximise
+from core.problem import Status
 
 Pieces = NDArray[np.int8]
 

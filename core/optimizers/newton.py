@@ -1,4 +1,7 @@
-"""L2-SVM-MFN: modified finite Newton for the two-sided squared hinge loss, with conjugate gradients and line search."""
+"""L2-SVM-MFN: modified finite Newton for the two-sided squared hinge loss, with conjugate gradients and line search.
+
+Passes may be over rows less their mean: the unlabeled scores of a linear solver then have the mean that they must have.
+"""
 
 import math
 from collections.abc import Generator
@@ -8,10 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from core.engine.runner import Adjoint, Product, Report, Request, Scores, Vector
-from core.losses.loss import Loss
+from core.losses.smoothed import Loss
 from core.numerics.elementary import log_of
-from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, steepest
-from core.problem.result import Status
+from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, lane_sum, steepest
+from core.problem import Linear, Problem, Status
 
 _CG_ITERATIONS = 10_000
 _CG_ROUNDS = 3
@@ -218,3 +221,47 @@ def conjugate_gradients(
         iterations += 1
     apply_operator(target, residual, solution, ridge)
     return Step(solution, scores, residual, iterations)
+
+
+class Centred:
+    """Rows ``x − x̄`` with the weighted mean x̄ of the unlabeled ones, to be scored ``w · (x − x̄) + level``.
+
+    The weighted mean of the unlabeled scores is ``level`` for every w.
+    """
+
+    def __init__(self, problem: Problem, level: float) -> None:
+        self._problem, self._level = problem, level
+        self._mean = np.zeros(problem.rows.n_features + 1)
+
+    def locate(self) -> Generator[Request, Any, Iterate]:
+        """Find the mean, in half a pass over the unlabeled rows; the answer is w = 0 under no loss."""
+        weights = self._problem.weights
+        weights[: self._problem.n_labeled] = 0.0
+        yield Adjoint(weights, self._mean)
+        self._mean[-1] = 1.0  # the bias is a feature that all rows have: it cannot move a score
+        iterate = Iterate.zero(self._problem.rows.n_rows, self._problem.rows.n_features)
+        iterate.scores[:] = self._level
+        return iterate
+
+    def translate(self, request: Request) -> Generator[Request, Any, Any]:
+        """Answer a request over the rows less their mean."""
+        match request:
+            case Product(vector, weights, scores):
+                yield from self.translate(Scores(vector, (weights == 0).astype(np.float64), scores))
+                image = np.zeros_like(vector)
+                yield from self.translate(Adjoint(weights * scores, image))
+                return image
+            case Scores(vector, skipped, scores):
+                yield request
+                scores[skipped == 0] -= dot(self._mean, vector)
+            case Adjoint(weights, sums):
+                yield request
+                add_scaled(sums, -lane_sum(weights, len(weights)), self._mean)
+            case _:
+                return (yield request)
+        return None
+
+    def decision(self, iterate: Iterate) -> Linear:
+        """The decision over rows as they are."""
+        intercept = iterate.coefficients[-1] + self._level - dot(self._mean, iterate.coefficients)
+        return Linear(iterate.coefficients[:-1], float(intercept))

@@ -8,10 +8,9 @@ import numpy as np
 
 from core.engine.kernel_requests import CheckModelSize, KernelSpace, Subspace, Within
 from core.engine.runner import Adjoint, Product, Request, Scores, Steps, Stopped, translated
-from core.optimizers.expansion import empty_result, kernel_spec
+from core.optimizers.smo import empty_result, kernel_spec
 from core.options.subspace import SubspaceOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Linear, Status
+from core.problem import Expansion, Linear, Problem, Status
 
 T = TypeVar("T")
 AnyOptions = TypeVar("AnyOptions", bound=SubspaceOptions)
@@ -21,7 +20,7 @@ def in_kernel_space(solver: Callable[[Problem, AnyOptions], Steps], problem: Pro
     """The steps of a linear solver over the rows, or over their coordinates in the space of the kernel, if it is not
     linear.
 
-    Coordinates z have ``z · z' = k(x, x')``: so w and |w|² are those of the kernel's space (core.kernels.coordinates).
+    Coordinates z have ``z · z' = k(x, x')``: so w and |w|² are those of the kernel's space (core.kernels.paths).
     The solver's passes read the coordinates; graphs that it requests are those of the rows. The result is an expansion
     over the pivots; the bias stays regularised, as a coordinate of value 1.
     """

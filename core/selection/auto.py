@@ -11,19 +11,25 @@ from numpy.typing import NDArray
 
 from core.engine.runner import Steps
 from core.kernels.gamma import resolve_kernel
-from core.problem.result import Result, Status, ensure_complete, unlabeled_scores
-from core.progress import WHOLE, Phase, Span
-from core.selection.blocks import Block, Selecting, blocks_of
-from core.selection.candidates import Candidate, ModelSpec, candidates_of
-from core.selection.co_validation import co_validate
-from core.selection.comparison import judge
+from core.problem import Result, Status, ensure_complete, unlabeled_scores
+from core.progress import WHOLE, Phase, Span, Stopped
+from core.selection.candidates import Block, Candidate, ModelSpec, Selecting, blocks_of, candidates_of
+from core.selection.data import with_frequent_features
 from core.selection.methods.kernel_regression import KernelRegression
 from core.selection.posterior import within
+from core.selection.prediction import judge
 from core.selection.report import Alone, Offered, report_of
-from core.selection.stack import KEPT_OF_ANSWERS, KEPT_OF_COUNTS, Member, Stack, choose, met_fractions, stack
-from core.selection.subsets import with_frequent_features
+from core.selection.stack import (
+    KEPT_OF_ANSWERS,
+    KEPT_OF_COUNTS,
+    Member,
+    Stack,
+    choose,
+    co_validate,
+    met_fractions,
+    stack,
+)
 from core.validation.calibration import SLOPE, Calibration, calibration_at, fit_calibration
-from core.watch import Stopped
 
 Vector = NDArray[np.float64]
 
@@ -60,10 +66,10 @@ def auto(task: Selecting) -> Selection:
     2. The class fractions are the mean of the estimates of the candidates, weighed by labels left out. Given ones
        stand. Those of three classes and more meet the probabilities of the sum.
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). A sum is as sure as its
-       members agree (core.selection.co_validation). One that is not linear is a kernel model of its scores
+       members agree (core.selection.stack). One that is not linear is a kernel model of its scores
        (core.selection.methods.kernel_regression).
 
-    Of many documents the comparison is done with frequent features alone (core.selection.subsets); what is selected has
+    Of many documents the comparison is done with frequent features alone (core.selection.data); what is selected has
     all. With a budget of seconds, candidates are tried while there is time, the supervised SVM in any case; then what
     is selected is solved as far as time allows. Raises Stopped before anything is selected, and ModelTooLarge.
     """

@@ -1,24 +1,39 @@
 """Class prior estimation (quantification): the class fractions of the unlabeled documents, from all evidence there
 is."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Vector
+from core.algorithms.svm import svm
+from core.engine.runner import Barrier, Scheduler, Steps, Vector
 from core.numerics.elementary import logit, logit_of
-from core.one_vs_rest import positives_of
-from core.progress import Checkpoint
+from core.one_vs_rest import labels_of, positives_of
+from core.options.base import TrainingSize
+from core.options.linear import TsvmOptions
+from core.problem import ensure_complete, unlabeled_scores
+from core.progress import Checkpoint, Phase, Span
 from core.selection import log_evidence
+from core.selection.answers import SHARED, counted, posterior_of_classes
 from core.selection.data import SelectionData
 from core.selection.fraction_path import (
+    SPARSE_TOLERANCE,
+    TOLERANCE,
     FractionPath,
+    SupervisedFit,
+    coefficients_of,
+    held_out_scores,
+    supervised_options,
 )
-from core.selection.posterior import fine_grid, interpolate, log_mean, posterior_of, within
-from core.selection.prediction import Prediction
+from core.selection.naive_bayes_em import Moments, NaiveBayesEM
+from core.selection.posterior import fine_grid, grid_around, grid_centre, interpolate, log_mean, posterior_of, within
+from core.selection.prediction import Prediction, centred_prediction, judge, midpoints
+from core.selection.registry import densities_apply
+from core.validation.folds import without
 
 LAMBDA = 3e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
@@ -174,3 +189,161 @@ def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], frac
     place = float(np.interp(logit_of(min(max(fraction, 1e-9), 1 - 1e-9)), grid, np.arange(len(grid))))
     low = min(int(place), len(grid) - 2)
     return np.asarray((low + 1 - place) * scores[low] + (place - low) * scores[low + 1])
+
+
+_SUPERVISED = 0.05
+"""share of the work that the supervised SVMs take"""
+_OF_ANSWERS = 0.75
+"""the same, where models are only asked for their answers"""
+_ALONE = 0.5
+"""agreement beyond chance that answers are taken to have where no second model applies"""
+_LIKELY = 2.0
+"""log-evidence below the largest by which a fraction at the end of those tried is likely enough to try further ones"""
+
+
+def estimate_fractions(
+    scheduler: Scheduler,
+    data: SelectionData,
+    span: Span,
+    given: Vector | None = None,
+    checkpoint: Checkpoint = lambda: None,
+    *,
+    held_out: bool = True,
+) -> FractionEstimate:
+    """Estimate the class fractions; if they are ``given``, shape (n_classes,), only the held-out scores are new.
+
+    ``checkpoint`` is called for each two-class problem where no solver runs. Raises what it does, and Stopped.
+
+    Of two classes transductive SVMs are solved along a grid of fractions: once with all labels, and once without those
+    of each fold. core.selection.log_evidence says what evidence they give. The grid's ends are solved only where the
+    evidence does not rule them out. Of more classes core.selection.answers has the estimate. Transductive SVMs are
+    solved at it where scores of labels left out are wanted (``held_out``).
+    """
+    if given is not None:
+        return _at(given, scheduler, data, span)
+    if data.n_classes > 2:
+        of_models = span.between(0.0, 2 * _SUPERVISED) if held_out else span
+        estimate = _of_many_classes(scheduler, data, of_models, checkpoint)
+        if not held_out:
+            return estimate
+        solved = _at(estimate.fractions, scheduler, data, span.between(2 * _SUPERVISED, 1.0))
+        return replace(solved, grounds=estimate.grounds, counts_used=estimate.counts_used, guessed=estimate.guessed)
+    supervised = _supervised(scheduler, data, span.between(0.0, _SUPERVISED))
+    predicted = centred_prediction(
+        supervised.scores[:, 0], supervised.held_out[:, 0], data.class_indices, data.balanced
+    )
+    grid = grid_around(grid_centre(predicted.fraction, data.counts))
+    paths, starts = _solve_paths(scheduler, data, span.between(_SUPERVISED, 1.0), [grid], predicted)
+    return replace(combine_evidence(data, paths, predicted, None, checkpoint), starts=starts)
+
+
+def _at(fractions: Vector, scheduler: Scheduler, data: SelectionData, span: Span) -> FractionEstimate:
+    """Transductive SVMs at these class fractions; raises Stopped."""
+    grids = [fractions[[positive]] for positive in data.positives]
+    paths, starts = _solve_paths(scheduler, data, span, grids, None)
+    return replace(combine_evidence(data, paths, None, fractions), starts=starts)
+
+
+def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint) -> FractionEstimate:
+    """The estimate of three classes and more, without scores; raises Stopped, and errors of ``checkpoint``."""
+    supervised = _supervised(scheduler, data, span.between(0.0, _OF_ANSWERS))
+    scores, n_classes = supervised.scores, data.n_classes
+    if not (data.surplus.any() or data.balanced):
+        scores = scores - midpoints(supervised.held_out, data.class_indices)
+    own = labels_of(scores)
+    other = _naive_bayes_labels(scheduler, data, span.between(_OF_ANSWERS, 1.0), checkpoint)
+    answers = counted(own, own if other is None else other, n_classes, as_good=not data.dense)
+    if other is None:
+        answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
+    random, unknown = data.counts_by_origin
+    if not (random.any() or unknown.any()):  # a plan, by which labels of every class are left out
+        gained = judge(supervised.held_out[data.left_out], data.class_indices[data.left_out]).gained
+        answers = answers._replace(kappa=max(answers.kappa, gained))
+    posterior = posterior_of_classes(answers, random, unknown)
+    labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
+    figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])
+    grounds = [dict(zip(("labeled", "predicted", "mean", "deviation"), each, strict=True)) for each in figures.tolist()]
+    open_to_guess = np.ones(n_classes, bool) if data.bounds is None else data.bounds[:, 0] < data.bounds[:, 1]
+    guessed = () if posterior.sampled else np.flatnonzero(open_to_guess & (answers.shared < SHARED)).tolist()
+    fractions = within(posterior.means, data.bounds)
+    return FractionEstimate(fractions, np.zeros((0, 0)), [], [], grounds, posterior.sampled, guessed=guessed)
+
+
+def _naive_bayes_labels(
+    scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint
+) -> NDArray[np.intp] | None:
+    """Classes of the unlabeled documents by naive Bayes, shape (n_unlabeled,); None where it does not apply.
+
+    Of numbers, which may have other clusters than the classes, it knows the labeled ones alone.
+    """
+    rows = data.scaled.rows
+    size = TrainingSize(rows.n_rows, len(data.class_indices), rows.n_nonzeros, rows.n_features, data.n_classes)
+    bags = not data.dense and not data.scaled.equalised and float(rows.values.min(initial=0.0)) >= 0
+    if not (densities_apply(size) and (data.dense or bags)):
+        return None
+    run = NaiveBayesEM(data, Moments(data, checkpoint), data.n_folds, 0.0 if data.dense else 1.0)
+    scheduler.run({Phase(): run.steps}, span)
+    return labels_of(run.joint()[:, run.n_labeled :].T)
+
+
+class _Supervised(NamedTuple):
+    """Scores of the supervised SVM."""
+
+    scores: NDArray[np.float64]
+    """shape (n_unlabeled, n_problems)"""
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_problems)"""
+
+
+def _supervised(scheduler: Scheduler, data: SelectionData, span: Span) -> _Supervised:
+    """The supervised SVM's scores; raises Stopped. Of many classes it has as many labels of each, if it can be."""
+    surplus = data.surplus & (data.n_classes > 2)
+    options, n_problems = supervised_options(LAMBDA), len(data.problems)
+    fits = {(column, fold): SupervisedFit() for column in range(n_problems) for fold in range(data.n_folds)}
+    steps: dict[Phase, Callable[[], Steps]] = {
+        phase.to("supervised"): partial(svm, without(problem, surplus), options)
+        for phase, problem in zip(data.phases, data.problems, strict=True)
+    }
+    steps |= {
+        data.phases[column].to("supervised", fold=fold): partial(
+            fit.steps, data.problems[column], data.folds == fold, LAMBDA
+        )
+        for (column, fold), fit in fits.items()
+    }
+    supervised = scheduler.run(steps, span)[:n_problems]
+    ensure_complete(supervised)
+    scores = unlabeled_scores(supervised)
+    return _Supervised(scores, held_out_scores(fits, data.folds, n_problems))
+
+
+def _solve_paths(
+    scheduler: Scheduler, data: SelectionData, span: Span, grids: Sequence[Vector], predicted: Prediction | None
+) -> tuple[list[list[FractionPath]], list[Vector]]:
+    """For each two-class problem the paths without each fold, and last the one with all labels; and a solution of the
+    latter. Raises Stopped.
+
+    The paths of a problem meet to decide how far they go. Of one fraction nothing is ``predicted``.
+    """
+    options = TsvmOptions(lambda_=LAMBDA, tolerance=TOLERANCE if data.dense else SPARSE_TOLERANCE)
+    paths = [[FractionPath(grid) for _ in range(data.n_folds + 1)] for grid in grids]
+    barriers = [Barrier(len(several), partial(_likely_ends, several, data, predicted)) for several in paths]
+    steps: dict[Phase, Callable[[], Steps]] = {
+        phase.to("fractions", fold=fold): partial(path.steps, problem, data.folds == fold, options, barrier)
+        for phase, problem, several, barrier in zip(data.phases, data.problems, paths, barriers, strict=True)
+        for fold, path in enumerate(several)
+    }
+    results = scheduler.run(steps, span)
+    return paths, [coefficients_of(result) for result in results[data.n_folds :: data.n_folds + 1]]
+
+
+def _likely_ends(paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction | None) -> list[int]:
+    """The positions of the grid next to the ends of the solved range that are nearly as likely as the likeliest
+    fraction.
+    """
+    if predicted is None:
+        return []
+    grid, solved = paths[-1].fractions, paths[-1].solved
+    evidence = log_evidence_of(grid[solved], paths, data, predicted)
+    likely = evidence > evidence.max() - _LIKELY
+    beside = [solved.start - 1] * bool(likely[0]) + [solved.stop] * bool(likely[-1])
+    return [position for position in beside if 0 <= position < len(grid)]

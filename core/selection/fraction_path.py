@@ -13,8 +13,7 @@ from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
 from core.engine.runner import Barrier, Request, Scores, Steps, Vector, as_part
 from core.options.linear import SvmOptions, TsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, ensure_complete
+from core.problem import Linear, Problem, Result, ensure_complete
 from core.progress import Span
 from core.validation.folds import without
 

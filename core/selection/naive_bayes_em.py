@@ -1,20 +1,179 @@
-"""Expectation maximisation of naive Bayes (Nigam et al. 2000): the classes of unlabeled documents are latent."""
+"""Naive Bayes: densities of documents given their class, and expectation maximisation (Nigam et al. 2000).
+
+All features are independent given the class: terms are drawn, numbers are normal. The classes of unlabeled documents
+are latent.
+"""
 
 from collections.abc import Generator
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.rows import SparseRows
 from core.engine.runner import Adjoint, Phase, Report, Request, Scores, Steps
-from core.numerics.compiled_elementary import exp, log
-from core.problem.result import Linear, Result, Status
-from core.selection.class_densities import Moments
+from core.numerics.compiled import exp, log
+from core.numerics.elementary import log_of
+from core.numerics.vectors import dot
+from core.problem import Linear, Result, Status
+from core.progress import Checkpoint
 from core.selection.data import SelectionData
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+SMOOTHING = 10.0
+"""average documents that are added to each class, so that nothing is impossible: about as many as are labeled"""
+_LEAST = 1e-300
+_CONSTANT = 1e-12
+"""share of a feature's mean square up to which its variance is rounding"""
+_SLICE = 1 << 21
+
+
+class ClassDensities(Protocol):
+    """The densities of all classes. Their logarithms are linear in a row, but for a term that all classes share."""
+
+    def fit(self, sums: Matrix, weight: float) -> None:
+        """Turn the sums of the rows of each class into coefficients of the likeliest densities, in place; the
+        checkpoint may raise.
+
+        ``sums`` have the shape (n_classes, n_features + 1). Their last column is the number of rows, that of the
+        coefficients the intercept. Each unlabeled row has this ``weight`` in the sums.
+        """
+
+    def common(self, coefficients: Matrix, weight: float) -> float:
+        """The part of the log-posterior that the scores of rows leave out: the average rows that are added, and the
+        term that all classes share.
+
+        ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit.
+        """
+
+
+class TermDensities:
+    """Rows are bags of terms: multinomial."""
+
+    def __init__(self, mean: Vector, added: float, checkpoint: Checkpoint) -> None:
+        """``mean``: the average row, shape (n_features,), of which so many are ``added`` to each class.
+        ``checkpoint`` is called between classes.
+        """
+        self._mean, self._added, self._checkpoint = mean, added, checkpoint
+
+    def fit(self, sums: Matrix, weight: float) -> None:
+        """The logarithms of the terms' probabilities in each class."""
+        for of_class in sums:
+            counts = np.maximum(of_class[:-1] + self._added * self._mean, _LEAST)
+            of_class[:-1], of_class[-1] = log(counts) - log_of(counts.sum()), 0.0
+            self._checkpoint()
+
+    def common(self, coefficients: Matrix, weight: float) -> float:
+        """Of the average rows that are added to each class."""
+        return self._added * sum(dot(of_class[:-1], self._mean) for of_class in coefficients)
+
+
+class NormalDensities:
+    """Every feature is normal, with a mean for each class and one variance for all of them.
+
+    All is relative to the average row.
+    """
+
+    def __init__(self, moments: "Moments", of_labeled: Vector, n_labeled: float) -> None:
+        """``of_labeled``, shape (n_features,): squares of the labeled rows about the average row, and their number,
+        both by weights.
+        """
+        self._moments, self._of_labeled, self._n_labeled = moments, of_labeled, n_labeled
+        self._precisions: Vector = np.zeros(len(of_labeled))
+
+    def fit(self, sums: Matrix, weight: float) -> None:
+        """The means of each class over the variances."""
+        mean, constant = self._moments.mean, self._moments.constant
+        left, n_rows = self._with_added(len(sums), weight)
+        least = len(sums) * self._moments.added * self._moments.variances
+        for of_class in sums:
+            n_own = of_class[-1] + self._moments.added
+            of_class[:-1] = (of_class[:-1] - of_class[-1] * mean) / n_own
+            left -= n_own * of_class[:-1] * of_class[:-1]
+            self._moments.checkpoint()
+        self._precisions = np.where(constant, 0.0, n_rows / np.where(constant, 1.0, np.maximum(left, least)))
+        for of_class in sums:
+            means = of_class[:-1].copy()
+            of_class[:-1] *= self._precisions
+            of_class[-1] = -dot(mean + 0.5 * means, of_class[:-1])
+            self._moments.checkpoint()
+
+    def common(self, coefficients: Matrix, weight: float) -> float:
+        """Of the average rows that are added to each class, and the squares over the variances, and the logarithms of
+        these.
+        """
+        squares, n_rows = self._with_added(len(coefficients), weight)
+        added = self._moments.added * sum(
+            dot(of_class[:-1], self._moments.mean) + float(of_class[-1]) for of_class in coefficients
+        )
+        logs = float(log(np.where(self._moments.constant, 1.0, self._precisions)).sum())
+        return added - 0.5 * dot(squares, self._precisions) + 0.5 * n_rows * logs
+
+    def _with_added(self, n_classes: int, weight: float) -> tuple[Vector, float]:
+        """Squares of all rows about the average row, and their number; the average rows have the variances of all."""
+        n_added = n_classes * self._moments.added
+        squares = self._of_labeled + weight * self._moments.of_unlabeled + n_added * self._moments.variances
+        return squares, self._n_labeled + weight * self._moments.n_unlabeled + n_added
+
+
+class Moments:
+    """The average row, and of rows of numbers the squares about it, by which densities are fitted."""
+
+    def __init__(self, data: SelectionData, checkpoint: Checkpoint, added: float = SMOOTHING) -> None:
+        """Of all rows; ``checkpoint`` may raise. So many average rows are ``added`` to each class."""
+        rows, n_labeled = data.scaled.rows, len(data.class_indices)
+        self.checkpoint, self.added, self._dense = checkpoint, added, data.dense
+        self.n_unlabeled = rows.n_rows - n_labeled
+        self._labeled = rows.between(0, n_labeled)
+        self.mean = _sums(rows, checkpoint) / rows.n_rows
+        """shape (n_features,)"""
+        nothing = np.zeros(0)
+        self.of_unlabeled = (
+            self._squares(rows.between(n_labeled, rows.n_rows), np.ones(self.n_unlabeled)) if self._dense else nothing
+        )
+        """shape (n_features,): sums of squares of the unlabeled rows about the average row; empty of bags of terms, as
+        all below"""
+        everything = self.of_unlabeled + self._squares(self._labeled, np.ones(n_labeled)) if self._dense else nothing
+        self.variances = everything / rows.n_rows
+        """shape (n_features,): of all rows"""
+        self.constant = (
+            self.variances <= _CONSTANT * (self.variances + self.mean * self.mean) if self._dense else nothing > 0
+        )
+        """shape (n_features,): whether the variance is nothing but rounding"""
+
+    def densities(self, counted: Vector) -> ClassDensities:
+        """Densities that are fitted to the unlabeled rows and the labeled ones, each of which is ``counted`` so many
+        times, shape (n_labeled,)."""
+        if not self._dense:
+            return TermDensities(self.mean, self.added, self.checkpoint)
+        return NormalDensities(self, self._squares(self._labeled, counted), float(counted.sum()))
+
+    def _squares(self, rows: SparseRows, weights: Vector) -> Vector:
+        """Sums of squares about the average row, shape (n_features,), over rows with ``weights``, shape (n_rows,)."""
+        squares, stored = np.zeros(rows.n_features), np.zeros(rows.n_features)
+        for start, stop in rows.slices(_SLICE):
+            part = rows.between(start, stop)
+            first, last = int(part.indptr[0]), int(part.indptr[-1])
+            columns, own = rows.columns(first, last), np.repeat(weights[start:stop], np.diff(part.indptr))
+            off = rows.values[first:last] - self.mean[columns]
+            squares += np.bincount(columns, own * off * off, rows.n_features)
+            stored += np.bincount(columns, own, rows.n_features)
+            self.checkpoint()
+        return np.asarray(squares + (weights.sum() - stored) * self.mean * self.mean)
+
+
+def _sums(rows: SparseRows, checkpoint: Checkpoint) -> Vector:
+    """Sums of the features, shape (n_features,)."""
+    sums = np.zeros(rows.n_features)
+    for start, stop in rows.slices(_SLICE):
+        first, last = int(rows.indptr[start]), int(rows.indptr[stop])
+        sums += np.bincount(rows.columns(first, last), rows.values[first:last], rows.n_features)
+        checkpoint()
+    return sums
+
 
 _TOLERANCE, _FOLD_TOLERANCE, _MOST_ROUNDS = 1e-3, 1e-2, 200
 """mean change of the responsibilities at which EM has converged, that without the labels of a fold, and most rounds"""
@@ -25,7 +184,7 @@ class NaiveBayesEM:
 
     Objective: the negative log-posterior ``−Σ_labeled log p(x | y) − weight (Σ_unlabeled log Σ_c π_c p(x | c) + Σ_c log
     π_c) − Σ_added log p(x | c)`` over the number of documents; of the densities p(x | c) of
-    core.selection.class_densities and of the priors π of the classes. Average documents are added to each
+    core.selection.naive_bayes_em and of the priors π of the classes. Average documents are added to each
     class. Stopping rule: responsibilities that move by less than a thousandth on average; by a hundredth in runs that
     are only compared, without a fold. Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and
     unlabeled documents using EM, 2000, sections 3 and 4, and 5.3.1 for the weight. There are three differences: rows of

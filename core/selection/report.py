@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.progress import TOGETHER
-from core.selection.blocks import Block
-from core.selection.candidates import Candidate
+from core.selection.candidates import Block, Candidate
 from core.selection.class_fractions import by_class
 from core.selection.stack import Choice
 

@@ -13,8 +13,7 @@ from core.algorithms.tsvm import tsvm
 from core.engine.runner import Scheduler, Steps, Vector
 from core.numerics.vectors import dot
 from core.options.linear import LinearOptions, TsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, ensure_complete, unlabeled_scores
+from core.problem import Linear, Problem, Result, ensure_complete, unlabeled_scores
 from core.progress import CALIBRATION, Phase, Span
 from core.selection.fraction_path import labeled_scores
 from core.several.task import SeveralTask

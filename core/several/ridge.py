@@ -19,8 +19,7 @@ from core.engine.runner import Adjoint, Product, Report, Scheduler, Scores, Step
 from core.kernels.products import inverted, multiply_rows
 from core.numerics.small_dense import combined, factor_rows, invert_rows, row_products
 from core.numerics.vectors import dot
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status, ensure_complete
+from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import Member, Spread, standardised
 from core.several.size import MOST_LABELED, MOST_ROWS, N_DIRECTIONS

@@ -13,9 +13,9 @@ from core.documents.rows import SparseRows
 from core.documents.votes import checked_weights
 from core.errors import Fault, InvalidDocuments, InvalidOption
 from core.options.base import BalancedOptions, Options
-from core.problem.problem import Problem
+from core.problem import Problem
 from core.registry import Algorithm, check_options, find_algorithm
-from core.training_task import TrainingTask
+from core.training import TrainingTask
 from core.validation.folds import N_FOLDS, without
 
 

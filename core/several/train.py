@@ -15,20 +15,16 @@ from core.errors import InvalidDocuments
 from core.evaluation.label_agreement import LabelCounts
 from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
-from core.models.linear import LinearModel
-from core.options.auto import AutoOptions
-from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Status, unlabeled_scores
-from core.progress import WHOLE, Phase, Span
+from core.models.model import LinearModel
+from core.options.linear import AutoOptions, LinearOptions, SvmOptions, TsvmOptions
+from core.problem import Linear, Problem, Status, unlabeled_scores
+from core.progress import WHOLE, Phase, Span, Stopped, Watch
 from core.selection.data import ScaledRows, scale_features
 from core.several.members import FOLD_TOLERANCE, Member, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
 from core.several.task import SeveralTask, by_label
-from core.training_context import Run, Training, TrainingContext
-from core.training_task import TrainingTask
+from core.training import Run, Training, TrainingContext, TrainingTask
 from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
-from core.watch import Stopped, Watch
 
 _SMOOTHING = 0.2
 """λ of auto times the number of labeled documents: a document weighs as much in a mean of few as of many"""

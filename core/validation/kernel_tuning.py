@@ -16,11 +16,10 @@ from core.kernels.cache import RowCache
 from core.kernels.gamma import resolve_kernel
 from core.numerics.elementary import log_add_exp
 from core.one_vs_rest import labels_of, phases_of, positives_of
-from core.optimizers.expansion import DEFAULT_MARGIN, feature_variance, hinge_terms, kernel_spec
-from core.optimizers.smo import Multipliers, maximise
+from core.optimizers.smo import DEFAULT_MARGIN, Multipliers, feature_variance, hinge_terms, kernel_spec, maximise
 from core.options.base import LARGEST_WEIGHT, LEAST_WEIGHT
 from core.options.kernel import MOST_LABELS, KernelChoice
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Result, Status
 from core.progress import Checkpoint, Phase, Span
 from core.validation.calibration import SLOPE
 from core.validation.folds import evenly_spaced, folds_of

@@ -16,14 +16,12 @@ from core.numerics.elementary import standard_normal
 from core.numerics.k_means import assign, k_means
 from core.numerics.vectors import add_scaled, dot
 from core.one_vs_rest import n_problems, own_scores
-from core.options.clusters import COORDINATES, ClustersOptions
-from core.problem.result import Linear, Result, Status
+from core.options.linear import COORDINATES, ClustersOptions
+from core.problem import Linear, Result, Status
 from core.progress import Phase, Span
-from core.selection.class_densities import SMOOTHING, Moments
 from core.selection.data import SelectionData, scale_features
-from core.selection.naive_bayes_em import NaiveBayesEM
-from core.training_context import Run, Training
-from core.training_task import TrainingTask
+from core.selection.naive_bayes_em import SMOOTHING, Moments, NaiveBayesEM
+from core.training import Run, Training, TrainingTask
 from core.weak_supervision.derived import Derived
 
 Vector = NDArray[np.float64]

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.models.model import Model
-from core.problem.result import Status
+from core.problem import Status
 from core.progress import Span
-from core.training_context import Run, Training, TrainingContext
-from core.training_task import TrainingTask
+from core.training import Run, Training, TrainingContext, TrainingTask
 
 Train = Callable[[TrainingTask, TrainingContext], Training]
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from core.documents.votes import checked_weights
 from core.errors import Fault, InvalidDocuments
-from core.options.auto import AutoOptions
-from core.problem.result import Status
-from core.training_context import Run, Training
-from core.training_task import CheckedTask, TrainingTask
+from core.options.linear import AutoOptions
+from core.problem import Status
+from core.training import CheckedTask, Run, Training, TrainingTask
 from core.validation.calibration import Calibration, fit_sigmoid
 from core.weak_supervision.derived import Derived
 

@@ -20,8 +20,7 @@ from core.numerics.elementary import log
 from core.progress import WHOLE, Phase, Span
 from core.selection.candidates import LAMBDAS, grid_search
 from core.selection.data import SelectionData
-from core.training_context import Run, Training
-from core.training_task import TrainingTask
+from core.training import Run, Training, TrainingTask
 from core.validation.calibration import fit_calibration
 from core.weak_supervision.derived import Derived
 from core.weak_supervision.voters import Ballots, VoterModel

@@ -18,8 +18,7 @@ from redis.exceptions import RedisError
 
 from storage.errors import QueueUnavailable, RedisStateUnavailable
 from storage.names import age_seconds
-from storage.queue.connect import redis_error_text
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, redis_error_text
 from storage.records import SIZES, JobSize, Place
 
 if TYPE_CHECKING:

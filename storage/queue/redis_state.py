@@ -1,19 +1,132 @@
-"""State of running jobs and workers in Redis, which may be lost: progress, the trace so far, leases, cancel flags,
-heartbeats of workers, and claims of documents by people who are about to label them.
+"""State of running jobs and workers in Redis, which may be lost, and the connection to it: progress, the trace so far,
+leases, cancel flags, heartbeats of workers, and claims of documents by people who are about to label them.
 
 Everything but the counts of outcomes is forgotten after its time. When Redis does not answer, every method raises
 RedisStateUnavailable.
+
+Leases say which attempts at jobs are being run now, by whom. A lease is a key in Redis with a time to live, and a value
+that each renewal changes.
+
+holder   the worker process that runs the attempt
+taken    by ``acquire``, before the attempt is claimed in the store; of many who try, one gets it
+renewed  by the heartbeat of the attempt (``workers.worker.heartbeat``), four times within the time that a lease lasts
+ended    by ``release`` when the attempt ends; by itself when the holder has died and renews it no more
+held     while its value has changed within the time that a lease lasts, by the clock of the reader that nobody sets:
+         Redis counts by the time of day, and keeps a key for a day longer if that is set back by a day
+read by  the reconciler (``storage.upkeep.reconcile``), which enqueues a job again that holds no lease; by workers,
+before they claim an attempt
+
+A lease saves work. It guarantees nothing: Redis may lose it, and a holder that was suspended may go on after its time.
+Two attempts are kept apart by their numbers, which are fencing tokens, and by the store, which takes one outcome of a
+job (see ``storage.repositories.jobs``).
 """
 
 import json
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, ConnectionError, RedisError
+from redis.retry import Retry
 
-from storage.queue.connect import redis_errors
-from storage.queue.leases import Leases
+from storage.errors import RedisStateUnavailable
+from storage.recent import Recent
 from storage.records import SIZES, JobSize, Progress
+
+
+def connect(url: str, seconds: float) -> Redis:
+    """A client that gives up after ``seconds`` instead of hanging; it reconnects by itself when Redis is back."""
+    # a connection that was closed is made anew at once; silence is not waited for again, which connecting and asking
+    # would do twice each
+    retry = Retry(NoBackoff(), 1, (ConnectionError,))
+    return Redis.from_url(
+        url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=retry, health_check_interval=15
+    )
+
+
+def redis_error_text(error: Exception) -> str:
+    """The text of an error of Redis. Of a password that is missing or wrong Redis itself speaks in words of its
+    protocol.
+    """
+    if isinstance(error, AuthenticationError):
+        return f"it wants another user or password than HALFMOON_REDIS_URL has, redis://user:password@host ({error})"
+    return str(error)
+
+
+@contextmanager
+def redis_errors() -> Iterator[None]:
+    """Any failure of Redis inside the block becomes RedisStateUnavailable."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise RedisStateUnavailable(f"Redis does not answer: {redis_error_text(error)}") from error
+
+
+_MOST = 100_000
+"""Leases that a reader remembers. One that is forgotten counts as new."""
+_DELETE_IF_OF = """
+local value = redis.call('get', KEYS[1])
+if value and string.sub(value, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then return redis.call('del', KEYS[1]) end
+"""
+
+
+class Leases:
+    """The leases of an installation, under keys that begin with ``namespace``.
+
+    Every method raises RedisStateUnavailable when Redis does not answer.
+    """
+
+    def __init__(self, redis: Redis, namespace: str) -> None:
+        self._redis = redis
+        self._namespace = namespace
+        self._seen: Recent[str, tuple[bytes, float]] = Recent(_MOST)
+        """value of each lease that was looked at, and since when it has been this one"""
+
+    def acquire(self, job_id: str, attempt: int, holder: str, seconds: float) -> bool:
+        """Take the lease of an attempt that no worker holds; false if one does."""
+        with redis_errors():
+            return bool(self._redis.set(self._key(job_id, attempt), _value(holder), nx=True, px=_milliseconds(seconds)))
+
+    def renew(self, job_id: str, attempt: int, holder: str, seconds: float) -> None:
+        """Let the lease of an attempt last ``seconds`` from now on; after Redis has lost it, take it again."""
+        with redis_errors():
+            self._redis.set(self._key(job_id, attempt), _value(holder), px=_milliseconds(seconds))
+
+    def release(self, job_id: str, attempt: int, holder: str) -> None:
+        """Give the lease of an attempt back before its time, unless another has it by now."""
+        with redis_errors():
+            self._redis.eval(_DELETE_IF_OF, 1, self._key(job_id, attempt), holder)
+
+    def revoke(self, job_id: str, *attempts: int) -> None:
+        """End the leases of attempts that are known to be dead, whoever holds them."""
+        with redis_errors():
+            self._redis.delete(*(self._key(job_id, attempt) for attempt in attempts))
+
+    def held(self, job_id: str, attempt: int, seconds: float) -> bool:
+        """Whether a worker that is alive runs this attempt, where a lease lasts for ``seconds``."""
+        key, now = self._key(job_id, attempt), time.monotonic()
+        with redis_errors():
+            value = cast("bytes | None", self._redis.get(key))
+        if value is None:
+            return False
+        if key not in self._seen or self._seen[key][0] != value:
+            self._seen[key] = value, now
+        return now - self._seen[key][1] <= seconds
+
+    def _key(self, job_id: str, attempt: int) -> str:
+        return f"{self._namespace}:lease:{job_id}:{attempt}"
+
+
+def _value(holder: str) -> str:
+    return f"{holder} {time.monotonic_ns()}"
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
+
 
 _TTL_SECONDS = 3600
 TRACE_POINTS = 10_000

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from storage.errors import NotFound, StoreDamaged
 from storage.names import is_id, is_name, new_id
 from storage.records import Alias
-from storage.repositories.sightings import Sightings
+from storage.repositories.deletions import Sightings
 from storage.store import Store, json_records
 
 _MARK_SECONDS = 60

@@ -3,17 +3,23 @@
 idempotency/{sha256 of caller and key}.json  the job of the key, and a fingerprint of its request; created before the
 request is stored
 idempotency/{sha256}.{job}                   the job was deleted: the key stays its own while a request may come late
+
+Requests of unfinished jobs are kept in short, by job: each is read once, since a request never changes.
 """
 
 import hashlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from pydantic import BaseModel, ValidationError
+
 from storage.errors import IdempotencyConflict, JobDeleted, StoreDamaged
 from storage.names import is_id
-from storage.records import Record
-from storage.store import Store, json_records
+from storage.records import Publication, Record
+from storage.store import KeyMissing, Store, json_records
+from storage.store.json_records import in_parallel
 
 
 class IdempotencyKey(NamedTuple):
@@ -112,3 +118,47 @@ def _path(digest: str) -> str:
 
 def _mark(digest: str, job: str) -> str:
     return f"idempotency/{digest}.{job}"
+
+
+class RequestSummary(BaseModel):
+    """The things that a job keeps from being deleted, and its owner.
+
+    It can be read of requests of newer releases, too, which cannot be read otherwise.
+    """
+
+    dataset: str
+    start: Publication | None = None
+    """version that it starts from"""
+    caller: str | None = None
+    """id of the API key of its request"""
+
+
+class UnfinishedRequests:
+    """The requests of the unfinished jobs of a store.
+
+    With ten thousand that wait, a deletion looks at those that it concerns.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, RequestSummary] = {}
+        self._lock = threading.Lock()
+
+    def of(self, ids: Collection[str]) -> Mapping[str, RequestSummary]:
+        """The requests of the jobs with these ids, which are all that are unfinished.
+
+        A request that is missing is left out, and so is a damaged one of which not even this can be read.
+        """
+        with self._lock:
+            wanted = set(ids)
+            self._known = {id: known for id, known in self._known.items() if id in wanted}
+            unknown = [id for id in ids if id not in self._known]
+            for id, found in zip(unknown, in_parallel(self._read, unknown), strict=True):
+                if found is not None:
+                    self._known[id] = found
+            return {id: self._known[id] for id in ids if id in self._known}
+
+    def _read(self, id: str) -> RequestSummary | None:
+        with suppress(KeyMissing, StoreDamaged, ValidationError):
+            return RequestSummary.model_validate_json(self._store.read(f"jobs/{id}/request.json"))
+        return None

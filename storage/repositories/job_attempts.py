@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from storage.names import is_id, numbers_in
 from storage.records import Attempt, Death, Record
 from storage.store import Store, json_records
-from storage.store.bulk import in_parallel
+from storage.store.json_records import in_parallel
 
 _RETURN = ".returned.json"
 

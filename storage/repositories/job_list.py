@@ -10,7 +10,7 @@ from storage.names import earliest_id
 from storage.recent import Recent
 from storage.records import Job, JobState
 from storage.repositories.jobs import Jobs
-from storage.store.bulk import THREADS, in_parallel
+from storage.store.json_records import THREADS, in_parallel
 
 _MOST_READ = 300
 _MOST_KNOWN = 200_000

@@ -40,13 +40,12 @@ from storage.records import (
     Version,
 )
 from storage.repositories.deletions import Deletions
-from storage.repositories.idempotency import IdempotencyKey, IdempotencyKeys
+from storage.repositories.idempotency import IdempotencyKey, IdempotencyKeys, RequestSummary, UnfinishedRequests
 from storage.repositories.job_attempts import JobAttempts
 from storage.repositories.models import Models
-from storage.repositories.unfinished_requests import RequestSummary, UnfinishedRequests
 from storage.repositories.webhooks import Webhooks
 from storage.store import KeyMissing, Store, json_records, staging_folder
-from storage.store.bulk import delete_except, in_parallel
+from storage.store.json_records import delete_except, in_parallel
 from storage.store.local_files import translate_os_errors
 
 

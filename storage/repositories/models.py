@@ -25,9 +25,9 @@ from storage.names import check_name, first_page, is_name, numbers_in, version_n
 from storage.recent import Recent
 from storage.records import Alias, Confidence, File, Job, JobRequest, Outcome, Record, Version
 from storage.repositories.aliases import Aliases
-from storage.repositories.sightings import Sightings
+from storage.repositories.deletions import Sightings
 from storage.store import KeyMissing, Store, json_records
-from storage.store.bulk import in_parallel
+from storage.store.json_records import in_parallel
 
 if TYPE_CHECKING:
     from core.models.model import Model

@@ -20,8 +20,7 @@ from storage.errors import StoreDamaged, StoreUnavailable
 from storage.records import File
 from storage.store.forks import note_use
 from storage.store.keys import KeyMissing, check_key, keys_among
-from storage.store.local_files import report_fetched, sha256_of, translate_os_errors
-from storage.store.staging import Staged
+from storage.store.local_files import Staged, report_fetched, sha256_of, translate_os_errors
 
 _PROBE = "probe"
 _CONNECT_TIMEOUT = timedelta(seconds=3)

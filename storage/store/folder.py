@@ -21,8 +21,7 @@ from storage.errors import StoreDamaged, StoreUnavailable
 from storage.recent import Recent
 from storage.records import File
 from storage.store.keys import KeyMissing, check_key, keys_among
-from storage.store.local_files import sha256_of, translate_os_errors
-from storage.store.staging import Staged
+from storage.store.local_files import Staged, sha256_of, translate_os_errors
 
 _MAX_VERIFIED = 10_000
 """Number of files that a process remembers as verified, so that it reads each once."""

@@ -1,9 +1,12 @@
-"""Records in the store: created once as JSON, validated when they are read.
+"""Records in the store, created once as JSON and validated when they are read; and many calls of the store at the same
+time, since thousands one after the other would take minutes.
 
 A record that is not valid is damaged (StoreDamaged). Who lists records leaves it out: one that cannot be read must not
 stop what the others need.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -13,7 +16,42 @@ from storage.errors import StoreDamaged
 from storage.records import Record
 from storage.store import KeyMissing, Store
 
-R = TypeVar("R", bound=Record)
+T = TypeVar("T")
+R = TypeVar("R")
+THREADS = 128
+"""calls at the same time: five thousand of ten milliseconds take half a second"""
+_RUNS = 8
+"""runs of items for each thread: to hand over one item at a time would cost more than a call of a quick store"""
+
+
+def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """The results of the function for the items, in their order. It may raise errors of the function."""
+    waiting = list(items)
+    if len(waiting) < 2:
+        yield from map(function, waiting)
+        return
+    length = max(1, len(waiting) // (THREADS * _RUNS))
+    runs = (waiting[start : start + length] for start in range(0, len(waiting), length))
+    with ThreadPoolExecutor(min(THREADS, len(waiting)), "store") as threads:
+        try:
+            for results in threads.map(lambda run: [function(item) for item in run], runs):
+                yield from results
+        finally:
+            threads.shutdown(wait=True, cancel_futures=True)
+
+
+def delete_except(store: Store, prefix: str, keep: Set[str]) -> None:
+    """Delete everything at and below a prefix except the keys in ``keep``."""
+    if prefix in keep:
+        return
+    if not any(key.startswith(f"{prefix}/") for key in keep):
+        store.delete(prefix)
+        return
+    for name in store.children(prefix):
+        delete_except(store, f"{prefix}/{name}", keep)
+
+
+RecordT = TypeVar("RecordT", bound=Record)
 
 
 def create(store: Store, key: str, record: Record) -> bool:
@@ -26,7 +64,7 @@ def encode(record: Record) -> bytes:
     return record.model_dump_json().encode()
 
 
-def read(store: Store, key: str, kind: type[R]) -> R:
+def read(store: Store, key: str, kind: type[RecordT]) -> RecordT:
     """The record under a key; raises KeyMissing, StoreDamaged."""
     again = partial(read, store, key, kind)
     try:
@@ -42,7 +80,7 @@ def read(store: Store, key: str, kind: type[R]) -> R:
     return record
 
 
-def find(store: Store, key: str, kind: type[R]) -> R | None:
+def find(store: Store, key: str, kind: type[RecordT]) -> RecordT | None:
     """The record under a key, or None; raises StoreDamaged."""
     try:
         return read(store, key, kind)
@@ -50,7 +88,7 @@ def find(store: Store, key: str, kind: type[R]) -> R | None:
         return None
 
 
-def find_readable(store: Store, key: str, kind: type[R]) -> R | None:
+def find_readable(store: Store, key: str, kind: type[RecordT]) -> RecordT | None:
     """The record under a key; None if there is none that can be read."""
     try:
         return find(store, key, kind)

@@ -32,8 +32,8 @@ from storage.problems import WORKER_DIED, problem
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.records import Death, Job, JobState, Outcome, Place, Problem
+from storage.repositories.deletions import Sightings
 from storage.repositories.jobs import Jobs
-from storage.repositories.sightings import Sightings
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _GRACE_BEFORE_FAILURE = 5

@@ -22,13 +22,11 @@ from safetensors.numpy import save_file
 from app.http.sockets.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
-from core.models.linear import LinearModel
-from core.models.model import Model
-from core.problem.result import Status
+from core.models.model import LinearModel, Model
+from core.problem import Status
 from core.validation.calibration import Calibration
-from storage.queue.connect import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from storage.records import JobDraft, JobState, Outcome, Version
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models

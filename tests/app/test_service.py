@@ -25,8 +25,7 @@ from app.models.schemas import VersionOut
 from app.predictions.schemas import DocumentLabels, LabeledDocument, Prediction
 from app.settings import GatewaySettings
 from core.registry import OFFERED
-from storage.queue.connect import connect
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
 from tests.stores import Valkey
 from tests.waiting import HANG, until

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.runner import Request
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.options.base import BalancedOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
 from core.registry import ALGORITHMS
 from core.train import Training
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
-from core.problem.result import Status
+from core.problem import Status
 from core.train import Training, TrainingTask, train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, small, with_bias
 from tests.reference.mfn import minimise

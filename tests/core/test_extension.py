@@ -15,7 +15,7 @@ from core.models.io import read_model
 from core.numerics.vectors import Vector
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
 from core.options.base import TrainingSize
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Result, Status
 from core.progress import Phase
 from core.registry import OFFERED, Algorithm, check_options
 from core.train import TrainingContext, TrainingTask, train
@@ -84,7 +84,7 @@ def test_it_is_stopped_and_refused_when_its_model_is_too_large(
     task = TrainingTask(rows_of(rng.standard_normal((40, 4))), np.arange(40) % 4 - 2, ["a", "b"], kernel_mean, {})
     with pytest.raises(ModelTooLarge):
         train(task, TrainingContext(max_model_bytes=100))
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     assert train(task, TrainingContext(observer=lambda point: True)).status is Status.CANCELLED
 
 

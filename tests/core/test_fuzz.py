@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
 from core.models.io import read_model
-from core.options.auto import AutoOptions
-from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
+from core.options.linear import AnnealingOptions, AutoOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import GradientTsvmOptions, LaplacianSvmOptions
-from core.problem.result import Status
+from core.problem import Status
 from core.registry import ALGORITHMS, check_options
 from core.train import TrainingTask, train
 from tests.core.problems import rows_of

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import watch
+from core import progress
 from core.documents.rows import SparseRows
 from core.engine import passes
 from core.engine.solver import solve
 from core.options.base import Options
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 from core.registry import ALGORITHMS
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, weights_of, with_bias
@@ -156,7 +155,7 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
 
 def test_passes_before_a_stop_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though there is no solution yet."""
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     rows, class_indices, _ = clusters(1)
     stop = TrainingContext(observer=lambda point: bool(point.fraction > 0.03), threads=1)
     for algorithm in ("auto", "tsvm"):

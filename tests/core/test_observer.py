@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.documents.rows import SparseRows
 from core.engine import passes
 from core.engine.solver import solve
-from core.models import warm_start
+from core.models import assembly
 from core.options.base import Options
-from core.problem.result import Result, Status
+from core.problem import Result, Status
 from core.progress import Phase, TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.train import TrainingContext, TrainingTask, train
@@ -37,7 +37,7 @@ ESTIMATING = {
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The observer is asked at every request and between small slices, not only every so many milliseconds."""
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     monkeypatch.setattr(passes, "SLICE", 64)
 
 
@@ -169,15 +169,15 @@ def test_the_observer_is_asked_when_it_is_time_and_no_sooner(monkeypatch: pytest
     """By a clock that goes on by a tenth of the interval whenever it is read, which is at every chance to ask and at
     every report.
     """
-    tick = watch.SECONDS / 10
+    tick = progress.SECONDS / 10
     clock = count()
-    monkeypatch.setattr("core.watch.time.monotonic", lambda: next(clock) * tick)
+    monkeypatch.setattr("core.progress.time.monotonic", lambda: next(clock) * tick)
     watcher, data = Watcher(), small(5, n=60, labeled=10, gap=0.25)
     solve("tsvm", data.problem, options_of("tsvm"), observer=watcher)
     waits = np.diff([point.seconds for point in watcher.points])
     assert len(waits) > 3
-    assert waits.min() >= watch.SECONDS * (1 - 1e-9)
-    assert waits.max() <= watch.SECONDS + 3 * tick
+    assert waits.min() >= progress.SECONDS * (1 - 1e-9)
+    assert waits.max() <= progress.SECONDS + 3 * tick
 
 
 @pytest.mark.usefixtures("eager")
@@ -195,7 +195,7 @@ def test_an_observer_that_fails_fails_the_training() -> None:
 def test_time_goes_on_when_the_solver_follows_the_estimate(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Seconds count from the beginning of the training, in all reports and in the trace."""
     clock = count()
-    monkeypatch.setattr("core.watch.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("core.progress.time.monotonic", lambda: float(next(clock)))
     watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
     training = train(
         TrainingTask(data.rows, data.class_indices, ["a", "b"], name, {}), TrainingContext(observer=watcher)
@@ -220,7 +220,7 @@ def test_a_start_from_a_large_model_is_scored_in_little_pieces(monkeypatch: pyte
 
     whole = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model))
     monkeypatch.setattr(type(first.model), "scores", noted)
-    monkeypatch.setattr(warm_start, "_WORK", 7 * first.model.row_work)
+    monkeypatch.setattr(assembly, "_WORK", 7 * first.model.row_work)
     again = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model))
     assert sum(heights) == 300
     assert max(heights) <= 8

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.phases import phase_in_words
 from core.progress import CALIBRATION, TOGETHER, Phase, TracePoint
 from core.registry import OFFERED
@@ -95,7 +95,7 @@ def test_a_phase_becomes_a_path_and_words(phase: Phase, stages: int, path: str, 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", OFFERED)
 def test_no_phase_of_a_training_is_left_as_a_path(monkeypatch: pytest.MonkeyPatch, name: str, n_classes: int) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
     class_indices = (
         data.class_indices

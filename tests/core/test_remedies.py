@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import MessageNames
-from core.problem.result import Status
+from core.problem import Status
 from core.train import Training, TrainingTask, train
 from tests.core.problems import Array, rows_of
 from tests.there import there

@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 
 import core
-from core import watch
+from core import progress
 from core.documents import reorder as columns
 from core.documents import value_scale
 from core.documents.rows import SparseRows
 from core.engine import passes
-from core.kernels import cache, gamma, gram, products, value_range
+from core.kernels import cache, gamma, gram, products
 from core.kernels.function import Kernel
 from core.optimizers import smo
-from core.problem.result import Status
+from core.problem import Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.selection import data
@@ -115,7 +115,6 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         (products, "SLICE"),
         (gram, "SLICE"),
         (gamma, "SLICE"),
-        (value_range, "SLICE"),
         (value_scale, "_SLICE"),
         (smo, "_SLICE"),
         (cache, "_MOST_UNCACHED"),
@@ -123,7 +122,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     ):
         monkeypatch.setattr(where, name, SLICE)
     monkeypatch.setattr(gram, "_BLOCK_NANOSECONDS", float(SLICE))
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     return made
 
 
@@ -222,11 +221,11 @@ def test_preparations_ask_at_every_slice_and_end_when_told(
         nonlocal asked
         asked += 1
         if asked == last:
-            raise watch.Stopped
+            raise progress.Stopped
 
     last = -1
     prepare(rows, ask)
     assert asked >= n_passes * rows.n_nonzeros // SLICE
     asked, last = 0, asked
-    with pytest.raises(watch.Stopped):
+    with pytest.raises(progress.Stopped):
         prepare(rows, ask)

@@ -12,12 +12,12 @@ from numba.core.dispatcher import Dispatcher
 
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
-from core.documents.space import MEMORY
-from core.documents.text.mapped_counts import MappedCounter
-from core.documents.text.tfidf_by_parts import fit_by_parts
+from core.documents.rows import MEMORY
+from core.documents.text.counts import MappedCounter
+from core.documents.text.tfidf_fit import fit_by_parts
 from core.documents.text.tfidf_fit import fit_terms
-from core.documents.text.tfidf_rows import weighed
-from core.options.text import TextOptions
+from core.documents.text.tfidf_fit import weighed
+from core.options.linear import TextOptions
 from core.registry import OFFERED
 from core.train import TrainingContext, TrainingTask, train
 from core.warm_up import warm_up

@@ -8,10 +8,9 @@ from pydantic import Field
 from core.engine.kernel_requests import KernelRange, KernelSums
 from core.engine.runner import Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
-from core.optimizers.expansion import check_model_size, empty_result, kernel_spec, score_unlabeled
+from core.optimizers.smo import check_model_size, empty_result, kernel_spec, score_unlabeled
 from core.options.kernel import KernelOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 from core.progress import Phase
 
 

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from core.engine.runner import Adjoint, Report, Scores, Steps, Stopped, Vector
 from core.options.base import Options
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
 from core.progress import Phase
 
 

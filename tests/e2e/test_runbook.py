@@ -184,8 +184,7 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
 
 def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, tmp_path: Path) -> None:
     from app.settings import GatewaySettings
-    from storage.queue.connect import connect
-    from storage.queue.redis_state import RedisState
+    from storage.queue.redis_state import RedisState, connect
 
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}

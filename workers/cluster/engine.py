@@ -19,8 +19,7 @@ import numpy as np
 from distributed import Client, Future
 from numpy.typing import NDArray
 
-from core.documents.rows import FullRows, SparseRows
-from core.documents.space import Space
+from core.documents.rows import FullRows, Space, SparseRows
 from core.engine.engine import Answers, Engine
 from core.engine.parts import parts_of, reading_of
 from core.engine.passes import Passes
@@ -33,8 +32,7 @@ from workers.cluster import tasks
 from workers.cluster.address import TlsFiles, security_of
 from workers.cluster.shards import OpenShard, Shard, write_shard
 from workers.cluster.tasks import FewRows, Sent, added, packed, received, scores_of
-from workers.cluster.waiting import Waiting, named_errors
-from workers.cluster.workforce import Workforce, placement
+from workers.cluster.workforce import Waiting, Workforce, named_errors, placement
 
 _LOST_SECONDS = 20.0
 """seconds for which the scheduler may not answer"""

@@ -28,8 +28,7 @@ from core.exports.onnx_graph import (
     onnx_file,
     tensor,
 )
-from workers.encoders.encoder import EncoderUnavailable, Vectors
-from workers.encoders.tensors import tensors_in
+from workers.encoders.encoder import EncoderUnavailable, Vectors, tensors_in
 
 _PREFIX = "bert."
 """what the names of weights begin with where they were stored with a head"""

@@ -14,10 +14,17 @@ import structlog
 from core.documents.part_columns import EncoderId
 from storage.errors import CannotStart
 from storage.process.settings import Settings
-from workers.encoders.encoder import MOST_TOKENS, Encoder, EncoderUnavailable, Tokens, Vectors, tokens_in
-from workers.encoders.onnx_model import CONFIG, OnnxModel
-from workers.encoders.packed import DIGEST, PACKED, READING
-from workers.encoders.tensors import settings_in, tensors_in
+from workers.encoders.encoder import (
+    MOST_TOKENS,
+    Encoder,
+    EncoderUnavailable,
+    Tokens,
+    Vectors,
+    settings_in,
+    tensors_in,
+    tokens_in,
+)
+from workers.encoders.packed import CONFIG, DIGEST, PACKED, READING, OnnxModel
 
 AT_HAND = "e5"
 """name of the encoder that the extra brings"""

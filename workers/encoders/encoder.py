@@ -1,5 +1,8 @@
-"""The protocol of encoders, and the tokens that all of them read."""
+"""The protocol of encoders, the tokens that all of them read, and the contents of their folders: settings as JSON, and
+tensors as safetensors.
+"""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,3 +61,23 @@ def tokens_of(tokenizer: Any, most_tokens: int, *, special: bool = True) -> Toke
         return ids
 
     return tokens
+
+
+def settings_in(file: Path) -> dict[str, Any]:
+    """A file of settings, empty where there is none; raises EncoderUnavailable."""
+    try:
+        found = json.loads(file.read_bytes()) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise EncoderUnavailable(f"has a {file.name} that cannot be read: {error}") from None
+    return found if isinstance(found, dict) else {}
+
+
+def tensors_in(file: Path) -> dict[str, NDArray[Any]]:
+    """The tensors of a file by name; raises EncoderUnavailable."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError) as error:
+        raise EncoderUnavailable(f"has a {file.name} that cannot be read: {error}") from None

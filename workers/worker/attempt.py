@@ -17,7 +17,7 @@ from functools import partial
 import structlog
 
 from core.errors import HalfmoonError
-from core.watch import Stopped
+from core.progress import Stopped
 from storage.errors import (
     NotFound,
     QueueUnavailable,
@@ -32,10 +32,9 @@ from storage.process.tracing import Attributes, tracing
 from storage.records import JobRequest, JobState, Outcome, Place, Problem
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
-from workers.worker.comparison import held_out_of
 from workers.worker.context import WorkerContext
-from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
-from workers.worker.store_calls import StoreRetry, StoreWatch
+from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason, StoreRetry, StoreWatch
+from workers.worker.results import held_out_of
 from workers.worker.training import Work
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

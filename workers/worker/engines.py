@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from core.engine import EngineName
 from core.memory_estimate import RowsSize, cheapest_engine, table_bytes, training_bytes
 from core.options.base import TrainingSize
-from core.options.text import TextOptions
+from core.options.linear import TextOptions
 from core.registry import find_algorithm
 from storage.errors import JobTooLarge
 from storage.records import JobRequest

@@ -14,7 +14,7 @@ from storage.store.local_files import translate_os_errors
 
 
 class ScratchFiles:
-    """A core.documents.space.Space with arrays in files of a folder.
+    """A core.documents.rows.Space with arrays in files of a folder.
 
     The files have no names: they end with their arrays, or their process.
     """

@@ -16,9 +16,8 @@ from core.documents.vocabulary import Vocabulary
 from core.errors import InvalidOption, MessageNames
 from core.evaluation.active_learning import top_two
 from core.memory_estimate import RowsSize
-from core.problem.result import Status
-from core.progress import WHOLE, Span
-from core.watch import Stopped, Watch
+from core.problem import Status
+from core.progress import WHOLE, Span, Stopped, Watch
 from storage.errors import OutOfRange
 from storage.process.tracing import tracing
 from storage.records import Comparison, File, JobRequest
@@ -27,19 +26,16 @@ from storage.repositories.datasets.files.ids import Ids
 from storage.repositories.models import Models
 from storage.store.local_files import reported_to
 from workers.encoders.encoder import EncoderUnavailable
-from workers.worker.comparison import compare
 from workers.worker.context import WorkerContext
-from workers.worker.encoding import with_vectors
 from workers.worker.engines import EngineChoice
-from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import TrainingInputs, size_of, training_inputs
-from workers.worker.results import store_results, usable
-from workers.worker.store_calls import StoreRetry
+from workers.worker.heartbeat import Heartbeat, StoreRetry
+from workers.worker.inputs import TrainingInputs, size_of, training_inputs, with_vectors
+from workers.worker.results import compare, store_results, usable
 
 if TYPE_CHECKING:
     from core.models.model import Model
     from core.train import Training
-    from core.training_task import TrainingTask
+    from core.training import TrainingTask
 
 _DOUBTED, _ENCODED = 0.05, 0.5
 """shares of the work of a job that are done when it is known which texts are doubtful, and when texts have vectors"""
@@ -217,7 +213,7 @@ def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]
 
 
 def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, start: "Model | None") -> "TrainingTask":
-    from core.training_task import TrainingTask
+    from core.training import TrainingTask
 
     return TrainingTask(
         inputs.rows,

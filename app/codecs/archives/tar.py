@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app.codecs.archives.text_files import TextFiles
 from app.codecs.base import Decoder, Format, Reading
-from app.codecs.faults import refused
 from app.codecs.transport.encodings import Filtered, Gunzip, encoding_of
+from core.errors import refused
 from storage.repositories.datasets import Batch
 
 _BLOCK = tarfile.BLOCKSIZE

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from app.codecs.base import Bounds, check_limit
-from app.codecs.faults import invalid_documents
 from core.documents.kinds import TextRows
-from core.errors import Fault
+from core.errors import Fault, invalid_documents
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT, Label
 from storage.repositories.datasets import Batch

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from app.codecs.archives.text_files import TextFiles
 from app.codecs.base import Format, Reading
-from app.codecs.faults import refused
 from app.codecs.transport.encodings import encoding_of
 from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, zip_errors
+from core.errors import refused
 from storage.repositories.datasets import Batch
 
 _DIRECTORY_BYTES = 8 << 20

@@ -29,19 +29,24 @@ from numpy.typing import NDArray
 
 from app.codecs.arrays.archive import (
     DIRECTORY_BYTES,
+    SLICE_ENTRIES,
     Array,
     ArraySpec,
+    Entries,
+    checked_places,
     classes_of,
     ids_of,
+    into_rows,
     invalid_array,
     labels_of,
     lists_of,
     open_array,
     open_arrays,
+    side_by_side,
     sparse_format,
+    summed,
     texts_of,
 )
-from app.codecs.arrays.into_rows import SLICE_ENTRIES, Entries, checked_places, into_rows, side_by_side, summed
 from app.codecs.base import VECTOR_NAME, Bounds, Format, check_limit
 from app.codecs.numbers import narrowed, rows_of
 from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, zip_errors

@@ -4,12 +4,15 @@ All JSON that the gateway receives is decoded here."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from app.errors import InvalidRequest
 from core.spelling import did_you_mean
+from storage.errors import LimitExceeded
+from storage.records import MAX_TEXT
 
 T = TypeVar("T")
 JsonText = bytes | bytearray
@@ -28,6 +31,8 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
 _NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
 _MALFORMED = "JSON is malformed"
+_FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
+_TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
 _AT, _KEY_IN = " - at `$", " - at `key` in `$"
 _TYPES: Mapping[str, str] = {
     "str": "a text",
@@ -150,3 +155,31 @@ def _any_of(kinds: str) -> str:
     # null stands for a field that may as well be left out
     names = [_TYPES.get(kind, kind) for kind in given if kind != "null" and not (kind == "int" and "float" in given)]
     return " or ".join(names) if names else "null"
+
+
+def document_too_long(text: bytes | bytearray, where: str, most: int) -> LimitExceeded:
+    """The error for a document of more than ``most`` bytes; ``text`` is its beginning."""
+    name = id_in(text)
+    return LimitExceeded(
+        f"bytes in document {name}, {where}" if name else f"bytes in the document {where}", most, _TOO_LONG
+    )
+
+
+class _Identified(Struct):
+    id: Any = None
+
+
+_identified = msgspec.json.Decoder(_Identified)
+
+
+def id_in(text: bytes | bytearray) -> str:
+    """The id in the JSON of a document; in malformed JSON it is found if it is the first field.
+
+    Empty if there is none.
+    """
+    try:
+        found = decode_json(_identified.decode, text).id
+    except InvalidJson:
+        first = _FIRST_ID.match(text)
+        return first[1].decode(errors="replace") if first else ""
+    return str(found)[:MAX_TEXT] if isinstance(found, str | int) and not isinstance(found, bool) else ""

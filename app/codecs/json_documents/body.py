@@ -7,14 +7,13 @@ from enum import Enum, auto
 
 import numpy as np
 
-from app.codecs.base import MAX_FAULTS, Decoder, Format, Reading
-from app.codecs.faults import document_too_long, invalid_documents, refuse
-from app.codecs.json.slices import Scan
-from app.codecs.json.text import InvalidJson, JsonText
+from app.codecs.base import Decoder, Format, Reading
+from app.codecs.json.struct import Scan
+from app.codecs.json.text import InvalidJson, JsonText, document_too_long
 from app.codecs.json_documents.batches import BatchBuilder
 from app.codecs.json_documents.document import Document, DocumentDecoder
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark
-from core.errors import Fault, InvalidDocuments
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments, invalid_documents, refuse
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
 

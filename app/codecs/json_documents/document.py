@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from app.codecs.base import COLUMNS, VECTOR_NAME, Column, Reading
-from app.codecs.faults import EXTRA_REMEDY, id_in
-from app.codecs.json.text import InvalidJson, JsonText, decode_json, known_fields
+from app.codecs.base import COLUMNS, EXTRA_REMEDY, VECTOR_NAME, Column, Reading
+from app.codecs.json.text import InvalidJson, JsonText, decode_json, id_in, known_fields
 from app.errors import InvalidRequest
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE
@@ -46,7 +45,7 @@ class Document(Struct, forbid_unknown_fields=True, gc=False, rename={"excluded":
     indices: list[Index] | None = None
     values: list[float] | None = None
     features: msgspec.Raw = msgspec.Raw()
-    """JSON object that ``app.codecs.json_documents.parts`` parses, for a whole batch at once."""
+    """JSON object that ``app.codecs.json_documents.batches`` parses, for a whole batch at once."""
     text: str | None = None
     vector: list[float] | None = None
     vectors: dict[PartName, list[float] | None] | None = None

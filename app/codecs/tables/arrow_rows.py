@@ -11,13 +11,11 @@ import pyarrow as pa
 from pyarrow import compute, ipc, types
 from pyarrow.parquet import ParquetFile, read_metadata
 
-from app.codecs.base import MAX_FAULTS, Bounds, Column, Reading
-from app.codecs.faults import invalid_documents, refused
-from app.codecs.tables.cells import known_in
+from app.codecs.base import Bounds, Column, Reading
+from app.codecs.tables.cells import Header, header_of, known_in, listed
 from app.codecs.tables.child import Kind
-from app.codecs.tables.header import Header, header_of, listed
 from core.documents.kinds import TextRows
-from core.errors import Fault
+from core.errors import MAX_FAULTS, Fault, invalid_documents, refused
 from storage.errors import LimitExceeded
 from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields

@@ -24,14 +24,13 @@ import numpy as np
 from msgspec import Struct, msgpack
 
 from app.codecs.base import Bounds, Column, Extra, Reading
-from app.codecs.faults import refused
 from app.codecs.transport.whole_body import WholeBodyDecoder
 from core.documents.kinds import TextRows
-from core.errors import Fault, InvalidDocuments
+from core.errors import Fault, InvalidDocuments, refused
 from storage.errors import LimitExceeded, Unavailable
 from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
-from storage.repositories.datasets.batch import LabelLists
+from storage.repositories.datasets.labels import LabelLists
 
 Kind = Literal["parquet", "stream", "workbook"]
 MEMORY_BYTES = 5 << 28

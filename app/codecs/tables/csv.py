@@ -18,11 +18,9 @@ from itertools import islice
 from typing import Any
 
 from app.codecs.base import Decoder, Format, Reading
-from app.codecs.faults import refuse, refused
-from app.codecs.tables.cells import Row, batch_of
-from app.codecs.tables.header import Header, header_of
+from app.codecs.tables.cells import Header, Row, batch_of, header_of
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark, with_charset
-from core.errors import Fault
+from core.errors import Fault, refuse, refused
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
 

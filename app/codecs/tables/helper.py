@@ -15,6 +15,7 @@ from typing import IO
 from msgspec import msgpack
 
 from app.codecs.base import Reading
+from app.codecs.tables.cells import Header
 from app.codecs.tables.child import (
     MEMORY_BYTES,
     End,
@@ -28,7 +29,6 @@ from app.codecs.tables.child import (
     receive,
     send,
 )
-from app.codecs.tables.header import Header
 from app.codecs.tables.workbook import read_workbook
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments

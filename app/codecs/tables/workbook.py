@@ -12,11 +12,9 @@ from functools import partial
 from typing import IO, Any
 
 from app.codecs.base import Format, Reading, check_limit
-from app.codecs.faults import invalid_documents, refused
-from app.codecs.tables.cells import Row, batch_of
+from app.codecs.tables.cells import Header, Row, batch_of, header_of, listed
 from app.codecs.tables.child import ChildDecoder
-from app.codecs.tables.header import Header, header_of, listed
-from core.errors import InvalidDocuments
+from core.errors import InvalidDocuments, invalid_documents, refused
 from storage.repositories.datasets import Batch
 
 _CHARACTERS = 1 << 22

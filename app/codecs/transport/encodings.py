@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 from app.codecs.base import BLOCK_BYTES, Decoder, Reserve, check_limit, in_blocks
-from app.codecs.faults import refused
 from app.codecs.json.text import BYTE_ORDER_MARK, InvalidJson
 from app.errors import UnsupportedMediaType
+from core.errors import refused
 from storage.repositories.datasets import Batch
 
 _GZIP = 16 + zlib.MAX_WBITS

@@ -4,9 +4,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from app.codecs.base import MAX_FAULTS, Decoder
-from app.codecs.faults import document_too_long, refuse
-from core.errors import Fault
+from app.codecs.base import Decoder
+from app.codecs.json.text import document_too_long
+from core.errors import MAX_FAULTS, Fault, refuse
 from storage.repositories.datasets import Batch
 
 T = TypeVar("T")

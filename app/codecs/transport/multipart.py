@@ -10,9 +10,8 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from app.codecs.base import Decoder, Format, Reading, endings_of
-from app.codecs.faults import refused
 from app.errors import UnsupportedMediaType
-from core.errors import HalfmoonError
+from core.errors import HalfmoonError, refused
 from storage.repositories.datasets import Batch
 
 _LONGEST_HEADERS = 4096

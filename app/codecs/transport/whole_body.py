@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import IO, Any
 
 from app.codecs.base import Decoder, Reading
-from app.codecs.faults import refused
+from core.errors import refused
 from storage.repositories.datasets import Batch
 
 _ZIP64_BYTES = 1 << 32

@@ -11,7 +11,7 @@ from core.numerics.small_dense import combined, times_rows
 from core.numerics.vectors import dot, dots
 from core.numerics.width import WIDTH
 from core.optimizers.simplex_qp import maximise
-from core.problem.problem import Problem
+from core.problem import Problem
 
 _PATIENCE = 30
 _ROOM = 16

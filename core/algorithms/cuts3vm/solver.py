@@ -13,8 +13,7 @@ from core.losses.balance import positive_fraction
 from core.numerics.elementary import log_of, standard_normal
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
 from core.options.linear import Cuts3vmOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
 
 _ROUGH_GAP = 1e-3
 _EPSILON = 0.005

@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.compiled import compiled
-from core.numerics.compiled_elementary import log_of
+from core.numerics.compiled import compiled, log_of
 
 _LOW = np.uint64(2**32 - 1)
 _HALF, _ONE = np.uint64(32), np.uint64(1)

@@ -15,7 +15,7 @@ from core.engine.runner import Report, Steps, Stopped, Yield
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
 from core.numerics import blocked_lapack as dense
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Result, Status
 from core.progress import Checkpoint, Phase
 from core.selection.data import SelectionData
 from core.selection.registry import LANDMARKS

@@ -18,11 +18,10 @@ from core.kernels.function import Kernel
 from core.numerics import blocked_lapack as dense
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
-from core.selection.comparison import judge
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.methods.kernel_regression import known_scores
-from core.selection.prediction import Prediction, centred_prediction
+from core.selection.prediction import Prediction, centred_prediction, judge
 from core.selection.registry import Method
 
 Vector = NDArray[np.float64]

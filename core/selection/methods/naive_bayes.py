@@ -18,19 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.engine.runner import Report, Scheduler, Steps, Stopped
-from core.numerics.compiled_elementary import exp, log
+from core.numerics.compiled import exp, log
 from core.one_vs_rest import n_problems
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Result, Status
 from core.progress import Checkpoint, Phase, Span
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
-from core.selection.class_densities import Moments
 from core.selection.class_fractions import FractionEstimate, combine_evidence
-from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
-from core.selection.naive_bayes_em import NaiveBayesEM
+from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.posterior import refine_grid
-from core.selection.prediction import ERROR, Prediction
+from core.selection.prediction import ERROR, Judgement, Prediction, judge
 from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
 

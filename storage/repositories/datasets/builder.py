@@ -5,20 +5,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from core.documents.kinds import checked, shape_fault
-from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
 from storage.errors import LimitExceeded, StoreUnavailable
 from storage.names import new_id
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, File
-from storage.repositories.datasets.batch import Batch, refuse
 from storage.repositories.datasets.files.extra_fields import ExtraFieldsWriter
 from storage.repositories.datasets.files.ids import Ids, IdWriter, all_valid, id_fault
-from storage.repositories.datasets.files.part_writer import PartWriter
+from storage.repositories.datasets.files.row_writers import PartWriter
 from storage.repositories.datasets.label_files import Labels, LabelWriters
+from storage.repositories.datasets.labels import Batch
 from storage.repositories.datasets.manifest import class_warnings, content_digest
 from storage.store import Store, json_records, staging_folder
 from storage.store.local_files import translate_os_errors
@@ -39,18 +38,18 @@ class DatasetBuilder:
 
     @translate_os_errors("write", "a dataset")
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
+        self._held = stack = ExitStack()
+        with ExitStack() as undo:
+            undo.callback(stack.close)
             self._folder = stack.enter_context(staging_folder(self._store))
             self._rows = stack.enter_context(PartWriter(self._folder, self._limits))
             self._labels = LabelWriters(self._folder, self._limits, stack)
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
-            self._fields = stack.enter_context(closing(ExtraFieldsWriter(self._folder)))
-            self._held = stack.pop_all()
+            self._fields = ExtraFieldsWriter(self._folder, stack)
+            undo.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     @translate_os_errors("write", "a dataset")

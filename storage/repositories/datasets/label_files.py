@@ -1,7 +1,7 @@
 """The files of a dataset that say what is known of its documents: labels, votes, weights."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -9,17 +9,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import MAX_FAULTS, Fault
+from core.errors import MAX_FAULTS, Fault, refuse
 from core.spelling import did_you_mean
 from storage.process.settings import DatasetLimits
 from storage.records import Label, LabelKind
-from storage.repositories.datasets.batch import Batch, refuse
-from storage.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter
 from storage.repositories.datasets.files.ids import Ids
 from storage.repositories.datasets.files.label_sets import LabelSetsWriter, label_sets_in
-from storage.repositories.datasets.files.npy import NpyWriter, OptionalColumn, chunks, open_array
+from storage.repositories.datasets.files.npy import (
+    WITHOUT_LABEL,
+    DrawnWriter,
+    NpyWriter,
+    OptionalColumn,
+    chunks,
+    open_array,
+)
 from storage.repositories.datasets.files.votes import VotesWriter, vote_faults
-from storage.repositories.datasets.labels import Classes, list_faults
+from storage.repositories.datasets.labels import Batch, Classes, list_faults
 
 _MIXED = "in one dataset all documents have label, or all labels; for one label write labels with one element"
 _UNKNOWN = "; correct it, or label a document with it"
@@ -48,10 +53,10 @@ class LabelWriters:
         self._classes = Classes(limits.classes)
         self._kind: LabelKind | None = None
         self._labels = stack.enter_context(NpyWriter(folder / "codes.npy", "<i4"))
-        self._drawn = stack.enter_context(closing(DrawnWriter(folder)))
-        self._sets = stack.enter_context(closing(LabelSetsWriter(folder)))
-        self._votes = stack.enter_context(closing(VotesWriter(folder, limits.voters)))
-        self._weights = stack.enter_context(closing(OptionalColumn(folder / "weights.npy", "<f8", 1.0)))
+        self._drawn = DrawnWriter(folder, stack)
+        self._sets = LabelSetsWriter(folder, stack)
+        self._votes = VotesWriter(folder, limits.voters, stack)
+        self._weights = OptionalColumn(folder / "weights.npy", "<f8", 1.0, stack)
 
     @property
     def n_bytes(self) -> int:

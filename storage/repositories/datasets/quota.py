@@ -5,7 +5,7 @@ import threading
 from storage.errors import QuotaExceeded
 from storage.records import Dataset
 from storage.store import Store, json_records
-from storage.store.bulk import in_parallel
+from storage.store.json_records import in_parallel
 
 
 class Quota:

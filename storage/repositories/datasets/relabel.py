@@ -1,7 +1,7 @@
 """Relabeling: the manifest and the labels of a dataset that differs from another in some labels."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
-from core.errors import MAX_FAULTS, Fault
+from core.errors import MAX_FAULTS, Fault, refuse
 from storage.names import new_id
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, File, Given, Label, LabelKind, labels_in
-from storage.repositories.datasets.batch import LabelLists, refuse
 from storage.repositories.datasets.documents import Documents, changed, class_counts, of_kind
-from storage.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter, draw_detail
 from storage.repositories.datasets.files.ids import IdIndex, Ids
 from storage.repositories.datasets.files.label_sets import LabelSetsWriter
-from storage.repositories.datasets.files.npy import NpyWriter
-from storage.repositories.datasets.labels import label_detail, list_faults
+from storage.repositories.datasets.files.npy import WITHOUT_LABEL, DrawnWriter, NpyWriter, draw_detail
+from storage.repositories.datasets.labels import LabelLists, label_detail, list_faults
 from storage.repositories.datasets.manifest import class_warnings, content_digest
 from storage.store.local_files import sha256_of
 
@@ -99,7 +97,7 @@ def relabeled(
 def _written(folder: Path, after: Documents, drawn: NDArray[np.int8]) -> tuple[dict[str, Path], dict[str, int]]:
     """The files of labels and draws by content, and the number of labels by draw."""
     with ExitStack() as stack:
-        draws = stack.enter_context(closing(DrawnWriter(folder)))
+        draws = DrawnWriter(folder, stack)
         draws.append(drawn, len(drawn))
         drawn_file = draws.finish()
         paths = {} if drawn_file is None else {"drawn": drawn_file}
@@ -107,7 +105,7 @@ def _written(folder: Path, after: Documents, drawn: NDArray[np.int8]) -> tuple[d
             labels = stack.enter_context(NpyWriter(folder / "labels.npy", "<i4"))
             labels.append(after.class_indices)
             return paths | {"labels": labels.finish()}, draws.counts
-        sets = stack.enter_context(closing(LabelSetsWriter(folder)))
+        sets = LabelSetsWriter(folder, stack)
         sets.add(after.label_sets)
         return paths | sets.finish(np.arange(len(after.classes), dtype=np.int32)), draws.counts
 

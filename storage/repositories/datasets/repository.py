@@ -20,8 +20,7 @@ from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import check_name, first_page, is_id
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, DatasetProfile, Given, Label, LabelKind
-from storage.repositories.datasets.annotations.answers import Answer
-from storage.repositories.datasets.annotations.entries import NewAnnotation, checked_entries
+from storage.repositories.datasets.annotations.answers import Answer, NewAnnotation, checked_entries
 from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
 from storage.repositories.datasets.annotations.offered import Audits, Suggestions
 from storage.repositories.datasets.builder import DatasetBuilder
@@ -37,9 +36,8 @@ from storage.repositories.datasets.files.extra_fields import StoredFields
 from storage.repositories.datasets.files.ids import IdIndexes, Ids
 from storage.repositories.datasets.quota import Quota
 from storage.repositories.datasets.relabel import Changes, relabeled
-from storage.repositories.deletions import Deletions
+from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.jobs import Jobs
-from storage.repositories.sightings import Sightings
 from storage.store import KeyMissing, Store, json_records, staging_folder
 from storage.store.local_files import translate_os_errors
 

@@ -12,8 +12,7 @@ from app.cli import doctor
 from app.cli.commands import main
 from app.cli.doctor import examine
 from core import warm_up
-from storage.queue.connect import connect
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import open_store
 from storage.store.folder import FolderStore

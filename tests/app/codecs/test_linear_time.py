@@ -28,7 +28,7 @@ from app.codecs.tables.arrow_rows import read_rows
 from app.codecs.transport.encodings import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
-from app.http.bodies import _decoded
+from app.http.requests import _decoded
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
 from app.predictions.service import decode_documents

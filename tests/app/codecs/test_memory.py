@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from app.codecs.base import Bounds, in_blocks
-from app.inference.binary import _NUMBERS
-from app.inference.tensors import documents_of
+from app.inference.tensors import _NUMBERS, documents_of
 from app.predictions.service import decode_documents
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npy, npz, tar, zipped
 

@@ -27,7 +27,7 @@ from app.codecs.json_documents.document import PARTS
 from app.codecs.transport.encodings import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest, UnsupportedMediaType
-from app.http.bodies import _decoded
+from app.http.requests import _decoded
 from app.inference.service import InferBody
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody

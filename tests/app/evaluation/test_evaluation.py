@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from core.evaluation import Reliability
-from core.models.linear import LinearModel
+from core.evaluation.measures import Reliability
+from core.models.model import LinearModel
 from storage.records import Version
 from tests.app.codecs.encodings import ENCODERS
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, body_of, problem_of, publish

@@ -28,6 +28,6 @@ def test_a_disk_on_which_no_file_can_be_made_is_reported(gateway: Gateway, monke
     def full(**_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("app.http.answers.files.tempfile.TemporaryFile", full)
+    monkeypatch.setattr("app.http.answers.tempfile.TemporaryFile", full)
     problem_of(gateway.client.post("/v1/models/news/evaluate", json={"documents": TWO_CLASSES}), 507)
     assert [path for path in gateway.kept() if ".staging" in path] == []

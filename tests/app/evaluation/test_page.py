@@ -11,7 +11,7 @@ import pytest
 from fastapi import Request
 
 from app.errors import NotAcceptable
-from app.http.answers.negotiation import negotiate
+from app.http.answers import negotiate
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.evaluation.test_evaluation import drawn
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from app.http import bodies
+from app.http import requests
 from app.predictions import scoring
 from core.documents.rows import SparseRows
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.evaluation.test_evaluation import drawn, evaluate
 from tests.app.http.sockets.test_slow_readers import measured
@@ -41,7 +41,7 @@ def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkey
     """At the next batch after it is known that the client has left; fails if that is never known."""
 
     def nobody_waits() -> bool:
-        gone = bodies._disconnected.get()
+        gone = requests._disconnected.get()
         return gone is not None and gone.is_set()
 
     publish(gateway.store)

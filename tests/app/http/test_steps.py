@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from app.codecs import dispatch
 from app.codecs.arrays import npz
-from app.http.bodies import in_steps
+from app.http.requests import in_steps
 from storage.repositories.datasets import Batch, DatasetBuilder
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.app.http.test_hostile import dial, head

@@ -14,9 +14,8 @@ from redis.connection import AbstractConnection
 
 from core.options.linear import TsvmOptions
 from core.registry import OFFERED, Algorithm
-from storage.queue.connect import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from storage.records import Attempt, File, JobDraft, JobState, Outcome, Progress
 from storage.repositories.jobs import Jobs
 from storage.store import json_records

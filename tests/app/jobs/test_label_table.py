@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from app.http.answers import tables
-from app.http.answers.tables import PARQUET, write_parquet
+from app.http import answers
+from app.http.answers import PARQUET, write_parquet
 from app.jobs import label_table
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from core.documents.kinds import TextRows
@@ -30,7 +30,7 @@ def test_the_labels_of_a_job_as_parquet(gateway: Gateway) -> None:
 @pytest.mark.parametrize("n", [0, 1, 7])
 def test_labels_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(label_table, "_BLOCK_LINES", 3)
-    monkeypatch.setattr(tables, "_BLOCK_ROWS", 2)
+    monkeypatch.setattr(answers, "_BLOCK_ROWS", 2)
     lines = [{"id": str(k), "label": k, "score": k / 2, "probability": 0.5} for k in range(n)]
     (tmp_path / "labels").write_text("".join(json.dumps(line) + "\n" for line in lines))
     file = io.BytesIO()

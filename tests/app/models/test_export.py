@@ -16,7 +16,7 @@ from app.cli.commands import main
 from app.models import service
 from core.exports import predict
 from core.exports.archive import write_archive
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 from tests.waiting import SOON

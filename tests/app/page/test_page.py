@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from app.codecs.base import Bounds, Reading
-from app.codecs.tables.header import header_of
+from app.codecs.tables.cells import header_of
 from app.http.access import COOKIE
 from app.page.files import POLICY, page_files
 from storage.repositories.api_keys import ApiKeys, Scope

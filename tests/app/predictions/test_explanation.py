@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.train import TrainingTask, train
 from storage.repositories.datasets import Datasets
 from tests.app.conftest import Gateway, body_of, problem_of, publish

@@ -12,7 +12,7 @@ from app.predictions.service import fits_event_loop
 from core.documents.rows import SparseRows
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from tests.app.conftest import Gateway, Start, problem_of, publish
 
 PREDICT, INFER = "/v1/models/news/predict", "/v2/models/news/infer"

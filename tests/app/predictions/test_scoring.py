@@ -11,7 +11,7 @@ from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from storage.records import Label
 from storage.repositories.datasets import Batch, Datasets, Documents
 from storage.store import open_store

@@ -12,7 +12,7 @@ import pytest
 from app.predictions import scoring
 from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.validation.calibration import Calibration
 from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
 from tests.stores import no_file_beyond

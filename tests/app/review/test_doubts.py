@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.validation.label_calibration import LabelCalibration
 from tests.app.annotations.test_annotations import annotate
 from tests.app.conftest import Gateway, problem_of, publish

@@ -12,8 +12,7 @@ from core.algorithms import annealing as module
 from core.engine.solver import solve
 from core.losses.balance import BalancedProbabilities, balanced_probabilities
 from core.options.linear import AnnealingOptions
-from core.problem.problem import Problem
-from core.problem.result import Result, Status
+from core.problem import Problem, Result, Status
 from core.train import TrainingTask, train
 from tests.core.problems import Array, Small, small, weights_of
 from tests.reference import annealing as reference

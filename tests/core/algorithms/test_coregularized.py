@@ -7,8 +7,7 @@ from scipy.optimize import minimize
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import CoregularizedOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 from core.train import TrainingTask, train
 from tests.core.problems import Array, rows_of, small, weights_of
 

@@ -10,15 +10,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from core import watch
+from core import progress
 from core.engine.solver import solve
 from core.errors import InvalidOption
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Matrix
 from core.optimizers.interior_point import Interior, Residuals
 from core.options.relaxation import CtsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 from core.registry import check_options
 from core.train import TrainingTask, train
 from tests.core.problems import Array, normal, rows_of, small
@@ -260,7 +259,7 @@ def test_a_document_twice_is_the_same_as_at_double_cost() -> None:
 
 @pytest.mark.parametrize("stop_at", [1, 4, 9])
 def test_stopped_and_run_again(stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     data = small(5, n=60, labeled=8)
     watcher = Watcher(stop_at)
     stopped = solve("ctsvm", data.problem, CtsvmOptions(), observer=watcher)

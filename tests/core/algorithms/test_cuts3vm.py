@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.algorithms.cuts3vm import planes, solver
 from core.engine.solver import solve
 from core.options.linear import Cuts3vmOptions
-from core.problem.problem import Problem
-from core.problem.result import Result, Status
+from core.problem import Problem, Result, Status
 from core.progress import TracePoint
 from core.train import TrainingTask, train
 from tests.core.problems import Small, dense_of, linear, rows_of, small, weights_of
@@ -262,7 +261,7 @@ def test_several_classes_are_as_many_solves(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_stop_returns_the_best_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     data = small(3, n=60, labeled=10, gap=0.25)
     whole, points = run(data.problem, epsilon=0.5), 0
 

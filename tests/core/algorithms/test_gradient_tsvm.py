@@ -8,8 +8,7 @@ from core.algorithms.gradient_tsvm import weight_stages
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import GradientTsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Status
+from core.problem import Expansion, Problem, Status
 from tests.core.problems import Array, Small, small, weights_of
 
 FRACTION = 0.4

@@ -5,7 +5,7 @@ import pytest
 
 from core.engine.solver import solve
 from core.options.subspace import KernelAnnealingOptions
-from core.problem.result import Expansion
+from core.problem import Expansion
 from core.train import TrainingTask, train
 from tests.core.problems import Array, small
 from tests.reference.annealing import anneal

@@ -9,8 +9,7 @@ from sklearn.svm import SVC
 
 from core.engine.solver import solve
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 from tests.core.problems import Array, Small, dense_of, rows_of, small
 from tests.reference import kernel as reference
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from core import watch
+from core import progress
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine.solver import solve
@@ -21,8 +21,7 @@ from core.kernels.gram import Gram
 from core.models.io import read_model
 from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import Array, dense_of, labeled, rows_of, small
@@ -158,7 +157,7 @@ class StopAt:
 @every
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, algorithm: str, n_classes: int) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     rows, class_indices = clusters(5, n=200)
     class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
     options = {"gamma": 0.3, "C": 5.0}

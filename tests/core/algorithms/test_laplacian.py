@@ -7,8 +7,7 @@ import pytest
 
 from core.engine.solver import solve
 from core.options.subspace import LaplacianOptions
-from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem import Expansion, Problem, Result, Status
 from core.train import TrainingTask, train
 from tests.core.problems import Array, rows_of, small, weights_of
 from tests.reference import laplacian as reference

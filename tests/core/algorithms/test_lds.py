@@ -12,8 +12,7 @@ from core.kernels.function import Kernel
 from core.kernels.gram import Gram
 from core.kernels.paths import path_coordinates, path_squares
 from core.options.subspace import LdsOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 from core.train import TrainingTask, train
 from tests.core.problems import Array, rows_of, small
 

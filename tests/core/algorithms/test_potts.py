@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.algorithms.potts import CoupledPath, class_beliefs
 from core.engine import passes
 from core.engine.solver import solve
 from core.options.linear import AnnealingOptions
 from core.options.subspace import PottsOptions
-from core.problem.result import Status
+from core.problem import Status
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import dense_of, linear, rows_of, small, weights_of, with_bias
 from tests.core.watcher import Watcher
@@ -120,7 +120,7 @@ def test_without_unlabeled_rows_each_class_is_the_svm() -> None:
 
 
 def test_it_stops_wherever_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     given, everything = task(3), Watcher()
     whole = train(given, TrainingContext(observer=everything))
     assert [point.fraction for point in everything.points] == sorted(point.fraction for point in everything.points)

@@ -9,7 +9,7 @@ from core.algorithms import s4vm
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import S4vmOptions
-from core.problem.result import Status
+from core.problem import Status
 from tests.core.problems import Array, small, weights_of
 
 COUNT = 9

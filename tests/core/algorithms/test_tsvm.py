@@ -15,8 +15,7 @@ from core.algorithms.tsvm import improving_pairs, weight_stages
 from core.engine.solver import solve
 from core.losses.balance import threshold_labels
 from core.options.linear import TsvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Result, Status
+from core.problem import Problem, Result, Status
 from core.progress import Phase
 from tests.core.problems import Array, Small, small, weights_of
 from tests.reference import mfn, transductive

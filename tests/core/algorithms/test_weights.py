@@ -7,7 +7,7 @@ import pytest
 
 from core.engine.solver import solve
 from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
-from core.problem.problem import Problem
+from core.problem import Problem
 from tests.core.problems import Array, Small, rows_of, small, weights_of
 
 

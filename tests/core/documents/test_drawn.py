@@ -7,7 +7,7 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
 from core.train import TrainingTask, train
-from core.training_task import CheckedTask
+from core.training import CheckedTask
 
 
 def task(drawn: list[int] | None, algorithm: str = "tsvm", **options: str) -> TrainingTask:

@@ -19,7 +19,7 @@ from core.engine.parts import parts_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Product, Scores, Vector
 from core.numerics.width import WIDTH
-from core.watch import Stopped
+from core.progress import Stopped
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 from tests.waiting import SOON
 

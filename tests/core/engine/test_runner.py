@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from core.engine.requests import Vector
@@ -15,7 +15,7 @@ from core.engine.solver import solve
 from core.numerics import width
 from core.numerics.width import WIDTH
 from core.options.linear import SvmOptions
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Result, Status
 from core.progress import Phase
 from tests.core.problems import dense_of, random_rows, small, weights_of, with_bias
 
@@ -152,7 +152,7 @@ def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     crowd = Crowd()
     with Scheduler(ROWS, observer=lambda _: True) as scheduler:
         results = scheduler.run({Phase(fold=number): crowd.member(number) for number in range(3 * WIDTH)})

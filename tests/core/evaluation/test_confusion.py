@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from core.evaluation import Confusion
+from core.evaluation.measures import Confusion
 
 ClassIndices = NDArray[np.integer[Any]]
 N_CLASSES = 4

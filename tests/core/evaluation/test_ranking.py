@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from core.evaluation import Ranking, ranked
+from core.evaluation.measures import Ranking, ranked
 from tests.there import there
 
 Ranked = tuple[NDArray[np.float64], NDArray[np.bool_]]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss
 
-from core.evaluation import Reliability
-from core.evaluation.reliability import BINS, doubtful
+from core.evaluation.measures import BINS, Reliability, doubtful
 
 Drawn = tuple[np.ndarray, np.ndarray]
 

@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from core.kernels.function import Kernel
-from core.kernels.gram import Gram
-from core.kernels.value_range import scaled_to_range
+from core.kernels.gram import Gram, scaled_to_range
 from tests.core.kernels.rows import whole
 from tests.core.problems import dense_of, random_rows, rows_of
 

@@ -8,8 +8,7 @@ from core.documents.rows import SparseRows
 from core.models.explanation import explain_score, top_weights
 from core.models.io import read_model
 from core.models.kernel import KernelModel
-from core.models.linear import LinearModel
-from core.models.model import Model, Weights
+from core.models.model import LinearModel, Model, Weights
 from core.train import TrainingTask, train
 from tests.core.problems import dense_of, random_rows, rows_of
 from tests.there import there

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.models import linear as module
+from core.models import model as module
 from core.models.io import read_model
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from tests.core.problems import dense_of, random_rows, rows_of
 
 

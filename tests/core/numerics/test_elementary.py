@@ -6,7 +6,7 @@ from numba import njit
 from scipy import special, stats
 
 from core.numerics import elementary
-from core.numerics.compiled_elementary import exp_of, log_of
+from core.numerics.compiled import exp_of, log_of
 from tests.core.problems import Array
 
 _RNG = np.random.default_rng(0)

@@ -16,8 +16,7 @@ from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, adopt, conjugate_gradients, exact_step, minimise
 from core.options.linear import SvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Status
+from core.problem import Problem, Status
 from core.progress import Phase
 from tests.core.problems import (
     Array,

@@ -10,7 +10,7 @@ from core.engine.kernel_requests import KernelRows
 from core.engine.runner import Report
 from core.kernels.function import Kernel
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
-from core.problem.result import Status
+from core.problem import Status
 from core.progress import Phase
 from tests.core.kernels.rows import cache_of, whole
 from tests.core.problems import Array, random_rows

@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.documents.rows import to_dense
 from core.engine.runner import Report, Steps
 from core.memory_estimate import training_bytes
-from core.options.auto import AutoOptions
 from core.options.base import TrainingSize
+from core.options.linear import AutoOptions
 from core.phases import phase_in_words
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
 from core.progress import Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.registry import METHODS, Method
@@ -75,7 +74,7 @@ def means(monkeypatch: pytest.MonkeyPatch) -> Method:
 def test_a_line_of_the_registry_is_tried_selected_reported_worded_and_counted(
     means: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher = Watcher()
     training = fit(pool(0, [0.5, 0.5]), observer=watcher)
     words = [phase_in_words(point) for point in watcher.points]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import watch
+from core import progress
 from core.documents.rows import SparseRows
-from core.problem.result import Status
-from core.selection import estimation
+from core.problem import Status
+from core.selection import class_fractions
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 from tests.core.watcher import Watcher
@@ -237,7 +237,7 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
 
 @pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
 def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     data = pool(0, [0.6, 0.3, 0.1])
     for calls in (1, 3):
         stopped = Watcher(calls)
@@ -251,7 +251,7 @@ def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monk
 
 
 def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     data = pool(4, [0.7, 0.3], gap=3.0)  # the transductive SVM is chosen, which begins with the supervised solution
     training = fit(data, observer=lambda point: bool(point.fraction > 0.93))
     assert training.status is Status.CANCELLED
@@ -380,7 +380,7 @@ def test_answers_that_labels_left_out_confirm_need_no_second_model(monkeypatch: 
     """
     data = pool(3, [0.7, 0.2, 0.1], per_class=10, gap=3.5)
     labels = np.random.default_rng(0).integers(0, 3, len(data.truth) - 30)
-    monkeypatch.setattr(estimation, "_naive_bayes_labels", lambda *_: labels)
+    monkeypatch.setattr(class_fractions, "_naive_bayes_labels", lambda *_: labels)
     assert variation(fit(data, "tsvm"), data) < 0.2
 
 

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import watch
-from core.problem.result import Status
-from core.progress import TracePoint
+from core import progress
+from core.problem import Status
+from core.progress import Stopped, TracePoint, Watch
 from core.selection import auto
 from core.selection.candidates import Candidate, candidates_of
 from core.train import Training
-from core.watch import Stopped, Watch
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, pool
 from tests.core.watcher import Watcher
@@ -36,7 +35,7 @@ def timed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Pool, float | None], tup
 
     def train(data: Pool, seconds: float | None) -> tuple[Training, float]:
         clock = Clock()
-        monkeypatch.setattr(watch, "time", clock)
+        monkeypatch.setattr(progress, "time", clock)
         return fit(data, options={} if seconds is None else {"seconds": seconds}), clock.now
 
     return train
@@ -106,7 +105,7 @@ def test_fractions_that_are_given_stand_where_there_is_no_time_for_any_method(
     given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The supervised SVM alone is ready, which estimates none."""
-    monkeypatch.setattr(watch, "time", Clock())
+    monkeypatch.setattr(progress, "time", Clock())
     training = fit(pool(0, [0.6, 0.4]), options={**given, "seconds": 1e-6})
     assert training.report is not None
     assert [each["algorithm"] for each in training.report["tried"]] == ["svm"]
@@ -141,7 +140,7 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
 def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch, data: Pool, solved: float) -> None:
     """The first candidate may have converged by then: it is not the model that was chosen, and nobody waited for
     that."""
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     asked: list[float] = []
 
     def once(point: TracePoint, /) -> bool:
@@ -157,13 +156,13 @@ def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher = Watcher(over=lambda point: point.fraction > 0.3)
     assert fit(pool(0, [0.6, 0.4]), options={"seconds": 1000.0}, observer=watcher).status is Status.CANCELLED
 
 
 def test_work_goes_on_when_a_part_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "time", Clock())
+    monkeypatch.setattr(progress, "time", Clock())
     ask = Watch(None)
     with ask.until(0.45) as deadline:
         for _ in range(4):

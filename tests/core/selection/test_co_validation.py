@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.problem.result import Linear, Result, Status
-from core.selection.co_validation import CoValidated, co_validate
-from core.selection.stack import Member, Stack
+from core.problem import Linear, Result, Status
+from core.selection.stack import CoValidated, Member, Stack, co_validate
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 from tests.there import there
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from core.selection.comparison import Judgement, judge
+from core.selection.prediction import Judgement, judge
 from core.validation.calibration import SLOPE
 
 

@@ -8,7 +8,7 @@ from core.documents.rows import FullRows
 from core.engine.runner import Scheduler
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
-from core.problem.problem import Problem
+from core.problem import Problem
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features
 from core.selection.fraction_path import SupervisedFit

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from core.documents.rows import SparseRows
 from core.engine.runner import Barrier, Scheduler, Steps
 from core.options.linear import TsvmOptions
-from core.problem.problem import Problem
+from core.problem import Problem
 from core.progress import Phase
 from core.selection.fraction_path import FractionPath, coefficients_of, nearest_threshold
 from core.train import TrainingTask, train

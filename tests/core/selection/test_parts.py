@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.models.linear import LinearModel
-from core.problem.result import Status
+from core.models.model import LinearModel
+from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.watcher import Watcher
 from tests.there import there

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Result, Status
 from core.selection.candidates import Candidate, ModelSpec
 from core.selection.class_fractions import FractionEstimate
-from core.selection.comparison import Judgement, judge
+from core.selection.prediction import Judgement, judge
 from core.selection.stack import Member, choose, met_fractions, stack, stack_weights
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 from tests.there import there

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from core.algorithms.tsvm import tsvm
 from core.engine.runner import Steps
 from core.options.linear import TsvmOptions
-from core.problem.problem import Problem
-from core.selection import candidates, stack, subsets
-from core.selection.data import SelectionData
-from core.selection.subsets import with_frequent_features
+from core.problem import Problem
+from core.selection import candidates, stack
+from core.selection import data as data_module
+from core.selection.data import SelectionData, with_frequent_features
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_naive_bayes import words
 from tests.core.selection.test_auto import fit, pool
@@ -38,9 +38,9 @@ def test_few_documents_keep_all_features() -> None:
 
 
 def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subsets, "MANY_ROWS", 60)
-    monkeypatch.setattr(subsets, "_SHARE", 0.2)
-    monkeypatch.setattr(subsets, "_SLICE", 50)  # so that there are several slices
+    monkeypatch.setattr(data_module, "MANY_ROWS", 60)
+    monkeypatch.setattr(data_module, "_SHARE", 0.2)
+    monkeypatch.setattr(data_module, "_SLICE", 50)  # so that there are several slices
     data = data_of(sparse())
     found, dense = with_frequent_features(data, nothing), dense_of(data.scaled.rows)
     kept = (dense != 0).sum(axis=0) >= 12
@@ -65,8 +65,8 @@ def test_the_selected_model_starts_from_a_solution_of_the_comparison(
 
     monkeypatch.setattr(candidates, "tsvm", spied)
     monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
-    monkeypatch.setattr(subsets, "MANY_ROWS", 10)
-    monkeypatch.setattr(subsets, "_SHARE", 0.02)
+    monkeypatch.setattr(data_module, "MANY_ROWS", 10)
+    monkeypatch.setattr(data_module, "_SHARE", 0.02)
     fit(words(3, fractions, n=600, per_class=10))
     assert len(starts) == (1 if len(fractions) == 2 else len(fractions))
     for problem, start in starts:
@@ -94,8 +94,8 @@ def test_of_dense_rows_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
 def test_the_selected_model_has_all_features(monkeypatch: pytest.MonkeyPatch, fractions: list[float]) -> None:
-    monkeypatch.setattr(subsets, "MANY_ROWS", 10)
-    monkeypatch.setattr(subsets, "_SHARE", 0.02)
+    monkeypatch.setattr(data_module, "MANY_ROWS", 10)
+    monkeypatch.setattr(data_module, "_SHARE", 0.02)
     data = words(3, fractions, n=600, per_class=10)
     training = fit(data)
     assert there(training.report)["chosen"]["algorithm"] == "naive_bayes"

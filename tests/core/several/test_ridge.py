@@ -8,10 +8,10 @@ import pytest
 
 from core.documents.label_sets import LabelSets
 from core.documents.rows import FullRows, SparseRows, to_dense
-from core.problem.result import Status
+from core.problem import Status
 from core.several.ridge import RIDGE
 from core.train import Training, train
-from core.training_task import TrainingTask
+from core.training import TrainingTask
 from tests.core.several.topics import LABELS, Topics, sparse
 from tests.there import there
 
@@ -83,7 +83,7 @@ def test_words_of_unlabeled_documents_lead_to_those_of_no_labeled_one(monkeypatc
 
 
 def test_a_model_is_ready_however_few_the_seconds(monkeypatch: Any) -> None:
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)  # every checkpoint asks
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)  # every checkpoint asks
     training = train(TOPICS.task(60, options={"seconds": 1e-9}))
     assert training.status is Status.CONVERGED
     report = there(training.report)

@@ -10,7 +10,7 @@ from core.engine.engine import MappedEngine
 from core.errors import InvalidDocuments, InvalidOption
 from core.evaluation.label_agreement import LabelCounts
 from core.models.io import read_model
-from core.problem.result import Status
+from core.problem import Status
 from core.progress import TracePoint
 from core.train import Training, TrainingContext, train
 from tests.core.several.topics import LABELS, Topics

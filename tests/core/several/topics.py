@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows, unit_rows
-from core.training_task import TrainingTask
+from core.training import TrainingTask
 
 LABELS = ["barley", "corn", "ship"]
 WORDS, COMMON, LENGTH = 6, 30, 8

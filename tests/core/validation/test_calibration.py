@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from core.models.io import read_model
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.numerics.elementary import log_add_exp
 from core.validation import calibration
 from core.validation.calibration import (

@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.solver import solve
-from core.evaluation.reliability import Reliability
+from core.evaluation.measures import Reliability
 from core.options.linear import SvmOptions
-from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem import Linear, Problem, Result, Status
+from core.progress import Stopped
 from core.registry import ALGORITHMS
-from core.validation.cross_validation import cross_val_scores
-from core.validation.folds import folds_of
-from core.watch import Stopped
+from core.validation.folds import cross_val_scores, folds_of
 from tests.core.selection.test_auto import fit, pool
 from tests.core.watcher import Watcher
 from tests.there import there
@@ -100,7 +98,7 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
 
 
 def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     data = pool(0, [0.6, 0.4])
     watcher = Watcher(over=lambda point: point.phase.fold is not None)
     options = {"positive_fraction": 0.4}
@@ -127,7 +125,7 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
 @pytest.mark.parametrize(
     ("name", "module"),
     [
-        ("svm", "core.one_algorithm.fit_calibration"),
+        ("svm", "core.train.fit_calibration"),
         ("auto", "core.selection.auto.calibration_at"),
     ],
 )
@@ -149,7 +147,7 @@ def test_a_stop_while_probabilities_are_found_keeps_the_model(
 
 @pytest.mark.parametrize("name", ["auto", "cuts3vm"])
 def test_progress_and_time_only_grow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     watcher = Watcher()
     fit(
         pool(2, [0.5, 0.3, 0.2], n=60),

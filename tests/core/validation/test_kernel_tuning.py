@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from core import watch
+from core import progress
 from core.documents.rows import SparseRows
 from core.options.kernel import CccpOptions, KernelOptions
 from core.options.relaxation import CtsvmOptions
-from core.problem.result import Status
+from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from core.validation import kernel_tuning
 from core.validation.folds import folds_of
@@ -208,7 +208,7 @@ def test_documents_that_are_all_alike_are_no_error() -> None:
 def test_it_is_stopped_in_the_middle_of_the_choice_and_chooses_the_same_afterwards(
     algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     dense, _, labels = rings(120, 30)
     task = TrainingTask(rows_of(dense), labels, ["in", "out"], algorithm, options_of(algorithm))
     whole = Watcher()

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.errors import InvalidDocuments, InvalidOption, MessageNames
-from core.problem.result import Status
+from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, pool
@@ -62,7 +62,7 @@ def test_more_clusters_than_documents_are_refused() -> None:
 
 
 def test_it_stops_wherever_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     data, everything = pool(2, [0.5, 0.5], gap=3.0, n=120), Watcher()
     clusters(data, 2, observer=everything)
     for stop_at in (1, len(everything.points) // 2, len(everything.points) - 1):

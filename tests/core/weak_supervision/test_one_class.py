@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidDocuments, InvalidOption
-from core.problem.result import Status
+from core.problem import Status
 from core.registry import with_rest
 from core.train import Training, TrainingContext, TrainingTask, train
 from core.weak_supervision.one_class import share_above
@@ -79,7 +79,7 @@ def test_a_share_that_is_told_stands() -> None:
 
 
 def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     watcher = Watcher(over=lambda point: point.fraction > 0.35)
     training = one_class(pool(0, [0.8, 0.2], n=300), observer=watcher)
     assert training.status is Status.CANCELLED

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.errors import InvalidDocuments
-from core.problem.result import Status
+from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.selection.test_auto import Pool, pool
 from tests.core.watcher import Watcher
@@ -160,7 +160,7 @@ def test_every_algorithm_learns_from_votes(algorithm: str) -> None:
 
 
 def test_a_stop_while_voters_are_weighed_ends_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     data = pool(0, [0.6, 0.4], n=200)
     watcher = Watcher(over=lambda point: True)
     training = learned(data, people(data.truth, [0.8, 0.8], 0), observer=watcher)

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from storage.queue.connect import connect
-from storage.queue.redis_state import Claims
+from storage.queue.redis_state import Claims, connect
 from tests.stores import Valkey
 from tests.waiting import HANG, until
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import RedisStateUnavailable
-from storage.queue.connect import connect
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from tests.stores import Valkey
 from tests.waiting import HANG
 

@@ -9,8 +9,8 @@ import pytest
 from redis import Redis
 
 from storage.errors import RedisStateUnavailable
-from storage.queue import leases as module
-from storage.queue.leases import Leases
+from storage.queue import redis_state as module
+from storage.queue.redis_state import Leases
 from tests.waiting import HANG, until
 
 

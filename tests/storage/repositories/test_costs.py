@@ -10,8 +10,8 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from storage.store.bulk import THREADS, in_parallel
 from storage.store.folder import FolderStore
+from storage.store.json_records import THREADS, in_parallel
 from tests.stores import make_dataset, submit, success
 from tests.there import there
 from tests.waiting import SOON

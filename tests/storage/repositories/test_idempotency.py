@@ -12,7 +12,7 @@ from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store, json_records
-from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.cleanup import GarbageCollector
 from tests.stores import killed_at, make_dataset
 from tests.there import there
 from workers.worker.attempt import Attempts

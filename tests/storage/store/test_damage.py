@@ -16,7 +16,7 @@ from storage.repositories.job_list import JobList
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import KeyMissing, Store, json_records, open_store
-from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.cleanup import GarbageCollector
 from storage.upkeep.inspection import inspect_records
 from tests.stores import make_dataset, submit, success
 from tests.there import there

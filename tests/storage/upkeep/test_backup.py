@@ -16,7 +16,7 @@ import obstore
 import pytest
 from obstore.store import ObjectStore as Client
 
-from core.problem.result import Status
+from core.problem import Status
 from storage.records import JobState, Outcome, Version
 from storage.repositories.aliases import Aliases
 from storage.repositories.datasets import Datasets
@@ -25,7 +25,7 @@ from storage.repositories.models import Models
 from storage.store import KeyMissing, Store, json_records, open_raw, open_store
 from storage.upkeep import backup
 from storage.upkeep.backup import BackupFailed, back_up, restore
-from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.cleanup import GarbageCollector
 from tests.stores import make_dataset, no_file_beyond, s3_options, submit
 
 VERSION = Version(

@@ -13,7 +13,7 @@ from storage.records import Job, JobState, Publication
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from storage.upkeep.garbage_collection import GarbageCollector
+from storage.upkeep.cleanup import GarbageCollector
 from tests.storage.upkeep.finished_jobs import done, failed, ids, upload
 from tests.stores import killed_at, later, make_dataset, outcome_of, submit
 
@@ -193,7 +193,7 @@ def test_the_rest_of_a_job_that_had_no_leftovers_before_its_deletion_goes_within
         Jobs(store).delete(id)
     passed = time.monotonic() + 86_401
     then = datetime.now(UTC) + timedelta(seconds=86_401 if clock == "right" else -3600)
-    monkeypatch.setattr("storage.upkeep.garbage_collection.time", SimpleNamespace(monotonic=lambda: passed))
-    monkeypatch.setattr("storage.upkeep.garbage_collection.datetime", SimpleNamespace(now=lambda zone: then))
+    monkeypatch.setattr("storage.upkeep.cleanup.time", SimpleNamespace(monotonic=lambda: passed))
+    monkeypatch.setattr("storage.upkeep.cleanup.datetime", SimpleNamespace(now=lambda zone: then))
     garbage.remove_abandoned()
     assert store.children("jobs") == []

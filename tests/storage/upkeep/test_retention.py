@@ -14,8 +14,7 @@ from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from storage.upkeep.garbage_collection import GarbageCollector
-from storage.upkeep.retention import Keep, Policy, Retention, surplus
+from storage.upkeep.cleanup import GarbageCollector, Keep, Policy, Retention, surplus
 from tests.storage.upkeep.finished_jobs import done, failed, ids
 from tests.stores import later, make_dataset, submit, success
 

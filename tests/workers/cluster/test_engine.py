@@ -18,7 +18,7 @@ from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores
-from core.problem.result import Status
+from core.problem import Status
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import ClusterUnavailable, StoreUnavailable
 from storage.store import open_store

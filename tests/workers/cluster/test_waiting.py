@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 from distributed import Client
 
-from workers.cluster.waiting import Waiting
+from workers.cluster.workforce import Waiting
 
 
 def test_what_a_caller_had_in_hand_is_let_go_with_it(client: Client) -> None:

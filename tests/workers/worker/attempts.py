@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from redis import Redis
 
-from core.models.linear import LinearModel
-from core.problem.result import Status
+from core.models.model import LinearModel
+from core.problem import Status
 from core.progress import Observer, Phase, TracePoint
 from core.train import Training
 from storage.queue.queue import Queue

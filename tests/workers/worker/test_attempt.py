@@ -16,8 +16,8 @@ from redis.exceptions import ConnectionError as NoConnection
 import core.train
 from core.documents.drawn import Draw
 from core.errors import InvalidDocuments
-from core.models.linear import LinearModel
-from core.problem.result import Status
+from core.models.model import LinearModel
+from core.problem import Status
 from core.progress import Observer, Phase, TracePoint
 from core.train import Training, TrainingContext, TrainingTask
 from storage.errors import StoreUnavailable

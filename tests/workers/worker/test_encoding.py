@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from core.documents.kinds import TextRows
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
-from core.progress import WHOLE, TracePoint
-from core.watch import Stopped, Watch
+from core.progress import WHOLE, Stopped, TracePoint, Watch
 from storage.errors import Conflict, StoreUnavailable
 from storage.records import Dataset, EncoderRef, File, Job, JobDraft, JobState, Publication
 from storage.repositories.datasets import Batch, Datasets, encodings
@@ -28,11 +27,11 @@ from tests.workers.encoders.tiny import TABLE, static_folder
 from workers.encoders.catalogue import Encoders
 from workers.encoders.encoder import Encoder, Vectors
 from workers.encoders.rows import with_encoder
-from workers.worker import encoding, training
+from workers.worker import inputs, training
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.encoding import WithVectors, with_vectors
 from workers.worker.heartbeat import Heartbeat
+from workers.worker.inputs import WithVectors, with_vectors
 
 pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
 
@@ -328,7 +327,7 @@ def test_a_training_of_seconds_reads_for_half_of_them(
             now[0] += len(texts)
             return encoder.encode(texts)
 
-    monkeypatch.setattr(encoding, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(inputs, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(encoders, "load", lambda id: Slow())
     labels = ["sport", "politics"] * 2 + [None] * 36
     dataset = make_dataset(store, [Batch(TextRows.of(WORDS), labels)]).id

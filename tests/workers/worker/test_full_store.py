@@ -22,7 +22,7 @@ from storage.store import Store, open_store
 from tests.stores import failure_of, make_dataset, no_file_beyond, submit, two_clouds
 from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained
-from workers.worker import store_calls
+from workers.worker import heartbeat
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -47,7 +47,7 @@ class Disk:
         # what is logged would go to a file that may not grow either
         self._full.enter_context(structlog.testing.capture_logs())
         patch = self._full.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(store_calls, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
+        patch.setattr(heartbeat, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
         return self
 
     def _wait(self, seconds: float) -> None:

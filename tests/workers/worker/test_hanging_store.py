@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from storage.errors import StoreUnavailable
-from storage.queue.leases import Leases
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import Leases, RedisState
 from storage.records import Attempt, File, JobState
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
@@ -19,7 +18,7 @@ from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained, work_until
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.store_calls import StoreRetry
+from workers.worker.heartbeat import StoreRetry
 
 
 class Hanging:
@@ -196,7 +195,7 @@ def test_calls_that_fail_late_count_as_much_as_delays(monkeypatch: pytest.Monkey
         now[0] += 2.0
         raise StoreUnavailable("no answer")
 
-    monkeypatch.setattr("workers.worker.store_calls.time", Time)
+    monkeypatch.setattr("workers.worker.heartbeat.time", Time)
     with pytest.raises(StoreUnavailable):
         StoreRetry(5.0, lambda: False).call(fail)
     assert now[0] < 5.0 + 2.0, "no call begins when the budget is used up"

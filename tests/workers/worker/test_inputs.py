@@ -12,10 +12,9 @@ from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import Names
 from core.memory_estimate import _Language
-from core.options.text import TextOptions
-from core.problem.result import Status
-from core.progress import Phase, TracePoint
-from core.watch import Stopped, Watch
+from core.options.linear import TextOptions
+from core.problem import Status
+from core.progress import Phase, Stopped, TracePoint, Watch
 from storage.records import Dataset, Job, JobState, Publication
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
@@ -282,7 +281,7 @@ def test_terms_that_outgrow_memory_go_to_files(
 @pytest.mark.parametrize("engine", [TextEngine("memory"), TextEngine("mapped", 1 << 20)], ids=["memory", "mapped"])
 def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch, engine: TextEngine) -> None:
     monkeypatch.setattr("core.documents.text.batches.SPAN_ROWS", 50)
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     content, points = TextRows.of(texts(1000)), []
 
     def observe(point: TracePoint, /) -> bool:
@@ -320,7 +319,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 def test_one_clock_from_the_reading_to_the_end(
     store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     points: list[TracePoint] = []
     observe = Heartbeat.observe
 
@@ -343,7 +342,7 @@ def test_a_cancel_during_the_reading_ends_the_job(
     store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text is read on after the cancel; fails if it is read to its end, and the training runs."""
-    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     fake.append(lambda observer: trained(Status.CONVERGED))
     observe = Heartbeat.observe
 

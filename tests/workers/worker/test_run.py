@@ -19,9 +19,8 @@ from redis import Redis
 
 from core.documents.rows import SparseRows
 from storage.errors import Unavailable
-from storage.queue.connect import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from storage.records import Job, JobState
 from storage.repositories.datasets import Batch
 from storage.repositories.jobs import Jobs

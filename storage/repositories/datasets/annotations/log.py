@@ -26,7 +26,7 @@ from storage.recent import Recent
 from storage.records import Annotation, Annotations, labels_in
 from storage.repositories.datasets.annotations.answers import Answer, Answers
 from storage.store import KeyMissing, Store, json_records
-from storage.store.bulk import in_parallel
+from storage.store.json_records import in_parallel
 
 ENOUGH = 1_000
 """Entries from which on records are merged."""

@@ -18,7 +18,7 @@ from storage.names import is_id
 from storage.recent import Recent
 from storage.records import Audit, Suggested
 from storage.store import KeyMissing, Store, json_records
-from storage.store.bulk import in_parallel
+from storage.store.json_records import in_parallel
 
 _CACHED_RECORDS = 10_000
 

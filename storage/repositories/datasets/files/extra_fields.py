@@ -3,6 +3,7 @@ array of values by name.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from core.documents.kinds import TextRows
 from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT
-from storage.repositories.datasets.batch import LEAVE_OUT, MAX_NAMES, ExtraFields
 from storage.repositories.datasets.files.npy import NpyWriter, chunks
+from storage.repositories.datasets.labels import LEAVE_OUT, MAX_NAMES, ExtraFields
 
 LINES, INDPTR = "fields", "fields.indptr"
 """Names of the files, by content."""
@@ -30,8 +31,9 @@ class ExtraFieldsWriter:
     Memory does not grow with the documents; without fields there is no file.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        """The stack closes the files."""
+        self._folder, self._stack = folder, stack
         self._names: dict[str, None] = {}
         self._length = 0
         self._lines: NpyWriter | None = None
@@ -67,12 +69,6 @@ class ExtraFieldsWriter:
             return {}
         return {LINES: self._lines.finish(), INDPTR: self._indptr.finish()}
 
-    def close(self) -> None:
-        """Close the files, even when the rest cannot be written any more."""
-        for file in (self._lines, self._indptr):
-            if file is not None:
-                file.close()
-
     def _add_names(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self._names:
@@ -94,8 +90,8 @@ class ExtraFieldsWriter:
         return [row if row and row[-1] is not None else _trimmed(row) for row in values]
 
     def _begin(self) -> None:
-        self._lines = NpyWriter(self._folder / "fields.npy", "|u1")
-        self._indptr = NpyWriter(self._folder / "fields.indptr.npy", "<i8")
+        self._lines = self._stack.enter_context(NpyWriter(self._folder / "fields.npy", "|u1"))
+        self._indptr = self._stack.enter_context(NpyWriter(self._folder / "fields.indptr.npy", "<i8"))
         self._indptr.append(np.zeros(1, np.int64))
         for part in chunks(np.broadcast_to(np.int8(0), self._length)):
             self._write(_NOTHING * len(part))

@@ -1,6 +1,7 @@
 """Labels of documents that may have several: the classes that apply to each or do not, and whether all are known."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,8 @@ from numpy.typing import NDArray
 
 from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets
 from storage.records import Label
-from storage.repositories.datasets.batch import LabelLists
-from storage.repositories.datasets.files.npy import OptionalColumn
-from storage.repositories.datasets.files.ragged import INDPTR, RaggedWriter
-from storage.repositories.datasets.labels import Classes
+from storage.repositories.datasets.files.npy import INDPTR, OptionalColumn, RaggedWriter
+from storage.repositories.datasets.labels import Classes, LabelLists
 
 NAME = "label_sets"
 """Beginning of the names of the files, by content."""
@@ -23,9 +22,10 @@ _CLASSES, _VALUES, _COMPLETE = f"{NAME}.indices", f"{NAME}.values", f"{NAME}.com
 class LabelSetsWriter:
     """Writer of the labels of a dataset whose documents may have several, in order."""
 
-    def __init__(self, folder: Path) -> None:
-        self._known = RaggedWriter(folder, NAME, {"indices": "<i4", "values": "|i1"})
-        self._complete = OptionalColumn(folder / f"{_COMPLETE}.npy", "|b1", usual=False)
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        """The stack closes the files."""
+        self._known = RaggedWriter(folder, NAME, {"indices": "<i4", "values": "|i1"}, stack)
+        self._complete = OptionalColumn(folder / f"{_COMPLETE}.npy", "|b1", False, stack)
 
     @property
     def n_bytes(self) -> int:
@@ -64,11 +64,6 @@ class LabelSetsWriter:
         complete = self._complete.finish()
         known = self._known.finish({"indices": final}, ["indices"])
         return known if complete is None else known | {_COMPLETE: complete}
-
-    def close(self) -> None:
-        """Close the files, even when the rest cannot be written any more."""
-        self._known.close()
-        self._complete.close()
 
 
 def label_sets_in(arrays: Mapping[str, NDArray[Any]], classes: list[Label]) -> LabelSets:

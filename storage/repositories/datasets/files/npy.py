@@ -1,16 +1,21 @@
-"""One-dimensional .npy files: written piece by piece, so that memory does not grow with them, and read by
-memory-mapping.
+"""Columns of a dataset in one-dimensional .npy files: written piece by piece, so that memory does not grow with them,
+and read by memory-mapping.
+
+A column has a number for each document, a number only where one is not the usual one, or any number of elements by
+document. How labels were come by is a column of bytes, values of core.documents.drawn.Draw.
 """
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core.documents.drawn import Draw
+from core.documents.kinds import spans
 
 _HEADER_BYTES = 128
 
@@ -53,17 +58,16 @@ class NpyWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 class OptionalColumn:
     """Writer of a number for each document, whose file exists only where one is not the usual one."""
 
-    def __init__(self, path: Path, dtype: str, usual: float) -> None:
-        self._file = NpyWriter(path, dtype)
+    def __init__(self, path: Path, dtype: str, usual: float, stack: ExitStack) -> None:
+        """The stack closes the file."""
+        self._file = stack.enter_context(NpyWriter(path, dtype))
         self._usual = usual
         self._known = False
 
@@ -80,10 +84,6 @@ class OptionalColumn:
     def finish(self) -> Path | None:
         """The finished file, None if all numbers are the usual one."""
         return self._file.finish() if self._known else None
-
-    def close(self) -> None:
-        """Close the file, even when the rest cannot be written any more."""
-        self._file.close()
 
 
 def open_array(path: Path) -> NDArray[Any]:
@@ -112,3 +112,102 @@ def _header(dtype: np.dtype[Any], length: int) -> bytes:
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
     magic = b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little")
     return magic + text.ljust(_HEADER_BYTES - 11).encode("ascii") + b"\n"
+
+
+_ELEMENTS = 1 << 20
+"""elements that are sorted at a time"""
+INDPTR = "indptr"
+
+
+class RaggedWriter:
+    """Writer of such columns, document after document.
+
+    Memory does not grow with them; without elements there is no file.
+    """
+
+    def __init__(self, folder: Path, name: str, columns: Mapping[str, str], stack: ExitStack) -> None:
+        """``columns`` are the types of the columns by name. The stack closes the files."""
+        self._stack = stack
+        self._folder = folder
+        self._name = name
+        self._columns = {INDPTR: "<i8", **columns}
+        self._files: dict[str, NpyWriter] = {}
+        self._n_rows = self._n_elements = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk so far."""
+        return sum(file.n_bytes for file in self._files.values())
+
+    def append(self, lengths: NDArray[np.int64] | None, columns: Mapping[str, NDArray[Any]], n_rows: int) -> None:
+        """Append the elements of the next ``n_rows`` documents, so many of each; None: of none."""
+        if lengths is not None and not self._files:
+            self._files = self._opened("given")
+            for part in chunks(np.broadcast_to(np.int64(0), self._n_rows + 1)):
+                self._files[INDPTR].append(part)
+        if self._files:
+            counted = np.zeros(n_rows, np.int64) if lengths is None else lengths
+            self._files[INDPTR].append(self._n_elements + np.cumsum(counted))
+            for name, column in columns.items():
+                self._files[name].append(column)
+            self._n_elements += int(counted.sum())
+        self._n_rows += n_rows
+
+    def finish(self, numbers: Mapping[str, NDArray[np.int32]], keys: Sequence[str]) -> dict[str, Path]:
+        """The finished files by content, none without elements.
+
+        Values of the columns in ``numbers`` become these numbers, and the elements of each document ascend by the
+        columns ``keys``.
+        """
+        if not self._files:
+            return {}
+        given = {name: open_array(file.finish()) for name, file in self._files.items()}
+        indptr = given.pop(INDPTR)
+        self._files = self._opened(self._name)
+        for start, stop in spans(indptr, _ELEMENTS, _ELEMENTS):
+            part = slice(int(indptr[start]), int(indptr[stop]))
+            columns = {name: np.array(column[part]) for name, column in given.items()}
+            columns |= {name: final[columns[name]] for name, final in numbers.items()}
+            owners = np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))
+            order = np.lexsort([*(columns[key] for key in reversed(keys)), owners])
+            for name, column in columns.items():
+                self._files[name].append(column[order])
+        for part_of_indptr in chunks(indptr):
+            self._files[INDPTR].append(part_of_indptr)
+        for name in self._columns:
+            (self._folder / f"given.{self._name}.{name}.npy").unlink()
+        return {f"{self._name}.{name}": file.finish() for name, file in self._files.items()}
+
+    def _opened(self, prefix: str) -> dict[str, NpyWriter]:
+        name = self._name if prefix == self._name else f"{prefix}.{self._name}"
+        return {
+            column: self._stack.enter_context(NpyWriter(self._folder / f"{name}.{column}.npy", dtype))
+            for column, dtype in self._columns.items()
+        }
+
+
+WITHOUT_LABEL = "says how a label was come by, but the document has no label"
+
+
+class DrawnWriter(OptionalColumn):
+    """Writer of the draws of a dataset, in order. Memory does not grow with them."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        super().__init__(folder / "drawn.npy", "|i1", Draw.UNKNOWN, stack)
+        self._counts = np.zeros(len(Draw), np.int64)
+
+    def append(self, given: NDArray[Any] | None, length: int) -> None:
+        """Append the draws of the next ``length`` documents, None where nothing is known of them."""
+        super().append(given, length)
+        self._counts += 0 if given is None else np.bincount(given, minlength=len(Draw))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of labels by how they were come by, where that is known."""
+        return {draw.word: int(self._counts[draw]) for draw in Draw if draw is not Draw.UNKNOWN and self._counts[draw]}
+
+
+def draw_detail(word: object) -> str | None:
+    """Why this is not how a label was come by; None if it is."""
+    words = [draw.word for draw in Draw]
+    return None if word in words else f"must be one of {', '.join(words)}"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from core.documents.votes import Vote, Votes
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT, Label
-from storage.repositories.datasets.files.ragged import INDPTR, RaggedWriter
+from storage.repositories.datasets.files.npy import INDPTR, RaggedWriter
 from storage.repositories.datasets.labels import Classes, label_detail
 
 NAME = "votes"
@@ -32,8 +33,9 @@ class _Given(NamedTuple):
 class VotesWriter:
     """Writer of the votes of a dataset, in order. Memory does not grow with the documents."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        self._votes = RaggedWriter(folder, NAME, _COLUMNS)
+    def __init__(self, folder: Path, most: int, stack: ExitStack) -> None:
+        """``most`` voters may there be. The stack closes the files."""
+        self._votes = RaggedWriter(folder, NAME, _COLUMNS, stack)
         self._most = most
         self._numbers: dict[str, int] = {}
         self._counts: dict[str, int] = {}
@@ -97,10 +99,6 @@ class VotesWriter:
         places = {voter: place for place, voter in enumerate(sorted(self._numbers))}
         voters = np.array([places[voter] for voter in self._numbers], np.int32)
         return self._votes.finish({"voter": voters, "class_index": final}, ["voter", "class_index"])
-
-    def close(self) -> None:
-        """Close the files, even when the rest cannot be written any more."""
-        self._votes.close()
 
 
 def vote_faults(votes: Sequence[Mapping[str, Any] | None], label_type: type | None) -> Iterator[tuple[int, str, str]]:

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.codecs.base import BLOCK_BYTES
-from app.codecs.json import slices as slices_module
+from app.codecs.json import struct as slices_module
 from app.codecs.json import struct as struct_module
-from app.codecs.json.slices import decoded_slices, elements, slices
-from app.codecs.json.struct import OBJECT_BYTES, decode_struct
+from app.codecs.json.struct import OBJECT_BYTES, decode_struct, decoded_slices, elements, slices
 from app.codecs.json.text import InvalidJson, JsonText, decode_json
 from app.codecs.transport.encodings import reserve_nothing
 from storage.errors import LimitExceeded

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from app.http.answers import tables
-from app.http.answers.tables import Column, columns_beside, csv_blocks, write_parquet
+from app.http import answers
+from app.http.answers import Column, columns_beside, csv_blocks, write_parquet
 
 COLUMNS = [Column("id", "text"), Column("n", "number"), Column("who", "text")]
 
@@ -42,7 +42,7 @@ def test_values_of_any_kind() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_blocks(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    monkeypatch.setattr(tables, "_BLOCK_ROWS", 2)
+    monkeypatch.setattr(answers, "_BLOCK_ROWS", 2)
     rows = [(str(k), k / 2, {"k": k} if k else "=x") for k in range(n)]
     assert len(csv_of(*rows)) == n
     file = io.BytesIO()

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from app.http.sockets.process_socket import METRICS, READY, Processes, ask, processes, socket_path
+from app.http.sockets.listener import METRICS, READY, Processes, ask, processes, socket_path
 
 
 def test_a_process_answers_what_it_is_asked(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from app.http.middleware import CHUNK_BYTES
 from app.http.sockets import connection
-from storage.queue.connect import connect
-from storage.queue.redis_state import RedisState
+from storage.queue.redis_state import RedisState, connect
 from storage.records import Progress
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish

@@ -15,11 +15,11 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from core.documents.kinds import TextRows
-from core.documents.space import MEMORY
-from core.documents.text import batches, counts, mapped_counts
+from core.documents.rows import MEMORY
+from core.documents.text import batches, counts
 from core.documents.text.batches import TextCheckpoint
-from core.documents.text.counts import Frequencies
-from core.documents.text.mapped_counts import (
+from core.documents.text.counts import (
+    Frequencies,
     MappedCounter,
     Run,
     WordCounts,
@@ -30,11 +30,10 @@ from core.documents.text.mapped_counts import (
     word_runs,
 )
 from core.documents.text.tfidf import TextTerms
-from core.documents.text.tfidf_by_parts import fit_by_parts
-from core.documents.text.tfidf_fit import fit_terms
+from core.documents.text.tfidf_fit import fit_by_parts, fit_terms
 from core.documents.text.words import Words, drawn_multiplier
 from core.errors import InvalidDocuments
-from core.options.text import TextOptions
+from core.options.linear import TextOptions
 from core.progress import Span
 from core.threads import Threads
 from tests.core.documents.text.test_tfidf import ODD, collection, texts_of
@@ -111,7 +110,7 @@ def test_runs_in_files_of_a_large_collection(monkeypatch: pytest.MonkeyPatch, op
     monkeypatch.setattr(batches, "SPAN_ROWS", 30)
     monkeypatch.setattr(batches, "_SERIAL", 0)
     monkeypatch.setattr(counts, "_TABLE", 4)
-    monkeypatch.setattr(mapped_counts, "_LEAST_BLOCK", 5000)
+    monkeypatch.setattr(counts, "_LEAST_BLOCK", 5000)
     rows = TextRows.of([*collection(), *ODD])
     for n_threads in (1, 3):
         check_equal(partial(MappedCounter, rows, MEMORY, 20_000, n_threads), rows, TextOptions(**options))

@@ -14,13 +14,12 @@ from core.documents.kinds import TextRows, spans
 from core.documents.rows import SparseRows
 from core.documents.text import batches, counts
 from core.documents.text.tfidf import TextTerms
-from core.documents.text.tfidf_fit import fit_terms
-from core.documents.text.tfidf_rows import weighed
+from core.documents.text.tfidf_fit import fit_terms, weighed
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.errors import InvalidDocuments
 from core.models.io import read_vocabulary
-from core.models.linear import LinearModel
-from core.options.text import TextOptions
+from core.models.model import LinearModel
+from core.options.linear import TextOptions
 
 ODD = [
     "ΑΣ Σ ΟΔΟΣ ΟΔΟΣ",

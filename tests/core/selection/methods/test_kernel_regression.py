@@ -5,11 +5,10 @@ import pytest
 
 from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Report
-from core.problem.result import Expansion, Result, Status
-from core.progress import Checkpoint, Phase
+from core.problem import Expansion, Result, Status
+from core.progress import Checkpoint, Phase, Stopped
 from core.selection.methods import kernel_regression as module
 from core.selection.methods.kernel_regression import KernelRegression, known_scores
-from core.watch import Stopped
 from tests.core.problems import dense_of
 from tests.core.selection.methods.test_label_spreading import kernel_of, rings, selection_data_of
 

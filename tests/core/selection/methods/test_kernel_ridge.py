@@ -6,14 +6,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from core import watch
+from core import progress
 from core.errors import ModelTooLarge
 from core.exports.archive import write_archive
 from core.exports.predict import Classifier
 from core.models.io import read_model
 from core.models.kernel import KernelModel
 from core.phases import phase_in_words
-from core.problem.result import Status
+from core.problem import Status
 from core.progress import Checkpoint
 from core.selection.methods.kernel_ridge import RIDGES, WIDTHS, KernelRidge
 from core.selection.posterior import grid_around
@@ -113,7 +113,7 @@ def test_a_model_that_is_too_large_is_refused() -> None:
 
 
 def test_while_it_is_compared_progress_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher = Watcher()
     fit(around(1, n=100), observer=watcher)
     phases = list(dict.fromkeys(phase_in_words(point) for point in watcher.points))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import watch
+from core import progress
 from core.errors import ModelTooLarge
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.options.base import TrainingSize
-from core.problem.result import Status
+from core.problem import Status
 from core.selection.data import SelectionData
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.registry import METHODS
@@ -117,7 +117,7 @@ def test_a_model_that_is_too_large_is_refused() -> None:
 
 
 def test_a_stop_among_neighbours_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher = Watcher(over=lambda point: point.fraction >= 0.85)
     assert fit(rings(0, n=1200), observer=watcher).status is Status.CANCELLED
     assert watcher.fractions == sorted(watcher.fractions)

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import watch
+from core import progress
 from core.engine.runner import Scheduler
-from core.models.linear import LinearModel
+from core.models.model import LinearModel
 from core.options.base import TrainingSize
-from core.problem.result import Linear, Status
+from core.problem import Linear, Status
 from core.progress import WHOLE, Phase, TracePoint
-from core.selection import subsets
-from core.selection.class_densities import Moments
+from core.selection import data as data_module
 from core.selection.data import SelectionData
 from core.selection.methods.naive_bayes import NaiveBayes, _column, _log_odds
-from core.selection.naive_bayes_em import NaiveBayesEM
+from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.registry import METHODS
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
@@ -226,14 +225,14 @@ def test_small_differences_of_large_numbers_are_not_rounded_away() -> None:
 
 def test_what_rows_are_is_decided_by_all_of_their_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without rare features a larger share of the values is not zero."""
-    monkeypatch.setattr(subsets, "MANY_ROWS", 10)
-    monkeypatch.setattr(subsets, "_SHARE", 0.02)
+    monkeypatch.setattr(data_module, "MANY_ROWS", 10)
+    monkeypatch.setattr(data_module, "_SHARE", 0.02)
     rng = np.random.default_rng(9)
     X = np.concatenate([rng.random((300, 10)) * (rng.random((300, 10)) < 0.5), np.eye(300, 600)], axis=1)
     truth = (X[:, 0] > X[:, 1]).astype(np.intp)
     known = np.where(np.arange(300) < 20, truth, -1).astype(np.int32)
     whole = selection_data_of(Pool(rows_of(X), known, truth))
-    frequent = subsets.with_frequent_features(whole, lambda: None)
+    frequent = data_module.with_frequent_features(whole, lambda: None)
     assert frequent.scaled.rows.n_features < whole.scaled.rows.n_features
     assert frequent.scaled.rows.n_nonzeros > 0.1 * 300 * frequent.scaled.rows.n_features
     assert not whole.dense
@@ -358,10 +357,10 @@ def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_on
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The labels left out, by which the model is weighed and calibrated, are scored with frequent features alone."""
-    monkeypatch.setattr(subsets, "MANY_ROWS", 10)
-    monkeypatch.setattr(subsets, "_SHARE", 0.02)
+    monkeypatch.setattr(data_module, "MANY_ROWS", 10)
+    monkeypatch.setattr(data_module, "_SHARE", 0.02)
     whole = selection_data_of(words(3, [0.5, 0.5], n=600, per_class=20))
-    frequent = subsets.with_frequent_features(whole, lambda: None)
+    frequent = data_module.with_frequent_features(whole, lambda: None)
     assert frequent.scaled.rows.n_features < 0.7 * whole.scaled.rows.n_features
     few = naive_bayes_of(frequent)
     with Scheduler(whole.scaled.rows, threads=1) as scheduler:
@@ -386,7 +385,7 @@ def test_fractions_that_are_given_stand() -> None:
 
 @pytest.mark.parametrize("share", [0.76, 0.82, 0.85])
 def test_a_stop_ends_it(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher = Watcher(over=lambda point: point.fraction >= share)
     training: Any = fit(words(2, [0.5, 0.5]), observer=watcher)
     assert training.status is Status.CANCELLED

@@ -1,7 +1,7 @@
 """Extra fields in files: the same bytes however documents come in batches, and bounds."""
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,17 @@ from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import ExtraFields, StoredFields
-from storage.repositories.datasets.batch import MAX_NAMES
 from storage.repositories.datasets.files.extra_fields import INDPTR, LINES, ExtraFieldsWriter
 from storage.repositories.datasets.files.npy import open_array
+from storage.repositories.datasets.labels import MAX_NAMES
 
 GIVEN: list[dict[str, Any]] = [{}, {"a": 1, "b": "x\n"}, {}, {"c": [1, {"d": None}]}, {"b": "", "c": True}, {}]
 
 
 def written(folder: Path, sizes: Sequence[int]) -> tuple[StoredFields, dict[str, bytes]]:
     folder.mkdir()
-    with closing(ExtraFieldsWriter(folder)) as writer:
+    with ExitStack() as stack:
+        writer = ExtraFieldsWriter(folder, stack)
         start = 0
         for size in sizes:
             rows = GIVEN[start : start + size]
@@ -51,7 +52,8 @@ def test_bytes_do_not_depend_on_the_batches_where_names_come_in_the_same_order(t
 
 
 def test_without_fields_there_is_no_file(tmp_path: Path) -> None:
-    with closing(ExtraFieldsWriter(tmp_path)) as writer:
+    with ExitStack() as stack:
+        writer = ExtraFieldsWriter(tmp_path, stack)
         writer.append(None, 5)
         assert (writer.finish(), writer.names, writer.n_bytes) == ({}, [], 0)
     assert list(StoredFields([], None).taken(np.arange(2))) == [{}, {}]
@@ -69,5 +71,5 @@ def test_without_fields_there_is_no_file(tmp_path: Path) -> None:
     ids=["many", "long", "empty", "half a character"],
 )
 def test_names_are_bounded(tmp_path: Path, names: list[str], error: type[Exception], detail: str) -> None:
-    with closing(ExtraFieldsWriter(tmp_path)) as writer, pytest.raises(error, match=detail):
-        writer.append(ExtraFields(names, [["v"] * len(names)]), 1)
+    with ExitStack() as stack, pytest.raises(error, match=detail):
+        ExtraFieldsWriter(tmp_path, stack).append(ExtraFields(names, [["v"] * len(names)]), 1)

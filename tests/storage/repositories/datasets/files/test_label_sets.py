@@ -13,7 +13,7 @@ from storage.errors import LimitExceeded
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, Label
 from storage.repositories.datasets import Batch, Datasets
-from storage.repositories.datasets.batch import LabelLists
+from storage.repositories.datasets.labels import LabelLists
 from storage.store import Store
 from tests.storage.repositories.datasets.files.test_votes import refusal
 from tests.stores import make_dataset, rows

@@ -134,7 +134,7 @@ def test_voters_are_bounded(store: Store) -> None:
 
 
 def test_many_votes_are_sorted_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.repositories.datasets.files.ragged._ELEMENTS", 3)
+    monkeypatch.setattr("storage.repositories.datasets.files.npy._ELEMENTS", 3)
     votes: Sequence[Any] = [{f"v{(7 * row + k) % 5}": "ab"[k % 2] for k in range(row % 4)} for row in range(20)]
     made = make_dataset(
         store, [batch(votes[:9], [None] * 9), batch(votes[9:], [None] * 11, ids=[f"e{k}" for k in range(11)])]

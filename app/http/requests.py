@@ -1,0 +1,358 @@
+"""Requests, from the route to the body that is read.
+
+Routes authorize a request and check its query before they handle it; some are registered at two paths, for the version
+of a model that is served and for the one with a number. Bodies are read into memory within bounds, and threads work on
+them while the client is there.
+
+The key of a request that lasts is checked again and again: what is open for a revoked or expired key ends within
+seconds. Like an invalid id, an invalid number of a version is answered with 404.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from functools import partial
+from operator import attrgetter
+from typing import Annotated, Any, Protocol, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Path, Request
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from app.codecs.base import Bounds, Reserve
+from app.codecs.dispatch import check_size, decompressor_of, is_compressed, media_type_of
+from app.codecs.json.struct import decode_struct
+from app.codecs.transport.encodings import Filter, filtered, without_byte_order_mark
+from app.errors import InvalidRequest, UnsupportedMediaType
+from app.http.access import KEY_ID, Access, caller_of
+from app.http.limits import Limit, Reservation
+from app.http.middleware import SEND_STACK
+from app.http.schemas import path_parameter
+from app.settings import GatewaySettings
+from core.spelling import did_you_mean
+from storage.errors import NotFound
+from storage.names import VERSION_END, version_number
+from storage.records import MAX_TEXT
+
+RESERVATION = "halfmoon.reservation"
+"""Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+CHECK_SECONDS = 1.0
+"""Seconds between two checks while nothing happens."""
+
+
+class AuthorizedRoute(APIRoute):
+    """A route that checks the API key (see ``app.http.access``); its first tag is the kind of call.
+
+    It refuses unknown and repeated query parameters: a misspelt or a second one would silently change the request.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **described: Any) -> None:
+        super().__init__(path, endpoint, **described | {"generate_unique_id_function": attrgetter("name")})
+
+    def get_route_handler(self) -> Handler:
+        """The handler of the route, after the checks."""
+        handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
+
+        async def check_and_handle(request: Request) -> Response:
+            access = state_of(request).access
+            access.authorize(request.scope, tag)
+            if KEY_ID in request.scope:
+                request = Request(
+                    request.scope, receive_while_valid(request.receive, partial(access.check_again, request.scope))
+                )
+            if request.scope["query_string"]:
+                given = [name for name, _ in request.query_params.multi_items()]
+                for name in given:
+                    if name in known and given.count(name) > 1:
+                        raise InvalidRequest(name, "is given more than once")
+                    if name not in known:
+                        raise InvalidRequest(
+                            name[:MAX_TEXT],
+                            f"unknown query parameter{did_you_mean(name, known) or ';'} known are {', '.join(known)}"
+                            if known
+                            else "no query parameter is known here",
+                        )
+            return await handle(request)
+
+        return check_and_handle
+
+    def handler(self) -> Handler:
+        """The handler of a request that has passed the checks."""
+        return super().get_route_handler()
+
+    def query_names(self) -> Sequence[str]:
+        """Names of the query parameters."""
+        described = (self.dependant, *self.dependant.dependencies)
+        return [parameter.alias for each in described for parameter in each.query_params]
+
+
+class RawRoute(AuthorizedRoute):
+    """A route from request to response without FastAPI's parsing of bodies; it is documented like others."""
+
+    def __init__(self, path: str, endpoint: Handler, **described: Any) -> None:
+        super().__init__(path, endpoint, **described)
+
+        # FastAPI's own keeps two stacks for dependencies, of which there are none
+        handle = self.get_route_handler()
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await handle(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+        self.app = answer
+
+    def handler(self) -> Handler:
+        """The function itself. It reserves bytes for body and answer until the answer was sent."""
+        handle: Handler = self.endpoint
+
+        async def reserve_and_handle(request: Request) -> Response:
+            reservation = request.scope[SEND_STACK].enter_context(
+                state_of(request).buffer_limit.reserve(caller_of(request.scope))
+            )
+            request.scope[RESERVATION] = reservation
+            response = await handle(request)
+            reservation.grow(len(response.body))
+            return response
+
+        return reserve_and_handle
+
+    def query_names(self) -> Sequence[str]:
+        """Names of the query parameters, from their documentation."""
+        return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
+
+
+def receive_while_valid(receive: Receive, check: Callable[[], None]) -> Receive:
+    """A ``receive`` that checks the key with every part of the body, and while it waits for one.
+
+    It raises what ``check`` raises.
+    """
+    complete = False
+
+    async def receive_and_check() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()
+        receiving = asyncio.ensure_future(receive())
+        try:
+            while not (await asyncio.wait([receiving], timeout=CHECK_SECONDS))[0]:
+                check()
+        finally:
+            if not receiving.done():
+                receiving.cancel()
+                await asyncio.wait([receiving])
+        check()
+        complete = not receiving.result().get("more_body", False)
+        return receiving.result()
+
+    return receive_and_check
+
+
+class HttpState(Protocol):
+    """The services that a route of any domain needs to authorize a request and to read its body."""
+
+    @property
+    def settings(self) -> GatewaySettings:
+        """Settings, among them the bounds of bodies."""
+        ...
+
+    @property
+    def access(self) -> Access:
+        """Access control by API keys."""
+        ...
+
+    @property
+    def buffer_limit(self) -> Limit:
+        """Limit on bytes of bodies and answers in memory."""
+        ...
+
+    @property
+    def parse_pool(self) -> ThreadPoolExecutor:
+        """Threads that parse large bodies."""
+        ...
+
+
+def state_of(request: Request) -> HttpState:
+    """The state of the gateway that handles this request."""
+    found: HttpState = request.app.state.services
+    return found
+
+
+NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": VERSION_END - 1}
+
+
+VersionNumber = Annotated[str, Path(json_schema_extra=NUMBER)]
+"""Type of the path parameter, as text."""
+
+
+MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
+"""Parameter of a path without the number of a version."""
+_NAME, _NUMBER = (
+    path_parameter("name", "Name of the model."),
+    path_parameter("number", "Number of the version.", NUMBER),
+)
+
+
+def on_versions(
+    router: APIRouter,
+    method: str,
+    action: str,
+    names: tuple[str, str],
+    responses: dict[int | str, dict[str, Any]],
+    parameters: Sequence[Mapping[str, Any]] = (),
+    **described: Any,
+) -> Callable[[Handler], Handler]:
+    """Register a handler at ``/{name}{action}`` and at ``/{name}/versions/{number}{action}``, with one description.
+
+    ``names`` are the operations of the two paths, ``described`` is what else the contract says of them.
+    """
+    paths = (("/{name}", [MODEL]), ("/{name}/versions/{number}", [_NAME, _NUMBER]))
+
+    def register(handle: Handler) -> Handler:
+        for (path, own), name in zip(paths, names, strict=True):
+            router.add_api_route(
+                f"{path}{action}",
+                handle,
+                methods=[method],
+                name=name,
+                responses=responses,
+                openapi_extra={"parameters": [*own, *parameters], **described},
+            )
+        return handle
+
+    return register
+
+
+def version_reference(request: Request) -> str:
+    """Reference to the version in the path of a request: by its number, or by the name or alias of the model.
+
+    Raises NotFound.
+    """
+    name, number = request.path_params["name"], request.path_params.get("number")
+    return str(name) if number is None else f"{name}/{checked_number(name, number)}"
+
+
+def checked_number(name: str, number: str) -> int:
+    """The number of a version; raises NotFound."""
+    found = version_number(number)
+    if found is None:
+        raise NotFound("model version", f"{name}/{number}")
+    return found
+
+
+T = TypeVar("T")
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+_END: Any = object()
+"""What ``next`` returns at the end of an iterator."""
+_MIN_BLOCK_BYTES = 32 << 10
+"""Bytes of a block that is worth parsing alone; smaller parts are joined."""
+_disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", default=None)
+"""Event that is set when the client of this context has disconnected."""
+
+
+async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a blocking function in a thread.
+
+    A cancelled request waits for its end, so that nothing is cleaned up under it.
+    """
+    # the context carries the request id into the log lines of the thread
+    future = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, function, *arguments)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
+    """The body as sent, in blocks of at least _MIN_BLOCK_BYTES but for the last; raises LimitExceeded, TooManyRequests,
+    TooSlow.
+    """
+    length = request.headers.get("content-length", "")
+    if length.isdecimal():
+        check_size(int(length), bounds)
+    reservation: Reservation = request.scope[RESERVATION]
+    blocks: list[bytes] = []
+    pending: list[bytes] = []
+    size = start = 0
+    async for chunk in request.stream():
+        pending.append(chunk)
+        size += len(chunk)
+        check_size(size, bounds)
+        reservation.grow(len(chunk))
+        if size - start >= _MIN_BLOCK_BYTES:
+            blocks.append(b"".join(pending))
+            pending.clear()
+            start = size
+    return [*blocks, b"".join(pending)]
+
+
+async def in_steps(request: Request | None, executor: Executor, steps: Iterator[T]) -> list[T]:
+    """Do blocking work in a thread, a step of an iterator at a time, and return the values of all steps.
+
+    Between two steps the thread serves others, so long work delays no other request by more than a step. With
+    ``request``, whose body must have been read, work ends there with ClientDisconnect if the client has disconnected.
+    """
+    done: list[T] = []
+    while (step := await in_thread(executor, next, steps, _END)) is not _END:
+        done.append(step)
+        if request is not None and await request.is_disconnected():
+            raise ClientDisconnect
+    return done
+
+
+async def read_json(request: Request, state: HttpState, kind: type[StructT], absent: StructT | None = None) -> StructT:
+    """A JSON body as a struct; ``absent``, if given, stands for an empty body.
+
+    Raises InvalidRequest with the field, LimitExceeded, TooManyRequests, UnsupportedMediaType.
+    """
+    bounds = state.settings.request_bounds
+    media_type = media_type_of(request.headers)
+    is_empty = request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers
+    if absent is not None and not media_type and is_empty:
+        return absent
+    if media_type != "application/json":
+        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this body must be application/json")
+    reservation: Reservation = request.scope[RESERVATION]
+    decompressor = decompressor_of(request.headers, bounds, reservation.grow)
+    data = b"".join(await read_blocks(request, bounds))
+    if len(data) < state.settings.large_request_bytes and not is_compressed(request.headers):
+        return _decoded(data, decompressor, kind, reservation.grow)
+    return await in_thread(state.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
+
+
+def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
+    return decode_struct(without_byte_order_mark(filtered(data, decompressor)), kind, reserve)
+
+
+async def run_until_disconnect(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a blocking function that calls ``raise_if_disconnected`` now and then.
+
+    The body of the request must have been read.
+    """
+    disconnected = threading.Event()
+    token = _disconnected.set(disconnected)
+    watch = asyncio.create_task(_watch(request, disconnected))
+    try:
+        return await in_thread(executor, function, *arguments)
+    finally:
+        watch.cancel()
+        _disconnected.reset(token)
+
+
+def raise_if_disconnected() -> None:
+    """Raises ClientDisconnect if the client of this context has disconnected."""
+    disconnected = _disconnected.get()
+    if disconnected is not None and disconnected.is_set():
+        raise ClientDisconnect
+
+
+async def _watch(request: Request, disconnected: threading.Event) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    disconnected.set()

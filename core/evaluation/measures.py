@@ -1,0 +1,234 @@
+"""Measures of predictions: the confusion matrix with accuracy, precision, recall and F1; precision by recall of a
+ranking; calibration error, Brier score and log loss of probabilities, and labels to doubt by them.
+
+Symbols, for a label: ``tp`` documents have it and were given it, ``fp`` were given it and have another, ``fn`` have it
+and were given another. Precision is tp / (tp + fp), recall tp / (tp + fn), F1 their harmonic mean, 2 tp / (2 tp + fp +
+fn). Where the denominator is 0 the value is NaN: the precision of a label that was never given, the recall of one that
+no document has, the F1 of one that is neither.
+
+Documents of equal score have no order among them: precision and recall are defined where a run of equal scores ends.
+
+Of the documents given a class with 80 %, 80 % should be of it. Source of the doubts: Northcutt, Jiang & Chuang,
+Confident learning: estimating uncertainty in dataset labels, 2021 (predictions out of sample; here ranked by the margin
+between the label and the likeliest other one).
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+ClassIndices = NDArray[np.integer[Any]]
+Vector = NDArray[np.float64]
+
+
+class Agreement(NamedTuple):
+    """Agreement of the given labels with the labels of documents; shapes (n_labels,)."""
+
+    support: NDArray[np.int64]
+    """number of documents that have the label"""
+    given: NDArray[np.int64]
+    """number of documents that were given it"""
+    precision: Vector
+    recall: Vector
+    f1: Vector
+    accuracy: float
+    macro_precision: float
+    """mean over the labels that documents have or were given, NaN counted as 0; so for ``macro_recall``"""
+    macro_recall: float
+    macro_f1: float
+    """mean over the labels that documents have or were given"""
+    micro_f1: float
+    """F1 of the sums of tp, fp and fn over all labels: the accuracy, as every document has one label and is given
+    one"""
+
+
+class Confusion:
+    """The confusion matrix, counted batch by batch."""
+
+    def __init__(self, n_classes: int) -> None:
+        """``n_classes`` labels can be given; documents may have labels beyond them, always predicted wrongly."""
+        self.counts = np.zeros((n_classes, n_classes), np.int64)
+        """shape (n_labels, n_labels): a row for each label that documents have, a column for each that they were
+        given"""
+
+    def add(self, truth: ClassIndices, answer: ClassIndices) -> None:
+        """Count documents that have the labels ``truth`` and were given ``answer``, each of shape (n_documents,);
+        answers lie below ``n_classes``.
+        """
+        if not len(truth):
+            return
+        beyond = int(truth.max()) + 1 - len(self.counts)
+        if beyond > 0:
+            self.counts = np.pad(self.counts, (0, beyond))
+        np.add.at(self.counts, (truth, answer), 1)
+
+    def agreement(self) -> Agreement:
+        """The measures for each label and on the whole; at least one document must have been counted."""
+        hits = np.diag(self.counts)
+        support, given = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        precision, recall, f1 = _ratios(hits, given), _ratios(hits, support), _ratios(2 * hits, support + given)
+        used = support + given > 0
+        return Agreement(
+            support,
+            given,
+            precision,
+            recall,
+            f1,
+            accuracy=float(hits.sum() / support.sum()),
+            macro_precision=float(np.nan_to_num(precision[used]).mean()),
+            macro_recall=float(np.nan_to_num(recall[used]).mean()),
+            macro_f1=float(f1[used].mean()),
+            micro_f1=float(2 * hits.sum() / (support.sum() + given.sum())),
+        )
+
+
+def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Vector:
+    """Element by element; NaN where the denominator is 0."""
+    return np.asarray(np.divide(parts, wholes, out=np.full(len(parts), np.nan), where=wholes > 0))
+
+
+class Ranking(NamedTuple):
+    """A ranking, from the top down, at the runs of equal scores that have documents of the class; there is at least
+    one.
+
+    Shapes (n_runs,).
+    """
+
+    before: NDArray[np.int64]
+    """number of documents above the run"""
+    taken: NDArray[np.int64]
+    """number of documents down to the end of the run"""
+    hits: NDArray[np.int64]
+    """number of these that are of the class"""
+
+    @property
+    def break_even(self) -> float:
+        """Break-even point: the precision where it equals the recall, among the top documents, as many as are of the
+        class.
+
+        If these end within a run of equal scores, the run counts by its share of the class: the mean over all its
+        orders.
+        """
+        n_positive = int(self.hits[-1])
+        run = int(np.searchsorted(self.taken, n_positive))
+        hits = int(self.hits[run - 1]) if run else 0
+        share = (int(self.hits[run]) - hits) / int(self.taken[run] - self.before[run])
+        return (hits + max(0, n_positive - int(self.before[run])) * share) / n_positive
+
+    @property
+    def average_precision(self) -> float:
+        """The mean of the precisions at the ends of runs, weighted by the recall that each run adds."""
+        added = np.diff(self.hits, prepend=0)
+        return float((added * (self.hits / self.taken)).sum() / self.hits[-1])
+
+    def curve(self, most: int) -> NDArray[np.float64]:
+        """At most ``most`` points of the precision by recall, shape (n_points, 2), recall first: where evenly spaced
+        numbers of hits are reached.
+        """
+        n_positive = int(self.hits[-1])
+        wanted = np.linspace(1, n_positive, min(most, n_positive)).round()
+        runs = np.unique(np.searchsorted(self.hits, wanted))
+        return np.column_stack([self.hits[runs] / n_positive, self.hits[runs] / self.taken[runs]])
+
+
+def ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Ranking | None:
+    """The ranking by scores, highest first, with the documents of the class ``positive``, both of shape (n_documents,);
+    None if none is positive.
+
+    Sorting scores takes a third of the time of sorting positions by them; the places of the class's scores are then
+    looked up.
+    """
+    if not positive.any():
+        return None
+    runs, counts = np.unique(scores[positive], return_counts=True)
+    ascending, n = np.sort(scores), len(scores)
+    before = n - np.searchsorted(ascending, runs, "right")
+    taken = n - np.searchsorted(ascending, runs, "left")
+    return Ranking(before[::-1], taken[::-1], np.cumsum(counts[::-1]))
+
+
+BINS = 15
+_LEAST = float(np.finfo(np.float64).eps)
+"""least probability in the log loss, which would be infinite for 0"""
+
+
+class Bin(NamedTuple):
+    """The documents with a probability of the likeliest class from ``start`` to ``end``; without any, means are NaN."""
+
+    start: float
+    end: float
+    documents: int
+    confidence: float
+    """mean probability of the likeliest class"""
+    accuracy: float
+    """share of the documents that are of it"""
+
+
+class Reliability:
+    """Probabilities compared with labels, batch by batch."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(BINS, np.int64)
+        self._confidence, self._hits = np.zeros(BINS), np.zeros(BINS)
+        self._squares = self._logs = 0.0
+
+    @classmethod
+    def of(cls, probabilities: NDArray[np.float64], truth: NDArray[np.integer[Any]]) -> Self:
+        """The comparison of one batch; see ``add``."""
+        reliability = cls()
+        reliability.add(probabilities, truth)
+        return reliability
+
+    def add(self, probabilities: NDArray[np.float64], truth: NDArray[np.integer[Any]]) -> None:
+        """Compare ``probabilities`` of shape (n_documents, n_classes) with the labels ``truth``, shape (n_documents,).
+
+        A label beyond the classes has a probability of 0.
+        """
+        n_classes = probabilities.shape[1]
+        likeliest, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+        bins = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
+        self._counts += np.bincount(bins, minlength=BINS)
+        self._confidence += np.bincount(bins, confidence, BINS)
+        self._hits += np.bincount(bins, likeliest == truth, BINS)
+        own = np.where(truth < n_classes, probabilities[np.arange(len(truth)), np.minimum(truth, n_classes - 1)], 0.0)
+        squares = np.einsum("ij,ij->i", probabilities, probabilities) - 2 * own + 1
+        self._squares += float(squares.sum()) / (2 if n_classes == 2 else 1)
+        self._logs -= float(np.log(np.maximum(own, _LEAST)).sum())
+
+    @property
+    def expected_error(self) -> float:
+        """Expected calibration error of the likeliest class, over bins of equal width (Guo et al., 2017)."""
+        return float(np.abs(self._hits - self._confidence).sum() / self._counts.sum())
+
+    @property
+    def brier(self) -> float:
+        """Brier score: the mean squared distance of the probabilities from 1 for the label and 0 for the others.
+
+        Of two classes it is that of one of them, from 0 to 1; of more classes the sum over all, from 0 to 2."""
+        return self._squares / int(self._counts.sum())
+
+    @property
+    def log_loss(self) -> float:
+        """Log loss: the mean of −ln of the label's probability, bounded from below by the machine epsilon."""
+        return self._logs / int(self._counts.sum())
+
+    @property
+    def bins(self) -> list[Bin]:
+        """All BINS bins, from 0 to 1."""
+        counts = np.where(self._counts > 0, self._counts, np.nan)
+        means = zip(
+            self._counts.tolist(), (self._confidence / counts).tolist(), (self._hits / counts).tolist(), strict=True
+        )
+        return [Bin(place / BINS, (place + 1) / BINS, *found) for place, found in enumerate(means)]
+
+
+def doubtful(probabilities: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+    """The rows with a likelier class than the label, shape (n_doubtful,), the largest margin first, of equals the first
+    row.
+
+    ``probabilities`` have shape (n, n_classes), ``labels`` are class indices, shape (n,).
+    """
+    margins = probabilities[np.arange(len(labels)), labels] - probabilities.max(axis=1, initial=0.0)
+    rows = np.flatnonzero(margins < 0)
+    return rows[np.argsort(margins[rows], kind="stable")]

@@ -1,1 +1,0 @@
-"""The two-class problem that every solver takes, and the result that every solver returns."""
