@@ -119,7 +119,7 @@ def refusable(problem: Tiny) -> bool:
 
 
 @settings(
-    max_examples=150,
+    max_examples=75,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],

@@ -11,13 +11,13 @@ from tests.waiting import HANG, until
 pytestmark = NEEDS_CHROMIUM
 
 
-def test_clusters_are_named_joined_and_split(tmp_path: Path) -> None:
+def test_clusters_are_named_joined_and_split(service: Service, tmp_path: Path) -> None:
     """A first look without a label: two clusters of one name are confirmed together, and one is split into parts."""
     topics = ("cup match goal team", "bank bond market share", "rain cloud storm wind", "bread flour oven salt")
     rows = [[f"d{k}", " ".join([*topics[k % 4].split(), f"w{k % 7}"])] for k in range(80)]
     with (tmp_path / "topics.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", "text"], *rows])
-    with Service(tmp_path / "data", tmp_path / "log", encoder="none") as service, seat(service.url) as at:
+    with seat(service.url) as at:
         page = at.page
         open_data(at, tmp_path / "topics.csv")
         dataset = dataset_of(service)
