@@ -4,8 +4,10 @@ import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import settings
 
 from tests.stores import any_store, no_redis, redis, s3_endpoint, shared_valkey, store, valkey
@@ -42,6 +44,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def contract(repository: Path) -> dict[str, Any]:
+    """The committed OpenAPI document, by the loader in C: the other takes seconds."""
+    text = (repository / "openapi/openapi.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    return found
 
 
 @pytest.fixture(scope="session", autouse=True)

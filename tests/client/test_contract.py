@@ -4,12 +4,11 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import halfmoon._sync
 import msgspec
 import pytest
-import yaml
 from halfmoon import records
 
 
@@ -23,8 +22,7 @@ def marked() -> Iterator[str]:
                     yield from getattr(function, "operations", ())
 
 
-def test_every_operation_has_a_method(repository: Path) -> None:
-    contract = yaml.safe_load((repository / "openapi/openapi.yaml").read_text())
+def test_every_operation_has_a_method(contract: dict[str, Any]) -> None:
     methods = ("get", "post", "put", "delete", "patch")
     operations = [
         operation for path in contract["paths"].values() for name, operation in path.items() if name in methods
@@ -54,7 +52,6 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
 
 
 @pytest.mark.parametrize("schema", RECORDS)
-def test_every_field_of_an_answer_has_its_place(schema: str, repository: Path) -> None:
-    schemas = yaml.safe_load((repository / "openapi/openapi.yaml").read_text())["components"]["schemas"]
+def test_every_field_of_an_answer_has_its_place(schema: str, contract: dict[str, Any]) -> None:
     fields = {field.encode_name for field in msgspec.structs.fields(RECORDS[schema])}
-    assert set(schemas[schema]["properties"]) - fields == set()
+    assert set(contract["components"]["schemas"][schema]["properties"]) - fields == set()

@@ -134,11 +134,11 @@ def test_what_is_told_goes_forward(name: str) -> None:
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", OFFERED)
 def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_classes: int) -> None:
-    watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
+    watcher, data = Watcher(), small(5, n=30, labeled=15, gap=0.25)
     class_indices = (
         data.class_indices
         if n_classes == 2
-        else np.where(data.class_indices < 0, -1, np.arange(60) % 3).astype(np.int32)
+        else np.where(data.class_indices < 0, -1, np.arange(30) % 3).astype(np.int32)
     )
     training = train(
         TrainingTask(data.rows, class_indices, list(range(n_classes)), name, {}), TrainingContext(observer=watcher)

@@ -382,7 +382,7 @@ def tiny(draw: st.DrawFn) -> Tiny:
 
 
 @settings(
-    max_examples=100,
+    max_examples=200,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
