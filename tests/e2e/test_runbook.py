@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -182,7 +183,9 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
         assert len({read(store, f"jobs/{job}/attempts/1.json", Attempt).worker for job in jobs}) == 2
 
 
-def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, tmp_path: Path) -> None:
+def test_the_alerts_ask_for_what_is_measured(
+    repository: Path, valkey: Valkey, tmp_path: Path, contract: dict[str, Any]
+) -> None:
     from app.settings import GatewaySettings
     from storage.queue.redis_state import RedisState, connect
 
@@ -199,7 +202,7 @@ def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, t
             for line in httpx.get(f"{url}/metrics").text.splitlines()
             if not line.startswith("#")
         }
-    paths = set(yaml.safe_load((repository / "openapi/openapi.yaml").read_text())["paths"])
+    paths = set(contract["paths"])
     assert asked <= told
     for rule in rules:
         shown = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
