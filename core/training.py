@@ -58,6 +58,10 @@ class TrainingTask:
     """shape (n_rows,): weight of each document's label, at least 0; None: all 1"""
     other: str | int | None = None
     """name of the class of all documents that are not of the one class that is labeled; None: the usual one"""
+    class_names: SparseRows | None = None
+    """the names of the classes of ``label_sets``, as rows of terms that documents have; None where columns are no
+    terms
+    """
     names: MessageNames = field(default_factory=MessageNames)
     """names of documents and features in messages"""
 

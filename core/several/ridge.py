@@ -4,9 +4,12 @@ Few labels name few terms. Documents without labels say which terms go together:
 vary most, as of latent semantic analysis (Deerwester et al., 1990). A kernel of both, ``x·x' + a · Vx·Vx'``, is linear
 in the terms, so the model is one of terms like any other. All labels share the kernel and so one factorisation, which
 also gives the scores of each labeled document without its label (Allen's PRESS, 1974).
+
+A label's name says something before any document does. Where its words are terms, they are what its weights are drawn
+towards in place of zeros: the mean of their prior. So labels need no documents that say the same.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +21,6 @@ from core.documents.rows import FullRows, SparseRows
 from core.engine.runner import Adjoint, Product, Report, Scheduler, Scores, Steps
 from core.kernels.products import inverted, multiply_rows
 from core.numerics.small_dense import combined, factor_rows, invert_rows, row_products
-from core.numerics.vectors import dot
 from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import Member, Spread, standardised
@@ -33,6 +35,8 @@ RIDGE = 0.1
 """weight of |w|² beside the squared errors of the labels, of rows of a mean square length of 1"""
 EMPHASES = (0.0, 1.0, 4.0, 16.0)
 """weights of the shared directions beside the terms that are tried"""
+NAMES = (0.0, 0.5, 2.0)
+"""weights that are tried of the terms of a label's name, of length 1 together, that its weights are drawn towards"""
 _SLICE = 1 << 25
 """multiplications between two checkpoints"""
 _DEPENDENT = 1e-12
@@ -133,10 +137,14 @@ class _Fit(NamedTuple):
     emphasis: float
     size: float
     """mean square length of the labeled rows"""
+    names: float
+    """weight of the terms of names"""
     weights: Matrix
     """shape (n_labels, n_labeled): of the labeled rows"""
     held_out: Matrix
     """shape (n_labeled, n_labels): scores of rows without their labels, NaN where none of the label is left"""
+    objective: Vector
+    """shape (n_labels,)"""
 
     def likelihood(self, known: NDArray[np.int8], checkpoint: Checkpoint) -> float:
         """The log-likelihood of labels left out."""
@@ -147,10 +155,17 @@ class _Fit(NamedTuple):
 
 
 def _fit(
-    task: SeveralTask, products: Matrix, directions: Directions | None, emphasis: float, checkpoint: Checkpoint
+    task: SeveralTask,
+    products: Matrix,
+    directions: Directions | None,
+    emphasis: float,
+    names: float,
+    checkpoint: Checkpoint,
 ) -> _Fit:
-    """``products`` of shape (n_labeled, n_labeled) are those of the labeled rows."""
-    kernel = products.copy()
+    """``products`` of shape (n_labeled, n_labeled + n_labels) are those of the labeled rows with each other and with
+    the names of labels.
+    """
+    kernel, expected = products[:, : len(products)].copy(), names * products[:, len(products) :]
     if directions is not None and emphasis:
         coordinates = np.ascontiguousarray(directions.coordinates.T)
         kernel += emphasis * row_products(coordinates, coordinates)
@@ -158,24 +173,34 @@ def _fit(
     kernel = kernel / size + 1.0  # the bias has the weight of a term that all rows have
     costs, applies = task.weights / task.weights.mean(), task.known > 0
     weights, held_out = np.zeros(task.known.T.shape), np.full(task.known.shape, np.nan)
+    objective = np.zeros(len(weights))
     for rows, columns in _groups(task.known):
         matrix = kernel[np.ix_(rows, rows)]
         matrix[np.diag_indices_from(matrix)] += RIDGE / costs[rows]
         inverse = _inverse_factor(matrix, checkpoint)
         targets = np.ascontiguousarray(applies[np.ix_(rows, columns)].T, np.float64)
-        found = row_products(row_products(targets, inverse), np.ascontiguousarray(inverse.T))
+        residual = np.ascontiguousarray(targets - expected[np.ix_(rows, columns)].T)
+        found = row_products(row_products(residual, inverse), np.ascontiguousarray(inverse.T))
+        objective[columns] = RIDGE * (found * residual).sum(axis=1)
         weights[np.ix_(columns, rows)] = found
         held_out[np.ix_(rows, columns)] = (targets - found / (inverse * inverse).sum(axis=0)).T
     held_out[applies & (applies.sum(axis=0) == 1)] = np.nan
-    return _Fit(emphasis, size, weights, held_out)
+    return _Fit(emphasis, size, names, weights, held_out, objective)
 
 
-def _products(rows: SparseRows, checkpoint: Checkpoint) -> Matrix:
-    """Products of all pairs of rows, shape (n_rows, n_rows)."""
-    rows = rows.trimmed
-    columns = inverted(rows, np.bincount(rows.indices, minlength=rows.n_features), checkpoint)
-    found = np.zeros((rows.n_rows, rows.n_rows), np.float32)
-    multiply_rows(*rows.csr, *columns, np.arange(rows.n_rows), rows.n_rows, found)
+def _products(rows: SparseRows, names: SparseRows, checkpoint: Checkpoint) -> Matrix:
+    """Products of rows with all of them, and then with names, shape (n_rows, n_rows + n_names)."""
+    own = rows.trimmed
+    indptr = np.concatenate([own.indptr, own.indptr[-1] + names.indptr[1:]])
+    both = SparseRows(
+        indptr,
+        np.concatenate([own.indices, names.indices]),
+        np.concatenate([own.values, names.values]),
+        own.n_features,
+    )
+    columns = inverted(both, np.bincount(both.indices, minlength=both.n_features), checkpoint)
+    found = np.zeros((own.n_rows, both.n_rows), np.float32)
+    multiply_rows(*both.csr, *columns, np.arange(own.n_rows), both.n_rows, found)
     return found.astype(np.float64)
 
 
@@ -184,26 +209,36 @@ def solve_ridge(
     scheduler: Scheduler,
     problem: Problem,
     directions: Directions | None,
+    names: SparseRows,
     span: Span,
     checkpoint: Checkpoint,
-) -> tuple[Member, float]:
-    """Ridge regression of all labels with the emphasis of the directions by which labels left out are likeliest, and
-    this emphasis; raises Stopped.
+) -> tuple[Member, dict[str, float]]:
+    """Ridge regression of all labels with the emphasis of the directions by which labels left out are likeliest, then
+    with the weight of names; these two; raises Stopped.
 
-    Objective of a label: ``0.1 |w|² + Σ_i c_i (y_i − w·x_i)²`` with y of 0 and 1, and costs c of mean 1.
+    ``names`` has a row a label, of the terms of its name. Objective of a label: ``0.1 |w − v|² + Σ_i c_i (y_i −
+    w·x_i)²`` with y of 0 and 1, costs c of mean 1, and v the terms of its name by their weight.
     """
-    products = _products(problem.rows.between(0, problem.n_labeled), checkpoint)
-    emphases = EMPHASES if directions is not None else (0.0,)
-    fits = [_fit(task, products, directions, each, checkpoint) for each in emphases]
-    best = fits[0] if len(fits) == 1 else max(fits, key=lambda each: each.likelihood(task.known, checkpoint))
-    runs = [_Label(best, column, directions) for column in range(len(task.classes))]
+    products = _products(problem.rows.between(0, problem.n_labeled), names, checkpoint)
+
+    def likeliest(emphases: Sequence[float], weights: Sequence[float]) -> _Fit:
+        fits = [_fit(task, products, directions, own, each, checkpoint) for own in emphases for each in weights]
+        return fits[0] if len(fits) == 1 else max(fits, key=lambda each: each.likelihood(task.known, checkpoint))
+
+    best = likeliest(EMPHASES if directions is not None else (0.0,), (0.0,))
+    if names.n_nonzeros:
+        best = likeliest((best.emphasis,), NAMES)
+    runs = [_Label(best, names.between(column, column + 1), column, directions) for column in range(names.n_rows)]
     steps: dict[Phase, Callable[[], Steps]] = {
         Phase(label=label): partial(run.steps, task, problem) for label, run in zip(task.classes, runs, strict=True)
     }
     results = scheduler.run(steps, span)
     ensure_complete(results)
     spreads = [run.spread for run in runs]
-    return Member.of(results, spreads, standardised(best.held_out, spreads)), best.emphasis
+    return Member.of(results, spreads, standardised(best.held_out, spreads)), {
+        "emphasis": best.emphasis,
+        "names": best.names,
+    }
 
 
 @dataclass
@@ -211,6 +246,8 @@ class _Label:
     """The model of one label, and the spread of its scores."""
 
     fit: _Fit
+    name: SparseRows
+    """the row of its name"""
     column: int
     directions: Directions | None
     spread: Spread = field(init=False)
@@ -224,10 +261,12 @@ class _Label:
             weights[self.directions.rows] += self.fit.emphasis * combined(along, self.directions.weights)
         yield Adjoint(weights, vector)
         vector /= self.fit.size
+        name = self.name.trimmed
+        vector[name.indices] += self.fit.names * name.values
         vector[-1] = float(own.sum())
         scores = np.zeros(problem.rows.n_rows)
         yield Scores(vector, np.zeros(len(scores)), scores)
         self.spread = Spread.of(scores[n_labeled:] if problem.n_unlabeled else scores)
-        objective = RIDGE * dot(own, (task.known[:, self.column] > 0).astype(np.float64))
+        objective = float(self.fit.objective[self.column])
         yield Report(Phase("ridge"), 0, objective, objective, 1.0)
         return Result(Linear(vector[:-1], float(vector[-1])), scores[n_labeled:], objective, Status.CONVERGED)

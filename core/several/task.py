@@ -34,6 +34,8 @@ class SeveralTask:
     """shape (n_labeled, n_labels): 1 where a label applies, -1 where it does not, 0 where that is not known"""
     weights: NDArray[np.float64]
     """shape (n_labeled,): weight of the labels of each document, above 0; documents of weight 0 are unlabeled"""
+    names: SparseRows
+    """a row a label: the terms of its name"""
 
     @classmethod
     def of(cls, task: TrainingTask, sets: LabelSets) -> Self:
@@ -51,7 +53,12 @@ class SeveralTask:
             raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
         order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
         known = own.among(classes).matrix()
-        return cls(task, find_algorithm(task.algorithm), options, classes, order, known, weights[labeled])
+        names = task.class_names
+        if names is None:
+            empty = np.zeros(len(sets.classes) + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32)
+            names = SparseRows(*empty, task.rows.n_features)
+        algorithm = find_algorithm(task.algorithm)
+        return cls(task, algorithm, options, classes, order, known, weights[labeled], names.taken(places))
 
     @property
     def n_labeled(self) -> int:

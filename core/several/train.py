@@ -9,6 +9,7 @@ import numpy as np
 
 from core.documents.label_sets import LabelSets
 from core.documents.reorder import Compact, compact
+from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments
@@ -58,7 +59,7 @@ def train_several(task: TrainingTask, sets: LabelSets, context: TrainingContext)
         _check_size(len(checked.classes), len(documents.features), context.max_model_bytes)
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
         scaled = _scaled(checked, documents, run)
-        choice = _chosen(checked, scaled, run)
+        choice = _chosen(checked, scaled, _names(checked, documents, scaled), run)
     except Stopped:
         return _untrained(checked, run.counter.passes)
     return _training(checked, documents, scaled, choice, run, scale)
@@ -81,7 +82,7 @@ def _scaled(checked: SeveralTask, documents: Compact, run: Run) -> ScaledRows:
     return ScaledRows(documents.rows, np.ones(n_features), np.zeros(n_features), False)
 
 
-def _chosen(checked: SeveralTask, scaled: ScaledRows, run: Run) -> _Choice:
+def _chosen(checked: SeveralTask, scaled: ScaledRows, names: SparseRows, run: Run) -> _Choice:
     """The solutions that make the model; raises Stopped."""
     options, n_labels = checked.options, len(checked.classes)
     whole = checked.whole_problem(scaled.rows)
@@ -91,7 +92,7 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, run: Run) -> _Choice:
             return solved("svm", [options] * n_labels, WHOLE)
         if isinstance(options, AutoOptions):
             if is_solvable(checked, whole.rows):
-                return _ridge(checked, scheduler, whole, options.seconds, run.watch)
+                return _ridge(checked, scheduler, whole, names, options.seconds, run.watch)
             lambda_ = _SMOOTHING / checked.n_labeled
             smooth = SvmOptions(lambda_=lambda_, tolerance=options.tolerance)
             return _svm_in_time(partial(solved, "svm"), smooth, n_labels, options.seconds, run.watch)
@@ -110,7 +111,21 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, run: Run) -> _Choice:
         return solved("tsvm", own, rest)
 
 
-def _ridge(checked: SeveralTask, scheduler: Scheduler, whole: Problem, seconds: float | None, watch: Watch) -> _Choice:
+def _names(checked: SeveralTask, documents: Compact, scaled: ScaledRows) -> SparseRows:
+    """The names of labels in the columns of the scaled rows."""
+    columns = np.searchsorted(documents.features, checked.names.indices).astype(np.uint32)
+    values = (checked.names.values * scaled.scales[columns]).astype(np.float32)
+    return SparseRows(checked.names.indptr, columns, values, len(documents.features))
+
+
+def _ridge(
+    checked: SeveralTask,
+    scheduler: Scheduler,
+    whole: Problem,
+    names: SparseRows,
+    seconds: float | None,
+    watch: Watch,
+) -> _Choice:
     """Ridge regression, with the directions that documents share where there is time to find them; raises Stopped."""
     directions = None
     with watch.until(None if seconds is None else _DIRECTIONS * seconds) as deadline:
@@ -119,9 +134,10 @@ def _ridge(checked: SeveralTask, scheduler: Scheduler, whole: Problem, seconds: 
         except Stopped:
             if not deadline.over:
                 raise
-    member, emphasis = solve_ridge(checked, scheduler, whole, directions, WHOLE.between(_DIRECTIONS, 1.0), watch)
+    rest = WHOLE.between(_DIRECTIONS, 1.0)
+    member, chosen = solve_ridge(checked, scheduler, whole, directions, names, rest, watch)
     fit = fit_labels(member.held_out, checked.known, member.scores, watch)
-    return _Choice("ridge", member, fit, {"emphasis": emphasis, **_time(seconds, tried=not deadline.over)})
+    return _Choice("ridge", member, fit, {**chosen, **_time(seconds, tried=not deadline.over)})
 
 
 def _svm_in_time(

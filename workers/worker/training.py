@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import parts_of
 from core.documents.part_columns import EncoderId
+from core.documents.text.tfidf import class_names
 from core.documents.vocabulary import Vocabulary
 from core.errors import InvalidOption, MessageNames
 from core.evaluation.active_learning import top_two
@@ -226,6 +227,7 @@ def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, sta
         parts=inputs.parts,
         drawn=documents.drawn,
         label_sets=documents.label_sets,
+        class_names=None if documents.label_sets is None else class_names(documents.classes, inputs.vocabulary),
         votes=documents.votes,
         by_voters=documents.by_voters,
         weights=documents.weights,

@@ -131,6 +131,14 @@ class TextTerms(Vocabulary):
         return Places.of(self.words)
 
 
+def class_names(classes: Sequence[str | int], vocabulary: Vocabulary) -> SparseRows | None:
+    """The names of classes as rows of the terms that are in them; None where columns are no terms of text."""
+    if not isinstance(vocabulary, TextTerms):
+        return None
+    # an underscore stands between words in names, and within words in texts
+    return vocabulary.read(TextRows.of([str(each).replace("_", " ") for each in classes])).rows
+
+
 def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Logarithms of counts. Nearly all are small, and looked up."""
     found = SMALL_LOGS.take(counts, mode="clip")

@@ -12,10 +12,18 @@ from core.problem import Status
 from core.several.ridge import RIDGE
 from core.train import Training, train
 from core.training import TrainingTask
-from tests.core.several.topics import LABELS, Topics, sparse
+from tests.core.several.topics import LABELS, WORDS, Topics, sparse
 from tests.there import there
 
 TOPICS = Topics(300)
+
+
+OWN_WORDS = (0, WORDS, 2 * WORDS)
+
+
+def named(*words: int) -> SparseRows:
+    """Names of labels that are a word each."""
+    return sparse(np.eye(TOPICS.rows.n_features, dtype=np.float32)[list(words)])
 
 
 def dense(rows: SparseRows) -> Any:
@@ -40,16 +48,19 @@ def test_scores_are_those_of_ridge_regression_over_terms_and_principal_direction
 def test_held_out_scores_are_those_of_a_training_without_the_labels(partly: bool, monkeypatch: Any) -> None:
     """Of a document whose labels are known no more, in the same rows; of another barley may be known alone."""
     monkeypatch.setattr("core.several.ridge.EMPHASES", (0.0,))
+    monkeypatch.setattr("core.several.ridge.NAMES", (2.0,))
 
     def trained(*unlabeled: int) -> Training:
         applied: list[Any] = [np.flatnonzero(row).tolist() for row in TOPICS.truth]
         known = [row < 50 and row not in unlabeled for row in range(300)]
         excluded = [[0] if partly and row == 4 and 0 not in own else None for row, own in enumerate(applied)]
         found = [own if known[row] and not excluded[row] else None for row, own in enumerate(applied)]
-        return train(TOPICS.task(0, label_sets=LabelSets.of(found, excluded, LABELS)))
+        sets = LabelSets.of(found, excluded, LABELS)
+        return train(TOPICS.task(0, label_sets=sets, class_names=named(*OWN_WORDS)))
 
     training, without = trained(), trained(10)
     assert there(training.report)["method"] == "ridge"
+    assert there(training.report)["names"] == there(without.report)["names"] == 2
     [own] = np.flatnonzero(without.unlabeled == 10)
     assert there(training.held_out)[10] == pytest.approx(without.scores[own], abs=1e-5)
     if partly:
@@ -101,6 +112,18 @@ def test_a_model_is_ready_however_few_the_seconds(monkeypatch: Any) -> None:
 
 def test_dense_documents_have_svms() -> None:
     matrix = dense(TOPICS.rows).astype(np.float32)
-    full = FullRows.of(matrix)
-    stored = SparseRows(full.indptr, np.tile(np.arange(48, dtype=np.uint32), 300), matrix.ravel(), 48)
+    stored = SparseRows(FullRows.of(matrix).indptr, np.tile(np.arange(48, dtype=np.uint32), 300), matrix.ravel(), 48)
     assert there(train(replace(TOPICS.task(60), rows=stored)).report)["method"] == "svm"
+
+
+def test_names_of_labels_are_evidence_and_misleading_ones_count_for_nothing() -> None:
+    none = train(TOPICS.task(40))
+    own, misleading = (
+        train(TOPICS.task(40, class_names=named(*words))) for words in (OWN_WORDS, range(3 * WORDS, 3 * WORDS + 3))
+    )
+    right, without = (
+        (each.model.given_labels(there(each.probabilities)) == TOPICS.truth[40:]).mean() for each in (own, none)
+    )
+    assert right > without
+    assert there(misleading.report)["names"] == 0
+    assert misleading.scores.tolist() == none.scores.tolist()
