@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import Rows, TextRows, without_parts
+from core.documents.kinds import FIELDS, Rows, TextRows, without_parts
+from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
 from core.documents.vocabulary import UNKNOWN, Places, Read, Vocabulary, number_unknown, wrong_kind
 from core.numerics.elementary import log
@@ -132,11 +133,17 @@ class TextTerms(Vocabulary):
 
 
 def class_names(classes: Sequence[str | int], vocabulary: Vocabulary) -> SparseRows | None:
-    """The names of classes as rows of the terms that are in them; None where columns are no terms of text."""
-    if not isinstance(vocabulary, TextTerms):
+    """The names of classes as rows of the terms that are in them; None where no columns are terms of text."""
+    part = FIELDS["text"]
+    terms = vocabulary.of_part(part) if isinstance(vocabulary, PartColumns) else vocabulary
+    if not isinstance(terms, TextTerms):
         return None
     # an underscore stands between words in names, and within words in texts
-    return vocabulary.read(TextRows.of([str(each).replace("_", " ") for each in classes])).rows
+    rows = terms.read(TextRows.of([str(each).replace("_", " ") for each in classes])).rows
+    if not isinstance(vocabulary, PartColumns):
+        return rows
+    indices = rows.indices + np.uint32(vocabulary.ranges[part].start)
+    return SparseRows(rows.indptr, indices, rows.values, int(vocabulary.edges[-1]))
 
 
 def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from core.documents.digests import row_digests
 from core.documents.kinds import NamedRows, PartRows, RowsOfKind, TextRows, checked, kind_of, shape_fault
 from core.documents.part_columns import PartColumns, side_by_side
 from core.documents.rows import SparseRows, to_dense
+from core.documents.text.tfidf import class_names
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS, Names
 from core.errors import InvalidDocuments
@@ -55,6 +56,15 @@ def test_blocks_lie_side_by_side_with_rows_of_length_one() -> None:
         vector, np.divide(VECTORS, lengths, where=lengths > 0, out=np.zeros_like(VECTORS)), rtol=1e-6
     )
     assert found.missing == {"text": 1, "vector": 1}
+
+
+def test_names_of_classes_are_terms_of_the_text_part() -> None:
+    place = columns().names.index("text")
+    found = class_names(["vote_goal", "budget", 7], columns())
+    assert found is not None
+    assert (found.indptr.tolist(), columns().places_of(found.indices).tolist()) == ([0, 2, 2, 2], [place] * 2)
+    assert sorted(columns().named(found.indices.astype(np.int64))) == ["goal", "vote"]
+    assert class_names(["vote"], NUMBERS) is None
 
 
 def test_a_part_of_some_rows_is_read_as_in_all() -> None:
