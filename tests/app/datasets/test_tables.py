@@ -138,7 +138,7 @@ def test_matrices_that_are_refused(gateway: Gateway) -> None:
     coo = {"row": np.arange(3), "col": np.arange(3), "data": np.ones(3), "shape": [3, 3]}
     assert "col: must lie from 0 to 2" in refused(**coo | {"col": np.array([0, -1, 2])})
     assert "row: has length 2, not 3" in refused(**coo | {"row": np.arange(2)})
-    assert "indptr: is given beside row, col, data, shape" in refused(**coo | {"indptr": np.arange(4)})
+    assert "indptr: must be left out: row, col, data, shape" in refused(**coo | {"indptr": np.arange(4)})
     assert "labels: is an array of Python objects, which are never unpickled; send labels.astype(str)" in refused(
         X=np.eye(2), labels=np.array(["a", None], object)
     )
