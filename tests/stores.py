@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from app.local.valkey import find_binary, is_ready
 from core.documents.kinds import Rows
@@ -224,10 +225,13 @@ def success(store: Store, attempt: int = 1) -> Outcome:
 
 @contextmanager
 def no_file_beyond(size: int) -> Iterator[None]:
-    """A limit on the size of files: to a process the same as a full disk."""
+    """A limit on the size of files: to a process the same as a full disk. Logs, which tests print into a file, are
+    caught meanwhile.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with capture_logs():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
