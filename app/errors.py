@@ -179,16 +179,16 @@ def problem_response(
         "type": f"/problems/{problem_type.type}",
         "title": problem_type.title,
         "status": problem_type.status,
-        "detail": _shortened(detail),
+        "detail": shortened(detail),
     }
-    named = [{name: _shortened(text) for name, text in each.items()} for each in (errors or [])[:MAX_FAULTS]]
+    named = [{name: shortened(text) for name, text in each.items()} for each in (errors or [])[:MAX_FAULTS]]
     body = msgspec.json.encode(content | ({"errors": named} if named else {}))
     return Response(body, problem_type.status, headers, PROBLEM)
 
 
-def _shortened(text: str) -> str:
-    """A text that may quote the request, cut so that the answer is not as long as the request."""
-    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
+def shortened(text: str, most: int = _MAX_TEXT) -> str:
+    """A text that may quote the request, cut so that an answer, or a line of the log, is not as long as the request."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def error_response(error: HalfmoonError) -> Response:

@@ -23,7 +23,7 @@ from core.documents.text.tfidf_fit import fit_terms
 from core.evaluation.active_learning import BalancedMargins, least_certain
 from core.evaluation.label_agreement import LabelCounts
 from core.evaluation.measures import Reliability
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.train import Training, TrainingTask, train
 from tests.there import there
 

@@ -18,7 +18,7 @@ from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.votes import Votes
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.there import there
 

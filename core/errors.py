@@ -89,7 +89,7 @@ class ModelTooLarge(HalfmoonError):
             f"the model would keep {n_support} documents and take {n_bytes} bytes, more than the {limit} that a "
             "model may take here; "
             "train on fewer documents, with another kernel width or C, or with an algorithm that keeps fewer "
-            "(ramp_svm) or none (linear methods as tsvm)"
+            "(ramp_svm) or none (linear methods such as tsvm)"
         )
 
 

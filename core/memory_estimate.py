@@ -9,7 +9,7 @@ from core.engine.parts import count_of_parts
 from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.selection.registry import MANY_ROWS, candidate_bytes, path_bytes, path_fractions
 from core.several.size import ridge_bytes
 

@@ -8,7 +8,7 @@ import numpy as np
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms, weighed
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.registry import AUTO, OFFERED
 from core.train import TrainingContext, TrainingTask, train
 

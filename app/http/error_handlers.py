@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from app.errors import PROBLEM_TYPES, InvalidRequest, error_response, in_form_for, problem_response
-from app.http.middleware import HttpMiddleware, shortened
+from app.errors import PROBLEM_TYPES, InvalidRequest, error_response, in_form_for, problem_response, shortened
+from app.http.middleware import MAX_LOGGED_PATH, HttpMiddleware
 from core.errors import HalfmoonError
 from storage.problems import ProblemType
 
@@ -36,7 +36,7 @@ def _problem(request: Request, error: Exception) -> Response:
         case HalfmoonError():
             response = error_response(error)
             if response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
-                _log.error("request failed", path=shortened(request.url.path), error=str(error))
+                _log.error("request failed", path=shortened(request.url.path, MAX_LOGGED_PATH), error=str(error))
             return response
         case RequestValidationError():
             named = [
@@ -46,7 +46,7 @@ def _problem(request: Request, error: Exception) -> Response:
             return problem_response(PROBLEM_TYPES[InvalidRequest], f"{named[0]['field']}: {named[0]['detail']}", named)
         case HTTPException():
             return _http_problem(request, error)
-    _log.error("request failed", path=shortened(request.url.path), exc_info=error)
+    _log.error("request failed", path=shortened(request.url.path, MAX_LOGGED_PATH), exc_info=error)
     return error_response(HalfmoonError())
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import TooManyConnections, error_response, in_form_for
+from app.errors import TooManyConnections, error_response, in_form_for, shortened
 from app.http.access import KEY_ID
 from storage.process.tracing import Attributes, tracing
 
@@ -29,7 +29,8 @@ CHUNK_BYTES = 64 << 10
 _ID_HEADER = REQUEST_ID.lower().encode()
 _VALID_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LIVENESS_PATHS = ("/v1/health/live", "/v2/health/live")
-_MAX_LOGGED_PATH = 512
+MAX_LOGGED_PATH = 512
+"""letters of a path in a line of the log: no path of the service is longer"""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _HEADER = b"traceparent"
 _SERVER_ERROR = 500
@@ -105,16 +106,11 @@ class Answers(HttpMiddleware):
             _log.info(
                 "answered",
                 method=scope["method"],
-                path=shortened(scope["path"]),
+                path=shortened(scope["path"], MAX_LOGGED_PATH),
                 status=int(status),
                 seconds=round(seconds, 6),
                 key=scope.get(KEY_ID),
             )
-
-
-def shortened(path: str) -> str:
-    """A path for a log line, cut where it is longer than any path of the service."""
-    return path if len(path) <= _MAX_LOGGED_PATH else f"{path[:_MAX_LOGGED_PATH]}…"
 
 
 class ChunkedSend(HttpMiddleware):

@@ -21,7 +21,7 @@ from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
 from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from storage.errors import Conflict, QueueUnavailable, RedisStateUnavailable
 from storage.records import Job, JobState

@@ -29,7 +29,7 @@ from core.errors import InvalidOption
 from core.memory_estimate import RowsSize, expected_text_size, training_bytes
 from core.models.tree import check_tree
 from core.options.base import Options, TrainingSize
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.registry import OFFERED, check_options, find_algorithm, with_rest
 from storage.errors import LimitExceeded, QueueUnavailable
 from storage.names import check_name

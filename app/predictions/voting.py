@@ -112,7 +112,7 @@ class Asking:
         """
         unasked = self._unasked(candidates)
         worth = np.maximum(self._worth(known, unasked), 0.0)
-        next, answered = float(worth[np.isin(unasked, [*drawn])].sum()), int(self._answered.sum())
+        next = float(worth[np.isin(unasked, [*drawn])].sum())
         predicted, n_classes = known.predicted[unasked], len(self._rates.classes)
         counts, sums = np.bincount(predicted, minlength=n_classes), np.bincount(predicted, worth, n_classes)
         known_by_class = zip(
@@ -120,12 +120,12 @@ class Asking:
         )
         return {
             "voter": self._voter,
-            "answered": answered,
+            "answered": int(self._answered.sum()),
             "unasked": len(unasked),
             "cost": None if self._price is None else self._price * len(unasked),
             "worth": float(worth.sum()),
             "next": next,
-            "stop": not drawn or (answered > 0 and next < _LEAST_WORTH * len(drawn)),
+            "stop": not drawn or (bool(self._answered.any()) and next < _LEAST_WORTH * len(drawn)),
             "classes": {
                 str(label): {
                     **{name: own[name] for name in ("right", "low", "high")},

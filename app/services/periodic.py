@@ -1,19 +1,19 @@
 """Periodic tasks of a gateway: API keys, reconciliation of jobs, retention and garbage collection."""
 
-import threading
 from collections.abc import Callable, Sequence
-from typing import Self
 
 import structlog
 
 from storage.errors import Unavailable
+from storage.process.background import BackgroundThread
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _FIRST_DELAY = 1.0
 _STOP_SECONDS = 5.0
+"""a call that takes longer is left behind: each of these functions may be cut off anywhere"""
 
 
-class PeriodicTask:
+class PeriodicTask(BackgroundThread):
     """Calls functions every ``interval`` seconds in a thread of its own, while its block is entered.
 
     - The first call comes after ``first_delay`` seconds, or after one interval if that is shorter.
@@ -24,25 +24,15 @@ class PeriodicTask:
     def __init__(
         self, name: str, functions: Sequence[Callable[[], object]], interval: float, first_delay: float = _FIRST_DELAY
     ) -> None:
+        super().__init__(name, _STOP_SECONDS)
         self._functions = functions
         self._first_delay = first_delay
         self._interval = interval
         self._unavailable: set[int] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        # a call that takes longer is left behind: each of these functions may be cut off anywhere
-        self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
         delay = min(self._interval, self._first_delay)
-        while not self._stop.wait(delay):
+        while not self._done.wait(delay):
             delay = self._interval
             for index, function in enumerate(self._functions):
                 self._call(index, function)

@@ -92,7 +92,7 @@ class VersionCache:
         """
         known = self._known.get(reference)
         if known is None:
-            return Resolved(await self.ask(reference))
+            return Resolved(await self.ask(reference, ANSWER_SECONDS))
         age = self._clock() - known.asked_at
         if age < self._fresh_seconds and not known.stale:
             if age > self._fresh_seconds / 2 and not self._away and reference not in self._renewing:
@@ -104,28 +104,23 @@ class VersionCache:
                 self._looked_at = self._clock()
                 self._look = self._ask(reference)
             return self._as_last_known(reference, known)
-        asking = self._ask(reference)
-        # a call that has not begun is given up; one that hangs in the store is left alone, and its answer is taken when
-        # it comes
-        if not (await asyncio.wait([asking], timeout=self._patience))[0]:
-            asking.cancel()
-            self._set_away("it takes too long")
-            return self._as_last_known(reference, known)
         try:
-            return Resolved(asking.result())
+            return Resolved(await self.ask(reference, self._patience))
         except StoreUnavailable:
             return self._as_last_known(reference, known)
 
-    async def ask(self, reference: str) -> Version:
+    async def ask(self, reference: str, seconds: float) -> Version:
         """The version that a reference names, as the store says; raises NotFound, and StoreUnavailable where it does
         not say so in time.
         """
         asking = self._ask(reference)
-        if not (await asyncio.wait([asking], timeout=ANSWER_SECONDS))[0]:
+        # a call that has not begun is given up; one that hangs in the store is left alone, and its answer is taken when
+        # it comes
+        if not (await asyncio.wait([asking], timeout=seconds))[0]:
             asking.cancel()
             self._set_away("it takes too long")
             raise StoreUnavailable(
-                f"the store has not answered for {ANSWER_SECONDS:g} s, and the model that {reference!r} names is "
+                f"the store has not answered for {seconds:g} s, and the model that {reference!r} names is "
                 "not in memory yet; ask again later"
             )
         return asking.result()

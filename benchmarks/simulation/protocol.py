@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 from random import Random
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from unittest.mock import patch
 
 from redis.exceptions import RedisError
@@ -120,8 +120,9 @@ class _Watch(StoreWatch):
         super().__init__(jobs, job_id, attempt, heartbeat)
         self._world, self._worker, self._over = simulation.world, heartbeat._worker, False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._world.spawn(self._worker, self._look)
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._over = True

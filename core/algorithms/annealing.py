@@ -9,7 +9,7 @@ import numpy as np
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
 from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
-from core.losses.squared_hinge import SquaredHinge, transductive_objective
+from core.losses.squared_hinge import transductive_objective
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import AnnealingOptions
@@ -134,10 +134,8 @@ class AnnealingPath:
 
     def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
         """OPTIMIZE-W (Table 7): an unlabeled row pays on both sides, as it is believed (Eqn. 11)."""
-        costs = SquaredHinge(self._base.positive.copy(), self._base.negative.copy())
         scaled = self.options.lambda_u * self.weights
-        costs.positive[self.problem.n_labeled :] = scaled * self.beliefs
-        costs.negative[self.problem.n_labeled :] = scaled * (1 - self.beliefs)
+        costs = self._base.with_unlabeled(scaled * self.beliefs, scaled * (1 - self.beliefs))
         yield from adopt(self.iterate, costs)
         return (yield from minimise(self.iterate, costs, self.options.lambda_, self._rule, report))
 

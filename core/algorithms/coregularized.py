@@ -9,7 +9,7 @@ import numpy as np
 from core.algorithms.svm import labeled_costs, result_of
 from core.engine.runner import Adjoint, Phase, Report, Request, Scores, Steps, Stopped, Vector, translated
 from core.losses.balance import positive_fraction
-from core.losses.smoothed import Smoothed
+from core.losses.loss import Smoothed
 from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, adopt, minimise
 from core.options.subspace import CoregularizedOptions
@@ -54,7 +54,7 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
 
 
 class _Views:
-    """The rows by the columns of one view, then of the other: a core.losses.smoothed.Coupling of both."""
+    """The rows by the columns of one view, then of the other: a core.losses.loss.Coupling of both."""
 
     def __init__(self, problem: Problem) -> None:
         n = problem.rows.n_features

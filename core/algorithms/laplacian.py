@@ -9,7 +9,7 @@ from core.algorithms.svm import labeled_costs, result_of
 from core.engine.kernel_requests import Neighbourhood
 from core.engine.runner import Phase, Report, Steps, Stopped, Vector, translated
 from core.kernels.graph import Laplacian
-from core.losses.smoothed import Loss, Smoothed, SquaredError
+from core.losses.loss import Loss, Smoothed, SquaredError
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import LaplacianOptions

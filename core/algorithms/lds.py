@@ -11,7 +11,7 @@ from core.algorithms.gradient_tsvm import smooth_tsvm
 from core.algorithms.svm import labeled_costs, result_of
 from core.engine.kernel_requests import PathSpace, Subspace, Within
 from core.engine.runner import Phase, Report, Request, Scores, Steps, Stopped, Vector, as_part
-from core.losses.smoothed import SquaredError
+from core.losses.loss import SquaredError
 from core.numerics.vectors import lane_sum
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
 from core.optimizers.smo import empty_result, hinge

@@ -11,7 +11,7 @@ from core.algorithms.annealing import AnnealingPath, annealing
 from core.engine.runner import Barrier, Request, Steps, Vector
 from core.losses.balance import balanced_probabilities, label_gains
 from core.losses.squared_hinge import transductive_objective
-from core.numerics.elementary import exp, log
+from core.numerics.elementary import exp, log, log_add_exp
 from core.numerics.vectors import dot
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import PottsOptions
@@ -152,21 +152,16 @@ def class_beliefs(gains: Matrix, weights: Vector, fractions: Vector, temperature
         powers = (multipliers[:, None] - gains) / temperature
         after = [empty]
         for own in powers[:0:-1]:
-            after.append(_log_sum(after[-1], own))
+            after.append(log_add_exp(after[-1], own))
         before = empty
         for k in range(n_classes):
-            rest = _log_sum(before, after[n_classes - 1 - k])
+            rest = log_add_exp(before, after[n_classes - 1 - k])
             found = balanced_probabilities(
                 gains[k] + temperature * rest, weights, float(fractions[k]), temperature, multipliers[k]
             )
             multipliers[k] = min(max(found.multiplier, _NEVER), -_NEVER)
-            before = _log_sum(before, (multipliers[k] - gains[k]) / temperature)
+            before = log_add_exp(before, (multipliers[k] - gains[k]) / temperature)
         beliefs = exp((multipliers[:, None] - gains) / temperature - before)
         if max(abs(dot(weights, own) - share) for own, share in zip(beliefs, fractions, strict=True)) < _UNBALANCED:
             break
     return beliefs
-
-
-def _log_sum(one: Vector, other: Vector) -> Vector:
-    """The logarithm of the sum of the exponentials of two vectors."""
-    return np.asarray(np.maximum(one, other) + log(1.0 + exp(-np.abs(one - other))))

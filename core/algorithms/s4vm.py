@@ -105,9 +105,8 @@ def safest_labels(
 
 def _retrained(problem: Problem, options: S4vmOptions, baseline: Result, labels: Vector) -> Steps:
     iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
-    costs = labeled_costs(problem)
-    costs.positive[problem.n_labeled :] = options.lambda_u * _weights(problem) * (labels > 0)
-    costs.negative[problem.n_labeled :] = options.lambda_u * _weights(problem) * (labels < 0)
+    scaled = options.lambda_u * _weights(problem)
+    costs = labeled_costs(problem).with_unlabeled(scaled * (labels > 0), scaled * (labels < 0))
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     try:
         yield from adopt(iterate, costs)

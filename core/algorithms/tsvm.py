@@ -113,10 +113,8 @@ class _Search:
 
     def _costs(self) -> SquaredHinge:
         """A labeled row pays on the side of its label, an unlabeled one on the side of its temporary label."""
-        costs = SquaredHinge(self._base.positive.copy(), self._base.negative.copy())
-        costs.positive[self.problem.n_labeled :] = self._weight * self._weights * (self._labels > 0)
-        costs.negative[self.problem.n_labeled :] = self._weight * self._weights * (self._labels < 0)
-        return costs
+        scaled = self._weight * self._weights
+        return self._base.with_unlabeled(scaled * (self._labels > 0), scaled * (self._labels < 0))
 
 
 def weight_stages(final: float) -> list[float]:

@@ -211,15 +211,9 @@ def side_by_side(blocks: Sequence[SparseRows]) -> SparseRows:
 
 def _with_rows(rows: SparseRows, places: NDArray[np.int64], others: SparseRows) -> SparseRows:
     """The rows, with others at these places."""
-    own, order = rows.trimmed, np.arange(rows.n_rows)
+    order = np.arange(rows.n_rows)
     order[places] = rows.n_rows + np.arange(len(places))
-    both = SparseRows(
-        np.concatenate([own.indptr, own.n_nonzeros + others.indptr[1:]]),
-        np.concatenate([own.indices, others.indices]),
-        np.concatenate([own.values, others.values]),
-        rows.n_features,
-    )
-    return both.taken(order)
+    return rows.followed_by(others).taken(order)
 
 
 def _lengths_of(part: RowsOfKind | None, n_rows: int) -> NDArray[np.int64]:
@@ -229,13 +223,7 @@ def _lengths_of(part: RowsOfKind | None, n_rows: int) -> NDArray[np.int64]:
 def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:
     """One part in the columns of its block, numbered from 0."""
     if part is None:
-        return Read(
-            SparseRows(
-                np.zeros(n_rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), block.n_columns
-            ),
-            0,
-            0,
-        )
+        return Read(SparseRows.empty(n_rows, block.n_columns), 0, 0)
     if is_dense(block.name) and isinstance(part, SparseRows) and part.n_features != block.n_columns:
         raise _wrong_length(block, part)
     read = block.vocabulary.read(part)

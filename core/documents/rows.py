@@ -96,6 +96,11 @@ class SparseRows(NamedTuple):
     """shape (n_nonzeros,)"""
     n_features: int
 
+    @classmethod
+    def empty(cls, n_rows: int, n_features: int) -> "SparseRows":
+        """Rows without values."""
+        return cls(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -142,6 +147,16 @@ class SparseRows(NamedTuple):
         """
         indptr, where = taken_places(self.indptr, positions)
         return SparseRows(indptr, self.indices[where], self.values[where], self.n_features)
+
+    def followed_by(self, others: "SparseRows") -> "SparseRows":
+        """A copy of these rows, and after them of others in the same columns."""
+        own, after = self.trimmed, others.trimmed
+        return SparseRows(
+            np.concatenate([own.indptr, own.n_nonzeros + after.indptr[1:]]),
+            np.concatenate([own.indices, after.indices]),
+            np.concatenate([own.values, after.values]),
+            self.n_features,
+        )
 
     def slices(self, size: int, row: int = 1) -> Iterator[tuple[int, int]]:
         """Ranges of rows, in order, that make up all of them: each of about ``size``, unless a single row has more.

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.evaluation.measures import ratios
+
 Vector = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
@@ -63,18 +65,18 @@ class LabelCounts:
         self._documents += len(truth)
         self._exact += int((truth == given).all(axis=1).sum())
         tp, n_given, n_true = right.sum(axis=1), given.sum(axis=1), truth.sum(axis=1)
-        parts = (_ratios(tp, n_given), _ratios(tp, n_true), _ratios(2 * tp, n_given + n_true))
+        parts = (ratios(tp, n_given, 0.0), ratios(tp, n_true, 0.0), ratios(2 * tp, n_given + n_true, 0.0))
         self._samples += [float(part.sum()) for part in parts]
 
     def agreement(self) -> LabelAgreement:
         """The measures for each label and on the whole."""
         tp, given, support = self._tp, self._given, self._support
-        by_label = (_ratios(tp, given), _ratios(tp, support), _ratios(2 * tp, given + support))
+        by_label = (ratios(tp, given, 0.0), ratios(tp, support, 0.0), ratios(2 * tp, given + support, 0.0))
         sums = [np.array([int(each.sum())]) for each in (tp, given, support)]
         pooled = (
-            _ratios(sums[0], sums[1]),
-            _ratios(sums[0], sums[2]),
-            _ratios(2 * sums[0], sums[1] + sums[2]),
+            ratios(sums[0], sums[1], 0.0),
+            ratios(sums[0], sums[2], 0.0),
+            ratios(2 * sums[0], sums[1] + sums[2], 0.0),
         )
         shares = support / max(1, int(support.sum()))
         n_documents = max(1, self._documents)
@@ -90,11 +92,6 @@ class LabelCounts:
             subset_accuracy=self._exact / n_documents,
             hamming_loss=wrong / (n_documents * len(tp)),
         )
-
-
-def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Vector:
-    """Element by element; 0 where the denominator is 0."""
-    return np.asarray(np.divide(parts, wholes, out=np.zeros(len(parts)), where=wholes > 0))
 
 
 class LabelRanking(NamedTuple):

@@ -13,6 +13,7 @@ Confident learning: estimating uncertainty in dataset labels, 2021 (predictions 
 between the label and the likeliest other one).
 """
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -67,7 +68,7 @@ class Confusion:
         """The measures for each label and on the whole; at least one document must have been counted."""
         hits = np.diag(self.counts)
         support, given = self.counts.sum(axis=1), self.counts.sum(axis=0)
-        precision, recall, f1 = _ratios(hits, given), _ratios(hits, support), _ratios(2 * hits, support + given)
+        precision, recall, f1 = ratios(hits, given), ratios(hits, support), ratios(2 * hits, support + given)
         used = support + given > 0
         return Agreement(
             support,
@@ -83,9 +84,9 @@ class Confusion:
         )
 
 
-def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Vector:
-    """Element by element; NaN where the denominator is 0."""
-    return np.asarray(np.divide(parts, wholes, out=np.full(len(parts), np.nan), where=wholes > 0))
+def ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64], empty: float = math.nan) -> Vector:
+    """Element by element; ``empty`` where the denominator is 0."""
+    return np.asarray(np.divide(parts, wholes, out=np.full(len(parts), empty), where=wholes > 0))
 
 
 class Ranking(NamedTuple):

@@ -12,7 +12,7 @@ from core.numerics.vectors import Vector, dot, lane_sum
 class LowDensity(NamedTuple):
     """``½ Σ_i c_i max(0, 1 − y_i o_i)² + ½ Σ_j c_j exp(−3 o_j²)`` (Chapelle & Zien 2005).
 
-    A core.losses.smoothed.Loss, except that it is not convex: the curvature of a row is given as 0 where it is below.
+    A core.losses.loss.Loss, except that it is not convex: the curvature of a row is given as 0 where it is below.
     """
 
     labeled: SquaredHinge

@@ -23,11 +23,18 @@ _TILE = 512
 class SquaredHinge(NamedTuple):
     """Costs of each row for falling short of +1 and of -1; both of shape (n_rows,), scaled as the objective has them.
 
-    A core.losses.smoothed.Loss.
+    A core.losses.loss.Loss.
     """
 
     positive: Vector
     negative: Vector
+
+    def with_unlabeled(self, positive: Vector, negative: Vector) -> "SquaredHinge":
+        """The costs with these of the unlabeled rows, which are the last; both of shape (n_unlabeled,)."""
+        n_labeled = len(self.positive) - len(positive)
+        return SquaredHinge(
+            np.concatenate([self.positive[:n_labeled], positive]), np.concatenate([self.negative[:n_labeled], negative])
+        )
 
     @property
     def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -1,17 +1,14 @@
 """The options of the linear family, CutS3VM included.
 
 ``lambda`` is a Python keyword: the field is ``lambda_`` here and ``lambda`` in JSON.
-
-So are those of the methods that choose or prepare for them (auto, clusters), and of reading texts.
 """
 
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from core.errors import InvalidOption
 from core.numerics.width import WIDTH
-from core.options.base import MOST_SMOOTHING, BalancedOptions, Options, SolverOptions, TrainingSize, Weight
+from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 
 class LinearOptions(SolverOptions):
@@ -134,75 +131,3 @@ class Cuts3vmOptions(SolverOptions, BalancedOptions):
         planes that are linearised together."""
         planes = _PLANES * (8 * size.n_features + size.n_documents // 8)
         return size.n_sharing * (planes + WIDTH * 8 * (size.n_documents + size.n_features))
-
-
-class AutoOptions(BalancedOptions):
-    """Options of the selection: known class fractions, a budget of seconds, and how exact the model is to be."""
-
-    selects_method: ClassVar[bool] = True
-    rescales_features: ClassVar[bool] = True
-    limit_remedy: ClassVar[str] = "raise tolerance"
-    one_class_remedy: ClassVar[str] = "give class_fractions if they are known"
-
-    seconds: float | None = Field(
-        default=None,
-        gt=0,
-        description="The training ends about so many seconds after the job began: what has not been tried by then "
-        "has no part in the model, and the "
-        "report says so. The same job may then have another model elsewhere. Without it all methods are tried.",
-    )
-    tolerance: float = Field(
-        default=1e-6,
-        gt=0,
-        le=1,
-        description="The chosen model is solved until its objective lies within this relative distance of the minimum.",
-    )
-
-
-COORDINATES = 20
-"""coordinates of a document, in which clusters are looked for first"""
-_COPIES, _VECTOR = 16, 190
-"""bytes a nonzero of the copies of the rows, and bytes of the vectors of one cluster by row and feature"""
-
-
-class ClustersOptions(Options):
-    """Options of clusters: how many there are to be."""
-
-    min_classes: ClassVar[int] = 0
-    limit_remedy: ClassVar[str] = "ask for fewer clusters"
-
-    n_clusters: int = Field(
-        default=8, ge=2, le=100, description="Number of clusters; fewer are found where documents are too much alike."
-    )
-
-    @property
-    def needs_probabilities(self) -> bool:
-        """See Options: the model that tells clusters apart is calibrated."""
-        return True
-
-    def check_size(self, n_documents: int, n_classes: int) -> None:
-        """See Options."""
-        if n_documents < self.n_clusters:
-            raise InvalidOption("n_clusters", f"there are {n_documents} documents: ask for no more clusters than that")
-
-    def working_bytes(self, size: TrainingSize) -> int:
-        """See Options."""
-        vectors = 8 * COORDINATES + _VECTOR * self.n_clusters
-        return _COPIES * size.n_nonzeros + vectors * (size.n_documents + size.n_features)
-
-
-class TextOptions(Options):
-    """Options of the terms of text, whatever the algorithm."""
-
-    min_documents: int = Field(
-        default=2, ge=1, le=1_000_000_000, description="A term counts if it occurs in at least so many documents."
-    )
-    ngrams: Literal[1, 2] = Field(
-        default=2, description="Most words of a term: 1, single words; 2, pairs of words that follow one another too."
-    )
-    max_terms: int = Field(
-        default=500_000,
-        ge=1,
-        le=10_000_000,
-        description="Most terms; beyond, those that occur in most documents are kept.",
-    )

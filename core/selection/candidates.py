@@ -19,8 +19,9 @@ from core.documents.rows import MEMORY, Space, SparseRows
 from core.engine.runner import Scheduler, Steps
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
+from core.options.auto import AutoOptions
 from core.options.base import TrainingSize
-from core.options.linear import AutoOptions, SvmOptions, TsvmOptions
+from core.options.linear import SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Result
 from core.progress import TOGETHER, Phase, Span, Watch
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions

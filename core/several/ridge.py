@@ -9,9 +9,10 @@ A label's name says something before any document does. Where its words are term
 towards in place of zeros: the mean of their prior. So labels need no documents that say the same.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +36,9 @@ RIDGE = 0.1
 """weight of |w|² beside the squared errors of the labels, of rows of a mean square length of 1"""
 EMPHASES = (0.0, 1.0, 4.0, 16.0)
 """weights of the shared directions beside the terms that are tried"""
-NAMES = (0.0, 0.5, 2.0)
-"""weights that are tried of the terms of a label's name, of length 1 together, that its weights are drawn towards"""
+NAMES = (0.5, 2.0)
+"""weights that are tried beside 0 of the terms of a label's name, of length 1 together, that its weights are drawn
+towards"""
 _SLICE = 1 << 25
 """multiplications between two checkpoints"""
 _DEPENDENT = 1e-12
@@ -190,17 +192,10 @@ def _fit(
 
 def _products(rows: SparseRows, names: SparseRows, checkpoint: Checkpoint) -> Matrix:
     """Products of rows with all of them, and then with names, shape (n_rows, n_rows + n_names)."""
-    own = rows.trimmed
-    indptr = np.concatenate([own.indptr, own.indptr[-1] + names.indptr[1:]])
-    both = SparseRows(
-        indptr,
-        np.concatenate([own.indices, names.indices]),
-        np.concatenate([own.values, names.values]),
-        own.n_features,
-    )
+    both = rows.followed_by(names)
     columns = inverted(both, np.bincount(both.indices, minlength=both.n_features), checkpoint)
-    found = np.zeros((own.n_rows, both.n_rows), np.float32)
-    multiply_rows(*both.csr, *columns, np.arange(own.n_rows), both.n_rows, found)
+    found = np.zeros((rows.n_rows, both.n_rows), np.float32)
+    multiply_rows(*both.csr, *columns, np.arange(rows.n_rows), both.n_rows, found)
     return found.astype(np.float64)
 
 
@@ -221,13 +216,14 @@ def solve_ridge(
     """
     products = _products(problem.rows.between(0, problem.n_labeled), names, checkpoint)
 
-    def likeliest(emphases: Sequence[float], weights: Sequence[float]) -> _Fit:
-        fits = [_fit(task, products, directions, own, each, checkpoint) for own in emphases for each in weights]
-        return fits[0] if len(fits) == 1 else max(fits, key=lambda each: each.likelihood(task.known, checkpoint))
+    def likelihood(fit: _Fit) -> float:
+        return fit.likelihood(task.known, checkpoint)
 
-    best = likeliest(EMPHASES if directions is not None else (0.0,), (0.0,))
+    emphases = EMPHASES if directions is not None else (0.0,)
+    best = max((_fit(task, products, directions, each, 0.0, checkpoint) for each in emphases), key=likelihood)
     if names.n_nonzeros:
-        best = likeliest((best.emphasis,), NAMES)
+        named = (_fit(task, products, directions, best.emphasis, each, checkpoint) for each in NAMES)
+        best = max(chain([best], named), key=likelihood)
     runs = [_Label(best, names.between(column, column + 1), column, directions) for column in range(names.n_rows)]
     steps: dict[Phase, Callable[[], Steps]] = {
         Phase(label=label): partial(run.steps, task, problem) for label, run in zip(task.classes, runs, strict=True)

@@ -11,8 +11,9 @@ MOST_LABELED = 2560
 
 
 def ridge_bytes(size: TrainingSize) -> int:
-    """Bytes of the directions, twice as sums of rows and as their products, and of matrices of pairs of labeled
-    documents.
+    """Bytes of the directions, twice as sums of rows and as their products, of matrices of pairs of labeled documents,
+    and of those of labeled documents and labels: of two solutions, and of products with names.
     """
     n_labeled = min(size.n_labeled, MOST_LABELED)
-    return 32 * N_DIRECTIONS * min(size.n_documents, MOST_ROWS + n_labeled) + 48 * n_labeled**2
+    pairs = n_labeled * (48 * n_labeled + 64 * size.n_classes)
+    return 32 * N_DIRECTIONS * min(size.n_documents, MOST_ROWS + n_labeled) + pairs

@@ -34,7 +34,7 @@ class SeveralTask:
     """shape (n_labeled, n_labels): 1 where a label applies, -1 where it does not, 0 where that is not known"""
     weights: NDArray[np.float64]
     """shape (n_labeled,): weight of the labels of each document, above 0; documents of weight 0 are unlabeled"""
-    names: SparseRows
+    class_names: SparseRows
     """a row a label: the terms of its name"""
 
     @classmethod
@@ -55,10 +55,17 @@ class SeveralTask:
         known = own.among(classes).matrix()
         names = task.class_names
         if names is None:
-            empty = np.zeros(len(sets.classes) + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32)
-            names = SparseRows(*empty, task.rows.n_features)
-        algorithm = find_algorithm(task.algorithm)
-        return cls(task, algorithm, options, classes, order, known, weights[labeled], names.taken(places))
+            names = SparseRows.empty(len(sets.classes), task.rows.n_features)
+        return cls(
+            task,
+            find_algorithm(task.algorithm),
+            options,
+            classes,
+            order,
+            known,
+            weights[labeled],
+            names.taken(places),
+        )
 
     @property
     def n_labeled(self) -> int:

@@ -17,7 +17,8 @@ from core.evaluation.label_agreement import LabelCounts
 from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.model import LinearModel
-from core.options.linear import AutoOptions, LinearOptions, SvmOptions, TsvmOptions
+from core.options.auto import AutoOptions
+from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Status, unlabeled_scores
 from core.progress import WHOLE, Phase, Span, Stopped, Watch
 from core.selection.data import ScaledRows, scale_features
@@ -113,9 +114,9 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, names: SparseRows, run: Ru
 
 def _names(checked: SeveralTask, documents: Compact, scaled: ScaledRows) -> SparseRows:
     """The names of labels in the columns of the scaled rows."""
-    columns = np.searchsorted(documents.features, checked.names.indices).astype(np.uint32)
-    values = (checked.names.values * scaled.scales[columns]).astype(np.float32)
-    return SparseRows(checked.names.indptr, columns, values, len(documents.features))
+    columns = np.searchsorted(documents.features, checked.class_names.indices).astype(np.uint32)
+    values = (checked.class_names.values * scaled.scales[columns]).astype(np.float32)
+    return SparseRows(checked.class_names.indptr, columns, values, len(documents.features))
 
 
 def _ridge(
@@ -134,8 +135,7 @@ def _ridge(
         except Stopped:
             if not deadline.over:
                 raise
-    rest = WHOLE.between(_DIRECTIONS, 1.0)
-    member, chosen = solve_ridge(checked, scheduler, whole, directions, names, rest, watch)
+    member, chosen = solve_ridge(checked, scheduler, whole, directions, names, WHOLE.between(_DIRECTIONS, 1.0), watch)
     fit = fit_labels(member.held_out, checked.known, member.scores, watch)
     return _Choice("ridge", member, fit, {**chosen, **_time(seconds, tried=not deadline.over)})
 

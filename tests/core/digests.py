@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.train import Training, TrainingContext, TrainingTask, train
 
 ALGORITHMS: dict[str, dict[str, Any]] = {

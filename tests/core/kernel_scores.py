@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.digests import texts
 from tests.core.problems import rows_of

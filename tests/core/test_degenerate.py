@@ -73,7 +73,7 @@ def test_empty_rows_score_the_intercept(name: str) -> None:
 @every
 @pytest.mark.parametrize("n_features", [3, 2**31 - 1])
 def test_all_zero_data_is_decided_by_the_intercept(name: str, n_features: int) -> None:
-    rows = SparseRows(np.zeros(11, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
+    rows = SparseRows.empty(10, n_features)
     training = run(rows, [1, 1, 1, 0] + [-1] * 6, name)
     assert linear(training).coefficients.shape == (0, 1)
     assert np.ptp(training.model.scores(rows)) == 0

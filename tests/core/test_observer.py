@@ -78,7 +78,7 @@ def test_it_stops_wherever_it_is_asked_to(name: str, init: bool) -> None:
     calls = len(everything.points)
     assert calls > 20
     finite = 0
-    for k in sorted({*range(1, 12), *range(12, calls, max(1, calls // 10))}):
+    for k in sorted({*range(1, 20), *range(20, calls, max(1, calls // 40))}):
         watcher = Watcher(stop_at=k)
         stopped = solve(name, data.problem, options, init=start, observer=watcher)
         assert stopped.status is Status.CANCELLED

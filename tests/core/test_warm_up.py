@@ -17,7 +17,7 @@ from core.documents.text.counts import MappedCounter
 from core.documents.text.tfidf_fit import fit_by_parts
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.text.tfidf_fit import weighed
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.train import TrainingContext, TrainingTask, train
 from core.warm_up import warm_up

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.service import Service
 
-WORDS = {"grain": ["barley", "harvest", "tonnes"], "ship": ["vessel", "harbour", "cargo"], "money": ["bank", "rate"]}
+WORDS = {"grain": ["barley", "harvest", "grain"], "ship": ["vessel", "harbour", "ship"], "money": ["money", "rate"]}
 
 
 def texts(n: int) -> list[dict[str, Any]]:
@@ -33,6 +33,7 @@ def test_labels_in_and_a_model_of_several_out(service: Service) -> None:
     job = service.wait_for(service.post("/v1/jobs", {"dataset": dataset["id"], "model": "topics"})["id"])
     assert (job["state"], job["algorithm"]) == ("succeeded", "auto")
     assert job["report"]["held_out"]["f1_micro"] > 0.8
+    assert job["report"]["names"] > 0
 
     lines = service.labels(job["id"])
     assert [line["id"] for line in lines] == [each["id"] for each in documents[60:]]

@@ -24,7 +24,8 @@ from workers.encoders.encoder import (
     tensors_in,
     tokens_in,
 )
-from workers.encoders.packed import CONFIG, DIGEST, PACKED, READING, OnnxModel
+from workers.encoders.onnx_model import CONFIG, OnnxModel
+from workers.encoders.packed import DIGEST, PACKED, READING
 
 AT_HAND = "e5"
 """name of the encoder that the extra brings"""

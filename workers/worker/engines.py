@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from core.engine import EngineName
 from core.memory_estimate import RowsSize, cheapest_engine, table_bytes, training_bytes
 from core.options.base import TrainingSize
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.registry import find_algorithm
 from storage.errors import JobTooLarge
 from storage.records import JobRequest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
 
 _LOCAL: tuple[EngineName, ...] = ("memory", "mapped")
-_HELD = "{} holds all documents in memory, where auto and linear methods as tsvm read them from files"
+_HELD = "{} holds all documents in memory, where auto and linear methods such as tsvm read them from files"
 
 
 class ChosenEngine(NamedTuple):

@@ -24,7 +24,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -32,6 +32,7 @@ from core.errors import HalfmoonError
 from core.phases import phase_in_words
 from core.progress import TracePoint
 from storage.errors import RedisStateUnavailable, StoreDamaged, StoreUnavailable
+from storage.process.background import BackgroundThread
 from storage.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
 from storage.records import Progress
 from storage.repositories.jobs import Jobs
@@ -55,7 +56,7 @@ WITHOUT_OUTCOME = (StopReason.HANDED_BACK, StopReason.SUPERSEDED)
 """Reasons that end an attempt without an outcome: another worker gets the job, or has it."""
 
 
-class Heartbeat:
+class Heartbeat(BackgroundThread):
     """Context manager around the training of one attempt; ``observe`` is the observer of the training.
 
     The solver never waits for Redis: it leaves points here and reads a flag, and a thread does the rest. While Redis
@@ -74,6 +75,7 @@ class Heartbeat:
         worker_pid: int,
         on_orphaned: Callable[[], None],
     ) -> None:
+        super().__init__(f"heartbeat of {job_id}")
         self.reason: StopReason | None = None
         self.without_redis = False
         """whether Redis did not answer when it was last needed"""
@@ -90,18 +92,8 @@ class Heartbeat:
         self._points: list[TraceRow] = []
         self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
         self._guard = threading.Lock()
-        self._done = threading.Event()
         self._due = dict.fromkeys(("lease", "progress"), 0.0)
         self._failed = False
-        self._thread = threading.Thread(target=self._run, name=f"heartbeat of {job_id}", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
 
     def observe(self, point: TracePoint, /) -> bool:
         """Note the point that the solver has reached; true asks it to stop."""
@@ -268,24 +260,16 @@ class StoreRetry:
             delay = min(2 * delay, _LONGEST_DELAY_SECONDS)
 
 
-class StoreWatch:
+class StoreWatch(BackgroundThread):
     """Context manager around the training of one attempt. It tells the heartbeat to stop."""
 
     def __init__(self, jobs: Jobs, job_id: str, attempt: int, heartbeat: Heartbeat) -> None:
+        super().__init__(f"store watch of {job_id}", _STOP_SECONDS)
         self._jobs = jobs
         self._job_id = job_id
         self._attempt = attempt
         self._heartbeat = heartbeat
-        self._done = threading.Event()
         self._failed = False
-        self._thread = threading.Thread(target=self._run, name=f"store watch of {job_id}", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
         read_at = float("-inf")

@@ -28,7 +28,7 @@ from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.engine import EngineName
 from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.progress import WHOLE, Phase, Span, Watch
 from storage.errors import JobTooLarge
 from storage.records import EncoderRef

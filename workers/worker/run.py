@@ -18,6 +18,7 @@ import structlog
 from core.errors import HalfmoonError
 from core.threads import available_processors
 from storage.errors import CannotStart, RedisStateUnavailable, Unavailable
+from storage.process.background import BackgroundThread
 from storage.process.logs import configure_logging
 from storage.process.settings import Settings
 from storage.process.system import die_with_parent
@@ -194,28 +195,23 @@ def _context(settings: Settings, name: str) -> WorkerContext:
     )
 
 
-class _WorkerHeartbeat:
-    """Heartbeat of this worker in Redis; a context manager.
+class _WorkerHeartbeat(BackgroundThread):
+    """Heartbeat of this worker in Redis.
 
     Its connection is its own: at a fork the thread may hold the lock of its connections, for which the child would wait
     for ever.
     """
 
     def __init__(self, settings: Settings, name: str, *, starting: bool = False) -> None:
+        super().__init__("worker heartbeat")
         self._redis = connect(settings.redis_url, settings.redis_timeout_seconds)
         self._redis_state = RedisState(self._redis, settings.queue)
         self._starting = starting
         self._name = name
         self._seconds, self._sizes = settings.lease_seconds, settings.job_sizes
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="worker heartbeat", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
 
     def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
+        super().__exit__()
         with suppress(RedisStateUnavailable):
             self._redis_state.remove_worker(self._name)
         self._redis.close()

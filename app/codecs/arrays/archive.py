@@ -288,7 +288,7 @@ def into_rows(
     For each slice it yields no rows, so that the caller may stop there.
     """
     n_rows, n_features = shape
-    nothing = SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
+    nothing = SparseRows.empty(0, n_features)
     counts = np.zeros(n_rows + 1, np.int64)
     for entries in read():
         rows, times = np.unique(entries.rows, return_counts=True)

@@ -134,16 +134,11 @@ class TextTerms(Vocabulary):
 
 def class_names(classes: Sequence[str | int], vocabulary: Vocabulary) -> SparseRows | None:
     """The names of classes as rows of the terms that are in them; None where no columns are terms of text."""
-    part = FIELDS["text"]
-    terms = vocabulary.of_part(part) if isinstance(vocabulary, PartColumns) else vocabulary
+    terms = vocabulary.of_part(FIELDS["text"]) if isinstance(vocabulary, PartColumns) else vocabulary
     if not isinstance(terms, TextTerms):
         return None
     # an underscore stands between words in names, and within words in texts
-    rows = terms.read(TextRows.of([str(each).replace("_", " ") for each in classes])).rows
-    if not isinstance(vocabulary, PartColumns):
-        return rows
-    indices = rows.indices + np.uint32(vocabulary.ranges[part].start)
-    return SparseRows(rows.indptr, indices, rows.values, int(vocabulary.edges[-1]))
+    return vocabulary.read(TextRows.of([str(each).replace("_", " ") for each in classes])).rows
 
 
 def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ from core.documents.text.words import Words, drawn_multiplier
 from core.documents.vocabulary import UNKNOWN, string_bytes
 from core.errors import InvalidDocuments
 from core.numerics.elementary import log
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.progress import WHOLE, Checkpoint, Span
 
 

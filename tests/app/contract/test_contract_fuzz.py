@@ -21,7 +21,7 @@ from tests.app.conftest import publish, serving
 from tests.stores import Valkey
 from tests.waiting import until
 
-CASES = int(os.environ.get("FUZZ_CASES", "5"))
+CASES = int(os.environ.get("FUZZ_CASES", "10"))
 SCHEMA = schemathesis.openapi.from_path(FILE)
 OPERATIONS: list[APIOperation[Any, Any, Any, Any]] = [
     result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)

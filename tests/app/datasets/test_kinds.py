@@ -13,7 +13,7 @@ from core.documents.text.tfidf import TextTerms
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import Names, Places
 from core.models.model import LinearModel
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from storage.repositories.datasets import Datasets
 from tests.app.codecs.encodings import npz
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish

@@ -12,7 +12,7 @@ from core.documents.part_columns import PartColumns
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.model import LinearModel
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from storage.repositories.datasets import Datasets
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 

@@ -9,16 +9,21 @@ import pytest
 from tests.app.conftest import TWO_CLASSES, Gateway, publish
 
 ODD = [
-    *("", "0", "-1", "1.5", "1e3", "x", "a/b/c", "m/x", "m@", "m@a@b", "../x", "%"),
+    *("", "0", "-1", "1.5", "1e3", "x", "a/b/c", "a/1/2", "m/0", "m/x", "m@", "@", "m@a@b", "..", "../x", ".", "%"),
     *(
+        "9" * 30,
         "9" * 5_000,
         "\u0661",
         "\u00b2",
         "\0",
         "\n",
         "\U0001f642",
+        "a" * 3_000,
+        "[",
         '["',
         "null",
+        "true",
+        "{}",
     ),
 ]
 BODIES: dict[str, dict[str, object]] = {

@@ -13,7 +13,7 @@ from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.model import LinearModel
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from storage.errors import CannotStart
 from storage.process.settings import Settings
 from storage.repositories.datasets.encodings import KeptVectors, digest_of

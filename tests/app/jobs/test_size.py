@@ -6,7 +6,7 @@ import pytest
 
 from app.jobs.service import _rows, size_of
 from app.settings import GatewaySettings
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.registry import find_algorithm
 from storage.queue.redis_state import RedisState
 from storage.repositories.datasets import Datasets

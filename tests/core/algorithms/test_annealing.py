@@ -98,13 +98,13 @@ def test_the_least_objective_of_the_path_is_returned(seed: int) -> None:
 def test_the_least_objective_need_not_be_the_last(run: Run) -> None:
     """Else returning the last iterate would pass all other tests."""
     earlier = 0
-    for seed in range(6):
+    for seed in range(12):
         data = overlapping(seed)
         path = reference.anneal(data.X, data.y, 1e-2, 1.0, 0.2, TEMPERATURES)
         if transductive.J_of(data.X, data.y, 1e-2, 1.0, path.last) > path.J * (1 + 1e-3):
             earlier += 1
             assert run(data.problem, options(positive_fraction=0.2))[0].objective == pytest.approx(path.J, rel=1e-2)
-    assert earlier >= 1
+    assert earlier >= 2
 
 
 @pytest.mark.parametrize("lambda_u", [0.1, 1.0, 4.0])
@@ -113,13 +113,13 @@ def test_the_reference_agrees(lambda_u: float) -> None:
     worse on the whole.
     """
     close, ratios = 0, []
-    for seed in range(4):
+    for seed in range(8):
         data = overlapping(seed)
         expected = reference.anneal(data.X, data.y, 1e-2, lambda_u, 0.4, TEMPERATURES)
         result = solve("da", data.problem, options(lambda_u=lambda_u))
         ratios.append(result.objective / expected.J)
         close += abs(ratios[-1] - 1) < 1e-3
-    assert close >= 3
+    assert close >= 6
     assert np.mean(ratios) <= 1.005
 
 

@@ -68,14 +68,14 @@ def test_the_objective_is_problem_3_and_the_balance_is_kept(seed: int) -> None:
 def test_no_point_passes_the_best_labels_and_random_starts_find_them() -> None:
     """Against problem (1) with every labelling of the unlabeled rows tried."""
     found = []
-    for seed in range(3):
+    for seed in range(6):
         data = small(seed, n=9, d=3, labeled=4, gap=0.6)
         least = reference.least(geometry_of(data))
-        for given in ({}, {"start": "random", "restarts": 5}):
+        for given in ({}, {"start": "random", "restarts": 10}):
             result = run(data.problem, **given)
             assert result.objective >= least - 1e-5
         found.append(result.objective <= least * 1.01 + 0.02)
-    assert sum(found) >= 2
+    assert sum(found) >= 5
 
 
 def test_the_reference_goes_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,10 +182,10 @@ def test_seeds_decide_the_random_starts_and_restarts_take_the_best() -> None:
     def objective(seed: int, restarts: int) -> float:
         return run(Problem.of(data.rows, data.y, seed=seed), start="random", restarts=restarts, C_u=50.0).objective
 
-    ones = [objective(seed, 1) for seed in range(4)]
-    assert ones == [objective(seed, 1) for seed in range(4)]
+    ones = [objective(seed, 1) for seed in range(8)]
+    assert ones == [objective(seed, 1) for seed in range(8)]
     assert len(set(ones)) > 1
-    many = [objective(seed, 3) for seed in range(4)]
+    many = [objective(seed, 6) for seed in range(8)]
     assert all(best <= one for best, one in zip(many, ones, strict=True))
     assert np.mean(many) < np.mean(ones)
 
@@ -274,7 +274,7 @@ def test_a_stop_returns_the_best_point(monkeypatch: pytest.MonkeyPatch) -> None:
     solve("cuts3vm", data.problem, options, observer=count)
     assert points > 20
     of, X = reference.geometry(data.X[:, :-1], data.y, C, C_U, 0.4), data.X
-    for k in range(1, points, 3):  # the last call comes after the end
+    for k in range(1, points):  # the last call comes after the end
         calls = 0
 
         def stop(_: TracePoint, /, k: int = k) -> bool:

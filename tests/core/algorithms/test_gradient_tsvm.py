@@ -58,7 +58,7 @@ def test_it_ends_at_a_balanced_minimum(seed: int) -> None:
 
 def test_it_ends_no_higher_than_plain_descent_in_the_mean() -> None:
     ours, theirs = [], []
-    for seed in range(5):
+    for seed in range(10):
         data = small(seed, n=60, labeled=10, gap=0.4)
         ours.append(solve("gradient_tsvm", data.problem, options_of()).objective)
         w = by_stages(data.X[:, :-1], data.y, 0.01, 1.0)

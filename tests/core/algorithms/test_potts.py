@@ -62,9 +62,9 @@ def reference_J(given: TrainingTask) -> float:
     return reference.anneal_classes(X, given.class_indices[labeled], 1e-2, 1.0, np.full(K, 1 / K), TEMPERATURES)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_reference_ends_no_lower(seed: int) -> None:
-    given = task(seed, n=27, tolerance=1e-10)
+    given = task(seed, n=36, tolerance=1e-10)
     training = train(given)
     W = np.column_stack([linear(training).coefficients.T, linear(training).intercepts])
     X, labels = with_bias(dense_of(given.rows)), given.class_indices[: 3 * K]
@@ -124,7 +124,7 @@ def test_it_stops_wherever_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> No
     given, everything = task(3), Watcher()
     whole = train(given, TrainingContext(observer=everything))
     assert [point.fraction for point in everything.points] == sorted(point.fraction for point in everything.points)
-    for k in (1, 40, len(everything.points) - 2):
+    for k in (1, 5, 40, len(everything.points) // 2, len(everything.points) - 2):
         training = train(given, TrainingContext(observer=Watcher(stop_at=k)))
         assert training.status is Status.CANCELLED
         assert np.isfinite(linear(training).coefficients).all()

@@ -87,7 +87,7 @@ def test_the_model_learns_the_labels_or_is_the_svm(seed: int) -> None:
 def test_it_gains_where_the_separators_are_right() -> None:
     ours: list[float] = []
     plain: list[float] = []
-    for seed in range(5):
+    for seed in range(10):
         data = small(seed, n=120, labeled=8, gap=0.7)
         options = S4vmOptions.parse({"lambda": 0.01, "positive_fraction": 0.45})
         for name, given, errors in (("s4vm", options, ours), ("svm", SvmOptions(lambda_=0.01), plain)):

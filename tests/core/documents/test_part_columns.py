@@ -17,7 +17,7 @@ from core.errors import InvalidDocuments
 from core.models.explanation import explain_score
 from core.models.io import read_model
 from core.models.model import LinearModel
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from tests.there import there
 
 TEXTS = ["goal match", "vote senate vote", "", "goal vote"]

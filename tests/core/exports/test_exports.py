@@ -27,7 +27,7 @@ from core.exports.onnx import NotExportable, write_onnx
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
 from core.models.model import LinearModel, Model
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
 from tests.core.problems import dense_of, random_rows

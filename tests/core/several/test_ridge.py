@@ -48,7 +48,7 @@ def test_scores_are_those_of_ridge_regression_over_terms_and_principal_direction
 def test_held_out_scores_are_those_of_a_training_without_the_labels(partly: bool, monkeypatch: Any) -> None:
     """Of a document whose labels are known no more, in the same rows; of another barley may be known alone."""
     monkeypatch.setattr("core.several.ridge.EMPHASES", (0.0,))
-    monkeypatch.setattr("core.several.ridge.NAMES", (2.0,))
+    monkeypatch.setattr("core.several.ridge._Fit.likelihood", lambda fit, *_: fit.names)
 
     def trained(*unlabeled: int) -> Training:
         applied: list[Any] = [np.flatnonzero(row).tolist() for row in TOPICS.truth]
@@ -112,7 +112,8 @@ def test_a_model_is_ready_however_few_the_seconds(monkeypatch: Any) -> None:
 
 def test_dense_documents_have_svms() -> None:
     matrix = dense(TOPICS.rows).astype(np.float32)
-    stored = SparseRows(FullRows.of(matrix).indptr, np.tile(np.arange(48, dtype=np.uint32), 300), matrix.ravel(), 48)
+    full = FullRows.of(matrix)
+    stored = SparseRows(full.indptr, np.tile(np.arange(48, dtype=np.uint32), 300), matrix.ravel(), 48)
     assert there(train(replace(TOPICS.task(60), rows=stored)).report)["method"] == "svm"
 
 

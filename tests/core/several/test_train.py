@@ -55,6 +55,19 @@ def test_thresholds_give_more_than_scores_above_zero_do() -> None:
     assert macro > counts.agreement().macro.f1
 
 
+def test_held_out_scores_are_those_of_models_without_the_label() -> None:
+    """With labels that have nothing to do with the documents, what is left out is no better than chance."""
+    senseless = Topics(300, seed=1)
+    senseless.truth = np.random.default_rng(5).random(senseless.truth.shape) < 0.3
+    training = train(senseless.task(200))
+    held_out = there(training.held_out)
+    for column in range(len(LABELS)):
+        applies = senseless.truth[:200, column]
+        higher = (held_out[applies, column][:, None] > held_out[~applies, column]).mean()
+        assert 0.35 < higher < 0.65
+    assert there(training.report)["held_out"]["f1_micro"] < 0.6
+
+
 def test_a_label_that_is_known_of_few_documents_is_learned_from_these() -> None:
     """``not`` and unknown labels: who is told of one label alone is unlabeled for the others."""
     partly = LabelSets.of(
@@ -84,7 +97,8 @@ def test_a_label_of_one_document_is_kept_and_told() -> None:
 
 def test_a_label_of_three_documents_is_not_dropped() -> None:
     rare = Topics(400, seed=4)
-    rare.truth[np.flatnonzero(rare.truth[:100, 2])[3:], 2] = False
+    rows = np.flatnonzero(rare.truth[:100, 2])
+    rare.truth[rows[3:], 2] = False
     training = train(rare.task(100))
     given = training.model.given_labels(there(training.probabilities))[:, 2]
     assert given.sum() >= 1

@@ -13,7 +13,7 @@ from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.train import TrainingTask, train
 from storage.process.settings import Settings
 from workers.encoders.catalogue import AT_HAND, Encoders

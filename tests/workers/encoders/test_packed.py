@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tests.workers.encoders.test_bert import states
 from workers.encoders.catalogue import AT_HAND, Encoders
 from workers.encoders.encoder import EncoderUnavailable
-from workers.encoders.packed import PACKED, OnnxModel, Pieces, packed_model
+from workers.encoders.onnx_model import OnnxModel
+from workers.encoders.packed import PACKED, Pieces, packed_model
 
 pytest.importorskip("onnxruntime", reason="the extra encoders is not installed")
 

@@ -12,7 +12,7 @@ from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import Names
 from core.memory_estimate import _Language
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.problem import Status
 from core.progress import Phase, Stopped, TracePoint, Watch
 from storage.records import Dataset, Job, JobState, Publication

@@ -137,9 +137,7 @@ class _VectorWriter(RowWriter):
 
     def empty_rows(self, count: int) -> RowsOfKind:
         """See RowWriter."""
-        return SparseRows(
-            np.zeros(count + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), self._n_features
-        )
+        return SparseRows.empty(count, self._n_features)
 
     def facts(self) -> Facts:
         """See RowWriter."""

@@ -33,7 +33,7 @@ from core.documents.text.tfidf import TextTerms
 from core.documents.text.tfidf_fit import fit_by_parts, fit_terms
 from core.documents.text.words import Words, drawn_multiplier
 from core.errors import InvalidDocuments
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 from core.progress import Span
 from core.threads import Threads
 from tests.core.documents.text.test_tfidf import ODD, collection, texts_of

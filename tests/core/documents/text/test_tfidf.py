@@ -19,7 +19,7 @@ from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.errors import InvalidDocuments
 from core.models.io import read_vocabulary
 from core.models.model import LinearModel
-from core.options.linear import TextOptions
+from core.options.text import TextOptions
 
 ODD = [
     "ΑΣ Σ ΟΔΟΣ ΟΔΟΣ",
@@ -261,6 +261,6 @@ def test_rows_of_texts_are_taken_as_they_are() -> None:
 
 
 def test_documents_of_another_kind_are_not_read() -> None:
-    vectors = SparseRows(np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), 3)
+    vectors = SparseRows.empty(1, 3)
     with pytest.raises(InvalidDocuments, match="the model was trained on text and takes text, not indices"):
         fitted(["ab cd", "ab"]).read(vectors)

@@ -41,7 +41,7 @@ class Loss(Protocol):
 
 
 class SquaredError(NamedTuple):
-    """``½ costs · (o − targets)²``; both of shape (n_rows,). A core.losses.smoothed.Loss."""
+    """``½ costs · (o − targets)²``; both of shape (n_rows,). A core.losses.loss.Loss."""
 
     costs: Vector
     targets: Vector
