@@ -59,9 +59,9 @@ def test_no_answer_is_lost_and_one_truth_is_left(service: Service, tmp_path: Pat
 
         ann.view("Audit")
         ann.press(ann.page.get_by_role("button", name=f"Draw {SAMPLE}"))
-        ann.page.wait_for_selector("article .document")
         bob.view("Audit")
-        bob.page.wait_for_selector("article .document")
+        for at in (ann, bob):  # who comes when the other has answered sees what is still open
+            at.page.get_by_text(f"0 of {SAMPLE}", exact=True).wait_for()
         drawn = service.get(f"{dataset}/audits")["audits"][0]["documents"]
         found = service.get(f"{dataset}/documents?limit={SAMPLE}&ids={','.join(drawn)}")["documents"]
         own = {each["text"]: truth[each["id"]] for each in found}
