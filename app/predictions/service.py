@@ -237,9 +237,8 @@ async def load_model(services: Services, reference: str) -> Loaded:
         loading = asyncio.create_task(in_thread(services.load_pool, cache.load, resolved.version))
         try:
             while not (await asyncio.wait([loading], timeout=version_cache.ANSWER_SECONDS))[0]:
-                await services.version_cache.ask(
-                    reference, version_cache.ANSWER_SECONDS
-                )  # a large model is waited for while the store answers
+                # a large model is waited for while the store answers
+                await services.version_cache.ask(reference, version_cache.ANSWER_SECONDS)
             model = loading.result()
         finally:
             loading.cancel()

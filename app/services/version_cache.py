@@ -26,7 +26,7 @@ _MAX_REFERENCES = 10_000
 _PATIENCE_SECONDS = 0.15
 """Seconds that a request waits for the store before it takes the last known version."""
 ANSWER_SECONDS = 5.0
-"""Seconds that a request waits for the store where nothing that it could be served is in memory."""
+"""Seconds that a request waits for the store where what is in memory will not do as long as the store answers."""
 _LOOK_SECONDS = 0.5
 """Seconds between two looks whether the store answers again."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -58,7 +58,8 @@ class VersionCache:
        and one request after the other has the store looked at in the background.
     3. What is known of a name or an alias counts for ``max_age_seconds``. A version by its number does not change,
        so it counts for ever.
-    4. A request waits ``ANSWER_SECONDS`` for what is not known. An answer that comes later counts for the next.
+    4. A request waits ``ANSWER_SECONDS`` for what is not known, or has changed in this process: a store that is only
+       slow names the newest version. An answer that comes later counts for the next.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class VersionCache:
                 self._look = self._ask(reference)
             return self._as_last_known(reference, known)
         try:
-            return Resolved(await self.ask(reference, self._patience))
+            return Resolved(await self.ask(reference, ANSWER_SECONDS if known.stale else self._patience))
         except StoreUnavailable:
             return self._as_last_known(reference, known)
 
@@ -120,8 +121,8 @@ class VersionCache:
             asking.cancel()
             self._set_away("it takes too long")
             raise StoreUnavailable(
-                f"the store has not answered for {seconds:g} s, and the model that {reference!r} names is "
-                "not in memory yet; ask again later"
+                f"the store has not answered for {seconds:g} s, and the model that {reference!r} names is not in "
+                "memory yet; ask again later"
             )
         return asking.result()
 
@@ -135,7 +136,7 @@ class VersionCache:
             for reference, known in list(self._known.items()):
                 if known.version.name == name and deleted:
                     self._known.pop(reference, None)
-                elif known.version.name == name:
+                elif known.version.name == name and "/" not in reference:
                     self._known[reference] = known._replace(stale=True)
 
     def published(self, job: Job) -> Job:
