@@ -59,12 +59,8 @@ def _id_pattern(prefix: str) -> re.Pattern[str]:
 
 def numbers_in(names: Iterable[str], ending: str = ".json") -> set[int]:
     """The numbers, from 1 on, of names such as ``12.json``; other names are passed over."""
-    return {int(match[1]) for match in map(_numbered(ending).fullmatch, names) if match}
-
-
-@cache
-def _numbered(ending: str) -> re.Pattern[str]:
-    return re.compile(rf"([1-9]\d{{0,8}}){re.escape(ending)}")
+    pattern = re.compile(rf"([1-9]\d{{0,8}}){re.escape(ending)}")
+    return {int(match[1]) for match in map(pattern.fullmatch, names) if match}
 
 
 def version_number(text: str) -> int | None:
@@ -84,8 +80,3 @@ def age_seconds(id: str) -> float:
     # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
     milliseconds = int(id.rpartition("-")[2][:8], 32) << 8
     return time.time() - milliseconds / 1000
-
-
-def older_than(id: str, seconds: float) -> bool:
-    """Whether an id was made more than so many seconds ago."""
-    return age_seconds(id) > seconds

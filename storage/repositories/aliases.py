@@ -35,10 +35,12 @@ class Aliases:
 
     def readable(self, model: str) -> Iterator[tuple[str, int]]:
         """The aliases of a model without damaged ones, sorted, each with the number of its version."""
-        for alias in self._names(model):
-            record = json_records.find_readable(self._store, _key(model, alias), Alias)
-            if record is not None:
-                yield alias, record.version
+        for name in self._store.children(f"models/{model}/aliases"):
+            alias = name.removesuffix(".json")
+            if alias != name and is_name(alias):
+                record = json_records.find_readable(self._store, _key(model, alias), Alias)
+                if record is not None:
+                    yield alias, record.version
 
     def put(self, model: str, alias: str, number: int) -> Alias:
         """Set an alias to a version, at once for every process."""
@@ -78,14 +80,6 @@ class Aliases:
 
     def _abandoned(self, mark: str) -> bool:
         return self._sightings.seconds(mark) > _MARK_SECONDS
-
-    def _names(self, model: str) -> Iterator[str]:
-        entries = (
-            entry.removesuffix(".json")
-            for entry in self._store.children(f"models/{model}/aliases")
-            if entry.endswith(".json")
-        )
-        return (alias for alias in entries if is_name(alias))
 
     def _marks(self, model: str) -> Iterator[str]:
         return (

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from storage.names import is_id, new_id, older_than
+from storage.names import age_seconds, is_id, new_id
 from storage.recent import Recent
 from storage.store import KeyMissing, Store
 
@@ -48,7 +48,7 @@ class Sightings:
         Of a day an hour must have been seen, since processes are replaced sooner.
         """
         seen = self.seconds(id)
-        return seen >= seconds or (seen >= _ENOUGH_SECONDS and older_than(id, seconds))
+        return seen >= seconds or (seen >= _ENOUGH_SECONDS and age_seconds(id) > seconds)
 
 
 _ABANDONED_SECONDS = 10

@@ -72,11 +72,11 @@ class Binding:
     def bind(self) -> None:
         """Bind the store to the queue, for a gateway. It may watch for some seconds whether others use them.
 
-        Raises CannotStart where they do, StoreUnavailable, RedisStateUnavailable.
+        Raises CannotStart where they do, StoreUnavailable, RedisUnavailable.
         """
-        self._await_store_free()
+        self.check()
         known = self._read()
-        if known is not None and self._redis_id() != known.id:
+        if known is not None and self._get("id") != known.id:
             self._watch(known)
         # an id of its own for each Redis, so that a former one is never taken for the present one
         self._id = self._set_redis_id(new_id("queue"))
@@ -87,16 +87,16 @@ class Binding:
         """Renew the binding, and write the keys again that Redis has lost. A binding that others have changed ends:
         ``bound`` is false then.
 
-        Raises StoreUnavailable, RedisStateUnavailable.
+        Raises StoreUnavailable, RedisUnavailable.
         """
         known = self._read()
-        if self._id is None or (known is not None and known.id != self._id and known.id != self._redis_id()):
+        if self._id is None or (known is not None and known.id != self._id and known.id != self._get("id")):
             self._id = None
             return
         id = self._id if known is None else known.id
         # also while Redis is away: that the store is in use does not depend on it
         self._write(id)
-        kept = self._set_redis_id(id) == id and self._redis_store() in (None, self._store_id)
+        kept = self._set_redis_id(id) == id and self._get("store") in (None, self._store_id)
         self._id = id if kept else None
         if kept:
             self._name_store()
@@ -104,24 +104,19 @@ class Binding:
     def release(self) -> None:
         """Let the queue be free for another store at once.
 
-        Other gateways of this store take it again. Raises RedisStateUnavailable.
+        Other gateways of this store take it again. Raises RedisUnavailable.
         """
         if self.bound:
             with redis_errors():
                 self._redis.delete(self._name("store"))
 
     def check(self) -> None:
-        """For a worker, which takes jobs that a gateway has enqueued: raises CannotStart if the queue serves another
-        store now.
+        """Wait until Redis does not name another store any more; raises CannotStart if that goes on.
 
-        Raises as ``bind``.
+        A worker, which takes jobs that a gateway has enqueued, needs no more than that. Raises as ``bind``.
         """
-        self._await_store_free()
-
-    def _await_store_free(self) -> None:
-        """Wait until Redis does not name another store any more; raises CannotStart if that goes on."""
         ends = self._clock() + _STORE_TTL_SECONDS + RENEW_SECONDS
-        while self._redis_store() not in (None, self._store_id):
+        while self._get("store") not in (None, self._store_id):
             if self._clock() > ends:
                 raise CannotStart(
                     f"the queue {self._queue!r} of this Redis is in use with another store; "
@@ -137,7 +132,7 @@ class Binding:
         while self._clock() <= ends:
             self._sleep(_POLL_SECONDS)
             now = self._read()
-            if now is None or now.id == self._redis_id():
+            if now is None or now.id == self._get("id"):
                 return
         if now != known:
             raise CannotStart(
@@ -159,19 +154,14 @@ class Binding:
         except StoreDamaged:
             return None
 
-    def _redis_id(self) -> str | None:
-        return self._get("id")
-
-    def _redis_store(self) -> str | None:
-        return self._get("store")
-
     def _set_redis_id(self, id: str) -> str:
         """Give the queue an id, unless it has one; returns the one that it has then."""
         with redis_errors():
             self._redis.set(self._name("id"), id, nx=True)
-        return self._redis_id() or id
+        return self._get("id") or id
 
     def _get(self, name: str) -> str | None:
+        """What Redis has under a name of the queue: its ``id``, or the id of its ``store``."""
         with redis_errors():
             found = self._redis.get(self._name(name))
         return found.decode() if isinstance(found, bytes) else None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Self
 
 from core.documents.kinds import checked, shape_fault
@@ -14,7 +13,7 @@ from storage.names import new_id
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, File
 from storage.repositories.datasets.files.extra_fields import ExtraFieldsWriter
-from storage.repositories.datasets.files.ids import Ids, IdWriter, all_valid, id_fault
+from storage.repositories.datasets.files.ids import Ids, IdWriter, all_valid, id_detail
 from storage.repositories.datasets.files.row_writers import PartWriter
 from storage.repositories.datasets.label_files import Labels, LabelWriters
 from storage.repositories.datasets.labels import Batch
@@ -97,8 +96,8 @@ class DatasetBuilder:
         try:
             # one file is hashed while the system writes another
             with ThreadPoolExecutor(2) as threads:
-                uploaded = threads.map(lambda item: self._store.upload(self._key(*item), item[1]), paths.items())
-                files = dict(zip(paths, uploaded, strict=True))
+                keys = [f"datasets/{self._id}/{content}{path.suffix}" for content, path in paths.items()]
+                files = dict(zip(paths, threads.map(self._store.upload, keys, paths.values()), strict=True))
             dataset = self._manifest(labels, files, warnings)
             json_records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
             self._check_files(dataset)
@@ -113,20 +112,20 @@ class DatasetBuilder:
         return dataset
 
     def _manifest(self, labels: Labels, files: dict[str, File], warnings: Sequence[str]) -> Dataset:
-        (n_features, n_nonzeros), parts = self._rows.size(), self._rows.parts()
+        rows = self._rows.facts()
         return Dataset(
             id=self._id,
             name=self._name,
             n_documents=self.n_documents,
-            kind=self._rows.kind,
-            n_features=n_features,
-            n_nonzeros=n_nonzeros,
-            parts=parts,
+            kind=rows.kind,
+            n_features=rows.n_features,
+            n_nonzeros=rows.n_nonzeros,
+            parts=rows.parts,
             **labels._asdict(),
             fields=self._fields.names,
             sha256=content_digest(
-                n_features,
-                parts,
+                rows.n_features,
+                rows.parts,
                 labels.classes,
                 files,
                 fields=self._fields.names,
@@ -134,7 +133,7 @@ class DatasetBuilder:
                 voted=labels.voted,
             ),
             created_at=datetime.now(UTC),
-            warnings=[*warnings, *self._rows.warnings(), *class_warnings(labels.classes)],
+            warnings=[*warnings, *rows.warnings, *class_warnings(labels.classes)],
             documents=self._id,
             files=files,
         )
@@ -150,9 +149,6 @@ class DatasetBuilder:
                 f"cannot write dataset {dataset.id}: {gone[0]} was removed meanwhile, as if abandoned; is a clock "
                 "ahead by a day?"
             )
-
-    def _key(self, content: str, path: Path) -> str:
-        return f"datasets/{self._id}/{content}{path.suffix}"
 
     def _check_shape(self, batch: Batch) -> None:
         wrong = shape_fault(batch.rows)
@@ -176,12 +172,12 @@ class DatasetBuilder:
         found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
         found += self._labels.faults(batch)
         for place, id in enumerate(() if batch.ids is None or all_valid(batch.ids) else batch.ids):
-            fault = None if id is None else id_fault(id, place)
-            if fault is not None:
-                found.append((place, fault.field, fault.detail))
+            detail = None if id is None else id_detail(id)
+            if detail is not None:
+                found.append((place, "id", detail))
         return sorted(found)[:MAX_FAULTS]
 
     def _document(self, batch: Batch, place: int) -> str:
         """Name of a document in a fault: its id if that is valid, else its position in the dataset."""
         id = batch.ids[place] if batch.ids is not None else None
-        return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
+        return str(self.n_documents + place) if id is None or id_detail(id) is not None else id

@@ -15,7 +15,7 @@ from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets, label_order,
 from core.documents.rows import SparseRows
 from core.documents.votes import Votes
 from core.evaluation.agreement import less_than_sure
-from storage.errors import LimitExceeded
+from storage.errors import LimitExceeded, NotFound
 from storage.records import Dataset, Given, Label, LabelKind, labels_in
 from storage.repositories.datasets.annotations.answers import Answer
 from storage.repositories.datasets.encodings import KeptVectors
@@ -26,7 +26,7 @@ from storage.repositories.datasets.files.npy import open_array, open_bytes
 from storage.repositories.datasets.files.row_writers import content_of
 from storage.repositories.datasets.files.votes import votes_in
 from storage.repositories.datasets.labels import UNLABELED
-from storage.store import Store
+from storage.store import KeyMissing, Store
 
 
 class Documents(NamedTuple):
@@ -107,7 +107,7 @@ class StoredNames(Sequence[str]):
 
 
 def open_documents(store: Store, dataset: Dataset) -> Documents:
-    """The documents of a dataset; raises KeyMissing when its files were deleted, StoreUnavailable when they are
+    """The documents of a dataset; raises NotFound where its files were deleted, StoreUnavailable where they are
     damaged.
     """
     classes = [label for label, _ in dataset.classes]
@@ -165,7 +165,10 @@ def _part(
 
 
 def _path(store: Store, dataset: Dataset, name: str) -> Path:
-    return store.local(dataset.files[name])
+    try:
+        return store.local(dataset.files[name])
+    except KeyMissing:
+        raise NotFound("dataset", dataset.id) from None
 
 
 def _arrays(store: Store, dataset: Dataset, beginning: str) -> dict[str, NDArray[Any]]:

@@ -141,10 +141,15 @@ def label_detail(label: Any, kind: type | None) -> str | None:
         return "labels must be all strings or all integers"
     if isinstance(label, int):
         return None if label in _INTEGERS else "must fit 64 bits"
-    if not 1 <= len(label) <= MAX_TEXT:
+    return text_detail(label)
+
+
+def text_detail(text: str) -> str | None:
+    """Why a text is no label and no id, None if it may be one."""
+    if not 1 <= len(text) <= MAX_TEXT:
         return f"must have 1 to {MAX_TEXT} characters"
     try:
-        label.encode()
+        text.encode()
     except UnicodeEncodeError:
         return "is not valid Unicode"
     return None

@@ -38,7 +38,7 @@ from storage.repositories.datasets.quota import Quota
 from storage.repositories.datasets.relabel import Changes, relabeled
 from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.jobs import Jobs
-from storage.store import KeyMissing, Store, json_records, staging_folder
+from storage.store import Store, json_records, staging_folder
 from storage.store.local_files import translate_os_errors
 
 
@@ -106,10 +106,7 @@ class Datasets:
         """The documents of a dataset with the labels of these answers, by position, in place of their own; raises
         NotFound as ``open``.
         """
-        try:
-            return annotated(open_documents(self._store, self.get(id)), answers)
-        except KeyMissing:
-            raise NotFound("dataset", id) from None
+        return annotated(open_documents(self._store, self.get(id)), answers)
 
     def log(self, id: str) -> AnnotationLog:
         """The log of the annotations of a dataset; raises NotFound."""
@@ -173,17 +170,11 @@ class Datasets:
 
     def ids(self, id: str) -> Ids:
         """The ids of the documents of a dataset; raises NotFound as ``open``."""
-        try:
-            return open_ids(self._store, self.get(id))
-        except KeyMissing:
-            raise NotFound("dataset", id) from None
+        return open_ids(self._store, self.get(id))
 
     def fields(self, id: str) -> StoredFields:
         """The extra fields of the documents of a dataset; raises NotFound as ``open``."""
-        try:
-            return open_fields(self._store, self.get(id))
-        except KeyMissing:
-            raise NotFound("dataset", id) from None
+        return open_fields(self._store, self.get(id))
 
     @translate_os_errors("write", "the labels of a dataset")
     def relabel(

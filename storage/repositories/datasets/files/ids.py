@@ -19,6 +19,7 @@ from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from storage.recent import Recent
 from storage.records import MAX_TEXT, Dataset
 from storage.repositories.datasets.files.npy import NpyWriter, open_array, open_bytes
+from storage.repositories.datasets.labels import text_detail
 
 _BLOCK = 10_000
 _BLOCK_BYTES = 1 << 16
@@ -95,23 +96,9 @@ def all_valid(ids: Sequence[Any]) -> bool:
     )
 
 
-def id_fault(id: Any, position: int) -> Fault | None:
-    """The fault of a given id, None if it is valid."""
-    if not isinstance(id, str):
-        return Fault(str(position), "id", "must be a string")
-    if not 1 <= len(id) <= MAX_TEXT:
-        return Fault(str(position), "id", f"must have 1 to {MAX_TEXT} characters")
-    if not id.isascii() and not _encodable(id):
-        return Fault(str(position), "id", "is not valid Unicode")
-    return None
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def id_detail(id: Any) -> str | None:
+    """Why a given id is not valid, None if it is."""
+    return text_detail(id) if isinstance(id, str) else "must be a string"
 
 
 class Ids:

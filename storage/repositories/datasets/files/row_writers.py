@@ -49,12 +49,17 @@ _CLAUSE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]{8}")
 _encode = msgspec.json.Encoder().encode
 
 
-class Facts(NamedTuple):
+class RowFacts(NamedTuple):
     """Facts about the rows, for the manifest."""
 
+    kind: Kind
     n_features: int | None
+    """number of features of documents of one part; None of text, and of several parts"""
     n_nonzeros: int | None
+    """number of nonzeros; None likewise"""
     warnings: list[str]
+    parts: list[DatasetPart]
+    """empty if there is one part, which the rest describes"""
 
 
 class RowWriter(ExitStack, ABC):
@@ -96,7 +101,7 @@ class RowWriter(ExitStack, ABC):
         return {content: array.finish() for content, array in self._arrays.items()}
 
     @abstractmethod
-    def facts(self) -> Facts:
+    def facts(self) -> RowFacts:
         """Facts about all rows."""
 
 
@@ -139,10 +144,11 @@ class _VectorWriter(RowWriter):
         """See RowWriter."""
         return SparseRows.empty(count, self._n_features)
 
-    def facts(self) -> Facts:
+    def facts(self) -> RowFacts:
         """See RowWriter."""
         unseen = self._n_features - int(self._seen.sum()) if self._n_features <= SEEN_FEATURES else None
-        return Facts(self._n_features, len(self._arrays["indices"]), document_warnings(self._n_empty, unseen))
+        warnings = document_warnings(self._n_empty, unseen)
+        return RowFacts(self.kind, self._n_features, len(self._arrays["indices"]), warnings, [])
 
     def _note(self, rows: SparseRows) -> None:
         """Count features and empty rows, for the manifest."""
@@ -238,9 +244,9 @@ class _TextWriter(RowWriter):
         """See RowWriter."""
         return TextRows(np.zeros(count + 1, np.int64), np.zeros(0, np.uint8))
 
-    def facts(self) -> Facts:
+    def facts(self) -> RowFacts:
         """See RowWriter."""
-        return Facts(None, None, text_warnings(self._n_empty, self._n_unspaced))
+        return RowFacts(self.kind, None, None, text_warnings(self._n_empty, self._n_unspaced), [])
 
 
 def _n_unspaced(rows: TextRows) -> int:
@@ -276,11 +282,6 @@ class PartWriter(ExitStack):
         self._missing: dict[str, int] = {}
         self._lengths: dict[str, int] = {}
         self._n_rows = 0
-
-    @property
-    def kind(self) -> Kind:
-        """Kind of the documents."""
-        return next(iter(self._writers.values())).kind if len(self._writers) == 1 else "parts"
 
     @property
     def n_bytes(self) -> int:
@@ -325,26 +326,24 @@ class PartWriter(ExitStack):
             for content, path in writer.finish().items()
         }
 
-    def size(self) -> tuple[int | None, int | None]:
-        """Numbers of features and of nonzeros of documents of one part; None of text, and of several parts."""
-        facts = [writer.facts() for writer in self._writers.values()]
-        return (facts[0].n_features, facts[0].n_nonzeros) if len(facts) == 1 else (None, None)
-
-    def parts(self) -> list[DatasetPart]:
-        """The parts for the manifest; empty if there is one, which the rest of the manifest describes."""
-        if len(self._writers) == 1:
-            return []
-        return [self._part(name, writer) for name, writer in sorted(self._writers.items())]
-
-    def warnings(self) -> list[str]:
-        """Warnings about the rows."""
-        if len(self._writers) == 1:
-            return next(iter(self._writers.values())).facts().warnings
-        return [
-            f"{count} of {self._n_rows} documents without {name}"
-            for name, count in sorted(self._missing.items())
-            if count
+    def facts(self) -> RowFacts:
+        """Facts about the rows of all parts."""
+        known = {name: writer.facts() for name, writer in sorted(self._writers.items())}
+        if len(known) == 1:
+            return next(iter(known.values()))
+        parts = [
+            DatasetPart(
+                name=name,
+                kind=self._writers[name].kind,
+                n_features=facts.n_features,
+                n_nonzeros=facts.n_nonzeros,
+                n_missing=self._missing[name],
+            )
+            for name, facts in known.items()
         ]
+        missing = [part for part in parts if part.n_missing]
+        warnings = [f"{part.n_missing} of {self._n_rows} documents without {part.name}" for part in missing]
+        return RowFacts("parts", None, None, warnings, parts)
 
     def _begin(self, name: str, part: RowsOfKind) -> None:
         folder = self._folder / f"part{len(self._writers)}"
@@ -362,16 +361,6 @@ class PartWriter(ExitStack):
         if known != part.n_features:
             detail = f"{name} has {part.n_features} numbers, but earlier ones have {known}"
             raise InvalidDocuments(detail, [Fault("", field_of(name), detail)])
-
-    def _part(self, name: str, writer: RowWriter) -> DatasetPart:
-        facts = writer.facts()
-        return DatasetPart(
-            name=name,
-            kind=writer.kind,
-            n_features=facts.n_features,
-            n_nonzeros=facts.n_nonzeros,
-            n_missing=self._missing[name],
-        )
 
 
 def content_of(part: str, content: str) -> str:
