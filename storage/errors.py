@@ -3,9 +3,8 @@
 HalfmoonError
 ├── NotFound             no such dataset, job, model, version or alias
 ├── Conflict             the present state forbids it
-│   ├── JobNotCancellable    the job has ended or is being cancelled
-│   ├── JobNotFinished       the job has not ended
-│   └── IdempotencyConflict  the key was used with another request
+│   ├── IdempotencyConflict  the key was used with another request
+│   └── JobDeleted           the job of the key was deleted
 ├── InvalidName          the name is not allowed
 ├── LimitExceeded        more documents, features, … than the settings allow
 ├── OutOfRange           the numbers of a training are not finite
@@ -16,8 +15,7 @@ HalfmoonError
     │   ├── StoreFull        there is no room
     │   └── StoreDamaged     a record or file is not what was stored; a retry does not help
     ├── ClusterUnavailable
-    ├── QueueUnavailable
-    └── RedisStateUnavailable
+    └── RedisUnavailable
 """
 
 from core.errors import Fault, HalfmoonError
@@ -43,20 +41,6 @@ def _remedy(kind: str, id: str) -> str:
 
 class Conflict(HalfmoonError):
     """The request contradicts the present state."""
-
-
-class JobNotCancellable(Conflict):
-    """The job has ended or is being cancelled already."""
-
-    def __init__(self, id: str, state: str) -> None:
-        super().__init__(f"job {id!r} is {state}, so there is nothing to cancel")
-
-
-class JobNotFinished(Conflict):
-    """The job has not ended, so it cannot be deleted."""
-
-    def __init__(self, id: str, state: str) -> None:
-        super().__init__(f"job {id!r} is {state}; it can be deleted when it is over")
 
 
 class IdempotencyConflict(Conflict):
@@ -141,12 +125,8 @@ class ClusterUnavailable(Unavailable):
     """The cluster that a training was shared with does not answer, or has lost it."""
 
 
-class QueueUnavailable(Unavailable):
-    """The queue does not answer."""
-
-
-class RedisStateUnavailable(Unavailable):
-    """Progress, leases, cancel flags and heartbeats cannot be read or written."""
+class RedisUnavailable(Unavailable):
+    """Redis does not answer: queue, progress, leases, cancel flags and heartbeats cannot be read or written."""
 
 
 class CannotStart(HalfmoonError):

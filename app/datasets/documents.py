@@ -13,7 +13,7 @@ from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.label_sets import EXCLUDED
 from core.documents.rows import SparseRows
-from storage.errors import RedisStateUnavailable
+from storage.errors import RedisUnavailable
 from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
@@ -131,7 +131,7 @@ def _known(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Field
 
 def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[int]:
     """Positions of the documents that others than this person have claimed; none where nobody is named."""
-    with suppress(RedisStateUnavailable):
+    with suppress(RedisUnavailable):
         return set() if by is None else services.redis_state.claims.of_others(dataset, by)
     return set()
 
@@ -141,7 +141,7 @@ def claim(services: Services, dataset: str, positions: Collection[int], by: str 
 
     Claims of nobody, or of no seconds, are none.
     """
-    with suppress(RedisStateUnavailable):
+    with suppress(RedisUnavailable):
         return (
             set() if by is None or not seconds else services.redis_state.claims.claim(dataset, positions, by, seconds)
         )

@@ -23,7 +23,7 @@ from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
-from storage.errors import Conflict, QueueUnavailable, RedisStateUnavailable
+from storage.errors import Conflict, RedisUnavailable
 from storage.records import Job, JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
@@ -178,7 +178,7 @@ def list_jobs(
     """
     found, following = services.job_list.page(state, model, limit, cursor)
     # when Redis does not answer for one, it is not asked for the others: each would wait for the time-out
-    with suppress(RedisStateUnavailable, QueueUnavailable):
+    with suppress(RedisUnavailable):
         for job in found:
             add_progress(job, services.redis_state, services.queue)
     warnings = left_out(services.store.damage, r"jobs/[^/]+/(request|outcome|published)\.json")
@@ -209,7 +209,7 @@ def cancel_job(services: ServicesDep, id: str) -> JobOut:
     """
     job = services.jobs.cancel(id)
     # the worker also reads the request to cancel from the store, only later
-    with suppress(RedisStateUnavailable):
+    with suppress(RedisUnavailable):
         services.redis_state.request_cancel(id)
         services.redis_state.note_change(id)
     return JobOut.of(job)
@@ -235,7 +235,7 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
     if stored is not None:
         points = msgspec.json.decode(stored.read_bytes())
     else:
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             points = services.redis_state.trace(id)
     return Trace(job=id, points=[Point.model_validate(point) for point in points])
 
@@ -280,7 +280,7 @@ def _submit(
 ) -> Generator[Response | None, None, None]:
     """The steps of a submission, and at last its answer."""
     job, allowance = yield from submit(services, body, key, key_id, query)
-    with suppress(RedisStateUnavailable, QueueUnavailable):
+    with suppress(RedisUnavailable):
         add_progress(job, services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}
     yield Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")

@@ -31,7 +31,7 @@ from core.models.tree import check_tree
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
 from core.registry import OFFERED, check_options, find_algorithm, with_rest
-from storage.errors import LimitExceeded, QueueUnavailable
+from storage.errors import LimitExceeded, RedisUnavailable
 from storage.names import check_name
 from storage.process.tracing import tracing
 from storage.records import Dataset, EncoderRef, Job, JobDraft, JobSize, JobSpec, Label, Place, Publication, Version
@@ -71,7 +71,7 @@ def submit(
     ``query`` says what becomes of their unknown fields (``extra``).
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
 
-    Raises QueueUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments,
+    Raises RedisUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments,
     InvalidOption, UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict, JobDeleted.
     After an error nothing is kept.
     """
@@ -142,7 +142,7 @@ def _submit(
             key=key_id,
         )
         # if Redis is unavailable by now, the reconciler enqueues the stored job later
-        with suppress(QueueUnavailable):
+        with suppress(RedisUnavailable):
             services.queue.enqueue(job.request.id, Place(job.request.size, key_id))
     return job, created
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from app.local.children import ForkedFunction
-from storage.errors import RedisStateUnavailable
+from storage.errors import RedisUnavailable
 from storage.process.settings import Settings
 from storage.queue.redis_state import RedisState, connect
 from workers.worker.run import run_worker, worker_name
@@ -53,12 +53,12 @@ class Prefork:
 
     def started(self) -> None:
         """Withdraw the announcement: the workers report for themselves now."""
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             for name in self._announced:
                 self._redis_state.remove_worker(name)
 
     def _announce(self) -> None:
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             for name in self._announced:
                 self._redis_state.record_heartbeat(name, _ANNOUNCED_SECONDS, starting=True)
 

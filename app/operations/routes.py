@@ -88,7 +88,7 @@ def readiness(services: Services) -> Ready:
     store, workers, starting = services.store_probe.writable(), 0, 0
     try:
         services.queue.ping()
-        workers, starting = services.queue.workers(), services.queue.starting_workers()
+        workers, starting = len(services.redis_state.workers()), len(services.redis_state.starting_workers())
     except Unavailable:
         raise Unavailable(
             "Redis cannot be written" if store else "neither Redis nor the store can be written"

@@ -12,7 +12,7 @@ import structlog
 from redis import Redis
 
 from app.errors import TooManyRequests, rate_limit
-from storage.errors import CannotStart, QueueUnavailable, Unavailable
+from storage.errors import CannotStart, RedisUnavailable, Unavailable
 from storage.repositories.jobs import Jobs
 from storage.store import Store
 from storage.store.admission import admit
@@ -73,9 +73,9 @@ class Admission:
             raise
 
     def check(self) -> None:
-        """Raises QueueUnavailable unless jobs are accepted."""
+        """Raises RedisUnavailable unless jobs are accepted."""
         if self.problem is not None:
-            raise QueueUnavailable(self.problem)
+            raise RedisUnavailable(self.problem)
 
     def when_bound(self, function: Callable[[], object]) -> Callable[[], None]:
         """The function, which does nothing while jobs are not accepted."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.services.version_cache import LastUsed
-from storage.errors import QueueUnavailable, RedisStateUnavailable
+from storage.errors import RedisUnavailable
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.records import Job, JobState, Progress
@@ -22,7 +22,7 @@ _MAX_READ = 10_000
 def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
     """The job with its progress as far as Redis has it; raises NotFound."""
     job = jobs.get(id)
-    with suppress(RedisStateUnavailable, QueueUnavailable):
+    with suppress(RedisUnavailable):
         add_progress(job, redis_state, queue)
     return job
 
@@ -30,7 +30,7 @@ def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
 def add_progress(job: Job, redis_state: RedisState, queue: Queue) -> None:
     """Fill in the reason of waiting of a queued job, or the progress of a running one.
 
-    Raises RedisStateUnavailable, QueueUnavailable.
+    Raises RedisUnavailable.
     """
     if job.state is JobState.QUEUED:
         job.progress = Progress(phase=queue.turns(job.request.id).waiting_for(job.request.id))
@@ -66,13 +66,13 @@ class JobReader:
     def now(self, id: str) -> Job:
         """The job with its progress as far as Redis has it; raises NotFound."""
         changes: int | None = None
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             changes = self._redis_state.changes(id)
         read = self._read.find(id)
         if read is None or read.changes != changes or self._clock() - read.at >= _STORE_SECONDS:
             read = self._read.keep(id, _Read(self._jobs.get(id), changes, self._clock()))
         job = read.job.model_copy()
-        with suppress(RedisStateUnavailable, QueueUnavailable):
+        with suppress(RedisUnavailable):
             add_progress(job, self._redis_state, self._queue)
         return job
 

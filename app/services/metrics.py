@@ -137,7 +137,7 @@ def _of_redis(services: "Services") -> Iterator[Metric]:
         sizes.add_metric([size], count)
     yield sizes
     yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Seconds since the oldest of them was posted.", queue.age())
-    yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", queue.workers())
+    yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", len(redis_state.workers()))
     takers = GaugeMetricFamily(
         "halfmoon_size_workers", "Workers with a recent heartbeat that take jobs of a size.", labels=["size"]
     )

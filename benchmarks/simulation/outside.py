@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import redis.exceptions
 
 from benchmarks.simulation.world import World
-from storage.errors import QueueUnavailable, StoreUnavailable
+from storage.errors import RedisUnavailable, StoreUnavailable
 from storage.queue.redis_state import Leases
 from storage.records import File, Place, Record
 from storage.store import KeyMissing
@@ -300,7 +300,7 @@ class SimulatedQueue:
         try:
             return act()
         except redis.exceptions.RedisError as error:
-            raise QueueUnavailable(str(error)) from error
+            raise RedisUnavailable(str(error)) from error
 
 
 class SimulatedState:

@@ -30,7 +30,7 @@ from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World, uncollected
 from core.problem import Status
 from storage import names
-from storage.errors import JobDeleted, JobNotCancellable, NotFound, Unavailable
+from storage.errors import Conflict, JobDeleted, NotFound, Unavailable
 from storage.queue import redis_state
 from storage.records import JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories import aliases as alias_records
@@ -304,7 +304,7 @@ class Simulation:
     def _cancel(self, jobs: Jobs, id: str) -> None:
         self.world.sleep(self.world.random.uniform(0, 5))
         self.cancelled.add(id)
-        with suppress(Unavailable, JobNotCancellable):
+        with suppress(Unavailable, Conflict):
             jobs.cancel(id)
 
     def _work(self, process: str) -> None:

@@ -8,17 +8,14 @@ Delivery is at-least-once: the reconciler enqueues a lost job again, and a messa
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from redis import Redis
-from redis.exceptions import RedisError
 
-from storage.errors import QueueUnavailable, RedisStateUnavailable
 from storage.names import age_seconds
-from storage.queue.redis_state import RedisState, redis_error_text
+from storage.queue.redis_state import RedisState, redis_errors
 from storage.records import SIZES, JobSize, Place
 
 if TYPE_CHECKING:
@@ -29,8 +26,6 @@ _RESULT_SECONDS = 60
 _MARGIN_SECONDS = 120
 _PROBE_MILLISECONDS = 1000
 _TURNS_SECONDS = 0.25
-
-
 _ANY_PLACE = Place()
 
 
@@ -62,7 +57,7 @@ class Turns(NamedTuple):
 
 
 class Queue:
-    """A queue in Redis, by its name. Every method raises QueueUnavailable when Redis does not answer."""
+    """A queue in Redis, by its name. Every method raises RedisUnavailable when Redis does not answer."""
 
     def __init__(self, redis: Redis, name: str, job_timeout_seconds: float = 86_400.0) -> None:
         self._redis = redis
@@ -87,7 +82,7 @@ class Queue:
         ``at_front`` puts it before the jobs that wait: it had its turn and lost it. A job that kills its workers delays
         the others by no more than the deaths that it may cost.
         """
-        with _queue_errors(), self._lock:
+        with redis_errors("the queue"), self._lock:
             self._queue.place = place
             self._queue.enqueue_call(
                 TASK,
@@ -111,15 +106,15 @@ class Queue:
         if time.monotonic() >= self._turns_until or job_id not in self._turns.order:
             waiting = self._order()
             order = {id: place for place, (id, _) in reversed(list(enumerate(waiting)))}
-            with _queue_errors():
-                state, takers = self._redis_state, {size: len(self._redis_state.workers(size)) for size in SIZES}
-                self._turns = Turns(order, dict(waiting), len(state.workers()), takers, len(state.starting_workers()))
+            state = self._redis_state
+            takers = {size: len(state.workers(size)) for size in SIZES}
+            self._turns = Turns(order, dict(waiting), len(state.workers()), takers, len(state.starting_workers()))
             self._turns_until = time.monotonic() + _TURNS_SECONDS
         return self._turns
 
     def _order(self) -> list[tuple[str, JobSize]]:
         """Ids and sizes of the jobs that wait, in their order."""
-        with _queue_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with redis_errors("the queue"), self._redis.pipeline(transaction=False) as pipe:
             for size in SIZES:
                 pipe.zrange(self._queue.waiting_key(size), 0, -1, withscores=True)
             found = cast("list[list[tuple[bytes, float]]]", pipe.execute())
@@ -134,32 +129,14 @@ class Queue:
 
     def depths(self) -> dict[JobSize, int]:
         """Number of jobs that wait for a worker, by size."""
-        with _queue_errors():
+        with redis_errors("the queue"):
             return {size: int(self._redis.zcard(self._queue.waiting_key(size))) for size in SIZES}
-
-    def workers(self) -> int:
-        """Number of workers that are alive and take jobs: their last heartbeat still counts."""
-        with _queue_errors():
-            return len(self._redis_state.workers())
-
-    def starting_workers(self) -> int:
-        """Number of workers that are alive, but load or compile the kernels."""
-        with _queue_errors():
-            return len(self._redis_state.starting_workers())
 
     def age(self) -> float:
         """Seconds since the oldest of the waiting jobs was requested; 0 if none waits."""
         return max((age_seconds(id) for id in self.waiting()), default=0.0)
 
     def ping(self) -> None:
-        """Raise QueueUnavailable unless Redis can be written; a full or read-only one answers reads."""
-        with _queue_errors():
+        """Raise RedisUnavailable unless Redis can be written; a full or read-only one answers reads."""
+        with redis_errors("the queue"):
             self._redis.set(f"{self._name}:probe", b"", px=_PROBE_MILLISECONDS)
-
-
-@contextmanager
-def _queue_errors() -> Iterator[None]:
-    try:
-        yield
-    except (RedisError, OSError, RedisStateUnavailable) as error:
-        raise QueueUnavailable(f"the queue does not answer: {redis_error_text(error)}") from error

@@ -2,7 +2,7 @@
 leases, cancel flags, heartbeats of workers, and claims of documents by people who are about to label them.
 
 Everything but the counts of outcomes is forgotten after its time. When Redis does not answer, every method raises
-RedisStateUnavailable.
+RedisUnavailable.
 
 Leases say which attempts at jobs are being run now, by whom. A lease is a key in Redis with a time to live, and a value
 that each renewal changes.
@@ -32,7 +32,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ConnectionError, RedisError
 from redis.retry import Retry
 
-from storage.errors import RedisStateUnavailable
+from storage.errors import RedisUnavailable
 from storage.recent import Recent
 from storage.records import SIZES, JobSize, Progress
 
@@ -57,12 +57,12 @@ def redis_error_text(error: Exception) -> str:
 
 
 @contextmanager
-def redis_errors() -> Iterator[None]:
-    """Any failure of Redis inside the block becomes RedisStateUnavailable."""
+def redis_errors(what: str = "Redis") -> Iterator[None]:
+    """Any failure of Redis inside the block becomes RedisUnavailable: "{what} does not answer: …"."""
     try:
         yield
     except (RedisError, OSError) as error:
-        raise RedisStateUnavailable(f"Redis does not answer: {redis_error_text(error)}") from error
+        raise RedisUnavailable(f"{what} does not answer: {redis_error_text(error)}") from error
 
 
 _MOST = 100_000
@@ -76,7 +76,7 @@ if value and string.sub(value, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then return re
 class Leases:
     """The leases of an installation, under keys that begin with ``namespace``.
 
-    Every method raises RedisStateUnavailable when Redis does not answer.
+    Every method raises RedisUnavailable when Redis does not answer.
     """
 
     def __init__(self, redis: Redis, namespace: str) -> None:
@@ -304,7 +304,7 @@ class Claims:
         self._namespace = namespace
 
     def of_others(self, dataset: str, person: str) -> set[int]:
-        """Positions of the documents of a dataset that others have claimed; raises RedisStateUnavailable."""
+        """Positions of the documents of a dataset that others have claimed; raises RedisUnavailable."""
         with redis_errors():
             now, _ = self._redis.time()
             members = cast("list[bytes]", self._redis.zrangebyscore(self._key(dataset), f"({now}", "+inf"))
@@ -314,7 +314,7 @@ class Claims:
     def claim(self, dataset: str, positions: Collection[int], person: str, seconds: int) -> set[int]:
         """Claim documents for so many seconds, by the clock of Redis; positions of those that others have.
 
-        Raises RedisStateUnavailable.
+        Raises RedisUnavailable.
         """
         if not positions:
             return set()

@@ -15,14 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from storage.errors import (
-    JobDeleted,
-    JobNotCancellable,
-    JobNotFinished,
-    NotFound,
-    RedisStateUnavailable,
-    StoreDamaged,
-)
+from storage.errors import Conflict, JobDeleted, NotFound, RedisUnavailable, StoreDamaged
 from storage.names import check_name, is_id, new_id
 from storage.problems import problem_of
 from storage.queue.redis_state import RedisState, TraceRow
@@ -175,11 +168,11 @@ class Jobs(JobAttempts):
     def delete(self, id: str) -> None:
         """Delete a job that has ended, with all its files except the files of a published model.
 
-        Raises NotFound, JobNotFinished.
+        Raises NotFound, Conflict.
         """
         job = self.get(id)
         if not job.state.final:
-            raise JobNotFinished(id, job.state.value)
+            raise Conflict(f"job {id!r} is {job.state.value}; it can be deleted when it is over")
         # in this order: an idempotency key must never have a job of which only a part is left
         self._idempotency_keys.retire(job.request.key, id)
         self._withdraw(id)
@@ -202,13 +195,13 @@ class Jobs(JobAttempts):
     def cancel(self, id: str) -> Job:
         """Request that a job stops; a job that no worker has claimed ends at once.
 
-        Idempotent. Raises NotFound, JobNotCancellable.
+        Idempotent. Raises NotFound, Conflict.
         """
         job = self.get(id)
         if job.state in (JobState.CANCELLING, JobState.CANCELLED):
             return job
         if job.outcome is not None:
-            raise JobNotCancellable(id, job.state.value)
+            raise Conflict(f"job {id!r} is {job.state.value}, so there is nothing to cancel")
         json_records.create(self._store, f"jobs/{id}/cancel.json", Cancellation(requested_at=datetime.now(UTC)))
         # a worker that claims an attempt after this line sees the request; one that did so before is listed now
         if self.last_attempt(id) == 0:
@@ -246,7 +239,7 @@ class Jobs(JobAttempts):
         won = self.record_outcome(request.id, outcome)
         if self.publish(request.id) is None:
             self.close(request.id)
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             if won:
                 seconds = (outcome.finished_at - (started_at or outcome.finished_at)).total_seconds()
                 redis_state.count_outcome(request.algorithm, outcome.state.value, seconds)

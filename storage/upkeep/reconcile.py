@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import structlog
 
-from storage.errors import NotFound, RedisStateUnavailable, StoreDamaged, Unavailable
+from storage.errors import NotFound, RedisUnavailable, StoreDamaged, Unavailable
 from storage.names import new_id
 from storage.problems import WORKER_DIED, problem
 from storage.queue.queue import Queue
@@ -78,7 +78,7 @@ class Reconciler:
     def reconcile(self) -> Repairs:
         """One round.
 
-        Raises QueueUnavailable, RedisStateUnavailable or StoreUnavailable; what was done until then is right.
+        Raises RedisUnavailable or StoreUnavailable; what was done until then is right.
         """
         repairs = Repairs([], [], [])
         before, self._missing = self._missing, {}
@@ -171,7 +171,7 @@ class Reconciler:
         """
         id, files = job.request.id, {}
         progress, points = None, []
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             progress, points = self._redis_state.progress(id), self._redis_state.trace(id)
         if points:
             files["trace"] = self._jobs.store_trace(f"jobs/{id}/attempts/{new_id('trace')}/trace.json", points)

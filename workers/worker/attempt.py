@@ -20,8 +20,7 @@ from core.errors import HalfmoonError
 from core.progress import Stopped
 from storage.errors import (
     NotFound,
-    QueueUnavailable,
-    RedisStateUnavailable,
+    RedisUnavailable,
     StoreDamaged,
     StoreFull,
     StoreUnavailable,
@@ -61,7 +60,7 @@ class Attempts:
             self._running.run()
         finally:
             self._running = None
-            with suppress(RedisStateUnavailable):
+            with suppress(RedisUnavailable):
                 self._context.redis_state.leases.release(job_id, number, self._context.worker)
 
     def hand_back(self) -> None:
@@ -128,7 +127,7 @@ class RunningAttempt:
     def _run(self, started_at: datetime) -> bool:
         """Run the attempt to its outcome; false if it was handed back or superseded."""
         _log.info("attempt begins", job=self._job_id, attempt=self._number)
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             self._context.redis_state.clear_progress(self._job_id)
             self._context.redis_state.note_change(self._job_id)
         with StoreWatch(self._jobs, self._job_id, self._number, self.heartbeat):
@@ -260,7 +259,7 @@ class RunningAttempt:
             _log.warning("attempt was superseded", job=self._job_id, attempt=self._number)
             return
         # without Redis the reconciler finds the job without a lease, and enqueues it
-        with suppress(RedisStateUnavailable, QueueUnavailable):
+        with suppress(RedisUnavailable):
             self._context.redis_state.leases.release(self._job_id, self._number, self._context.worker)
             if self._place is not None:  # else the store was away, and the reconciler enqueues it as well
                 self._context.queue.enqueue(self._job_id, self._place, at_front=True)

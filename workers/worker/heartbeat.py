@@ -31,7 +31,7 @@ import structlog
 from core.errors import HalfmoonError
 from core.phases import phase_in_words
 from core.progress import TracePoint
-from storage.errors import RedisStateUnavailable, StoreDamaged, StoreUnavailable
+from storage.errors import RedisUnavailable, StoreDamaged, StoreUnavailable
 from storage.process.background import BackgroundThread
 from storage.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
 from storage.records import Progress
@@ -141,7 +141,7 @@ class Heartbeat(BackgroundThread):
             try:
                 self._beat(time.monotonic())
                 self.without_redis = False
-            except RedisStateUnavailable:
+            except RedisUnavailable:
                 self.without_redis = True
             except Exception:  # whatever it is, the lease must go on
                 if not self._failed:
@@ -166,7 +166,7 @@ class Heartbeat(BackgroundThread):
             return
         try:
             self._redis_state.publish_progress(self.job_id, progress, points)
-        except RedisStateUnavailable:
+        except RedisUnavailable:
             with self._guard:
                 self._points = (points + self._points)[-_MAX_UNPUBLISHED_POINTS:]
             raise

@@ -17,7 +17,7 @@ import structlog
 
 from core.errors import HalfmoonError
 from core.threads import available_processors
-from storage.errors import CannotStart, RedisStateUnavailable, Unavailable
+from storage.errors import CannotStart, RedisUnavailable, Unavailable
 from storage.process.background import BackgroundThread
 from storage.process.logs import configure_logging
 from storage.process.settings import Settings
@@ -212,13 +212,13 @@ class _WorkerHeartbeat(BackgroundThread):
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
-        with suppress(RedisStateUnavailable):
+        with suppress(RedisUnavailable):
             self._redis_state.remove_worker(self._name)
         self._redis.close()
 
     def _run(self) -> None:
         while not self._done.is_set():
-            with suppress(RedisStateUnavailable):
+            with suppress(RedisUnavailable):
                 self._redis_state.record_heartbeat(
                     self._name, self._seconds, starting=self._starting, sizes=self._sizes
                 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import RedisStateUnavailable
+from storage.errors import RedisUnavailable
 from storage.queue.redis_state import RedisState, connect
 from tests.stores import Valkey
 from tests.waiting import HANG
@@ -17,6 +17,6 @@ def test_a_password_that_is_missing_or_wrong_is_told(url: str, tmp_path: Path) -
             client.config_set("requirepass", "right")
         with (
             connect(url.format(server.socket), HANG) as client,
-            pytest.raises(RedisStateUnavailable, match="wants another user or password"),
+            pytest.raises(RedisUnavailable, match="wants another user or password"),
         ):
             RedisState(client, "q").workers()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from storage.errors import RedisStateUnavailable
+from storage.errors import RedisUnavailable
 from storage.queue import redis_state as module
 from storage.queue.redis_state import Leases
 from tests.waiting import HANG, until
@@ -63,5 +63,5 @@ CALLS: dict[str, Callable[[Leases], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_leases_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(RedisStateUnavailable):
+    with pytest.raises(RedisUnavailable):
         CALLS[call](Leases(no_redis, "q"))

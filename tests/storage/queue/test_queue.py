@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from redis import Redis
 
-from storage.errors import QueueUnavailable
+from storage.errors import RedisUnavailable
 from storage.names import new_id
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import Queue
@@ -33,8 +33,6 @@ CALLS: dict[str, Callable[[Queue], Any]] = {
     "enqueue": lambda queue: queue.enqueue("j"),
     "depth": lambda queue: queue.depth(),
     "waiting": lambda queue: queue.waiting(),
-    "workers": lambda queue: queue.workers(),
-    "starting_workers": lambda queue: queue.starting_workers(),
     "turns": lambda queue: queue.turns("j"),
     "ping": lambda queue: queue.ping(),
 }
@@ -42,7 +40,7 @@ CALLS: dict[str, Callable[[Queue], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_queue_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(QueueUnavailable):
+    with pytest.raises(RedisUnavailable):
         CALLS[call](Queue(no_redis, "q"))
 
 
@@ -60,7 +58,7 @@ def test_a_redis_that_takes_no_writes_does_not_answer(redis: Redis) -> None:
     redis.config_set("min-replicas-to-write", 1)
     try:
         assert redis.ping()
-        with pytest.raises(QueueUnavailable):
+        with pytest.raises(RedisUnavailable):
             queue.ping()
     finally:
         redis.config_set("min-replicas-to-write", 0)

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from storage.errors import RedisStateUnavailable
-from storage.queue.queue import Queue
+from storage.errors import RedisUnavailable
 from storage.queue.redis_state import RedisState
 from storage.records import Progress
 from tests.waiting import HANG, until
@@ -56,14 +55,13 @@ def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
     redis_state.record_heartbeat("a", 2 * HANG)
     redis_state.record_heartbeat("b", HANG)
     assert redis_state.workers() == ["b", "a"]
-    assert Queue(redis, "q").workers() == 2
     redis_state.record_heartbeat("b", 0.05)
     until(lambda: redis_state.workers() == ["a"])
     redis_state.record_heartbeat("c", HANG, starting=True)
-    assert (Queue(redis, "q").workers(), Queue(redis, "q").starting_workers()) == (1, 1)
+    assert (redis_state.workers(), redis_state.starting_workers()) == (["a"], ["c"])
     redis_state.remove_worker("a")
     redis_state.remove_worker("c")
-    assert (Queue(redis, "q").workers(), Queue(redis, "q").starting_workers()) == (0, 0)
+    assert (redis_state.workers(), redis_state.starting_workers()) == ([], [])
 
 
 CALLS: dict[str, Callable[[RedisState], Any]] = {
@@ -80,7 +78,7 @@ CALLS: dict[str, Callable[[RedisState], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_redis_state_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(RedisStateUnavailable):
+    with pytest.raises(RedisUnavailable):
         CALLS[call](RedisState(no_redis))
 
 

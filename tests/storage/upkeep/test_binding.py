@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from storage.errors import CannotStart, RedisStateUnavailable
+from storage.errors import CannotStart, RedisUnavailable
 from storage.store import Store, open_store
 from storage.store.admission import FORMAT, StoreRecord, admit, check_first_writer
 from storage.store.json_records import encode, find
@@ -114,7 +114,7 @@ def test_two_that_start_after_a_restart_do_not_refuse_each_other(store: Store, r
 
 
 def test_without_redis_nothing_is_decided(store: Store, no_redis: Redis) -> None:
-    with pytest.raises(RedisStateUnavailable):
+    with pytest.raises(RedisUnavailable):
         binding(store, no_redis)[0].bind()
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.settings import GatewaySettings
-from storage.errors import JobDeleted, JobNotFinished, StoreUnavailable
+from storage.errors import Conflict, JobDeleted, StoreUnavailable
 from storage.records import Comparison, JobDraft, Publication
 from storage.repositories.datasets import Datasets
 from storage.repositories.idempotency import IdempotencyKey
@@ -36,7 +36,7 @@ def test_a_job_that_is_not_over_is_not_deleted(store: Store, claimed: bool) -> N
     id = submit(store)
     if claimed:
         Jobs(store).claim_attempt(id, "w")
-    with pytest.raises(JobNotFinished, match="running" if claimed else "queued"):
+    with pytest.raises(Conflict, match="running" if claimed else "queued"):
         Jobs(store).delete(id)
     assert ids(store) == {id}
 

@@ -125,7 +125,7 @@ class Service:
 
     def _count(self) -> int:
         try:
-            return self.queue.workers()
+            return len(self.redis_state.workers())
         except Unavailable:
             return 0
 
@@ -184,7 +184,7 @@ def test_jobs_are_run_and_the_worker_stops_when_told(service: Service) -> None:
         assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
     assert versions(service) == [1, 2, 3]
     assert told_to_stop(worker) == 0
-    assert service.queue.workers() == 0
+    assert service.redis_state.workers() == []
 
 
 def test_a_cancel_ends_a_running_job(service: Service) -> None:
@@ -241,7 +241,7 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     (child,) = children(worker)
     worker.kill()
     worker.join()
-    until(lambda: service.queue.workers() == 0)
+    until(lambda: service.redis_state.workers() == [])
     until(lambda: not child.is_running())
     service.start_worker()
     until(lambda: not service.redis_state.leases.held(id, 1, HANG))
@@ -318,7 +318,7 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
         service.start_worker(lease_seconds=LEASE)
         running = service.post_long()
         away()
-        until(lambda: service.queue.workers() == 1)
+        until(lambda: len(service.redis_state.workers()) == 1)
         service.jobs.cancel(running)
         service.until(running, JobState.CANCELLED)
         short = service.post()
