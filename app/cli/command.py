@@ -2,7 +2,10 @@
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
+
+from storage.errors import CannotStart
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -41,3 +44,14 @@ class Command(NamedTuple):
                 epilog = None if each.example is None else f"example: {each.example}"
                 description = f"{each.help[0].upper()}{each.help[1:]}."
                 each.fill(inner.add_parser(each.name, help=each.help, description=description, epilog=epilog))
+
+
+def python_client() -> ModuleType:
+    """The package of the Python client; raises CannotStart where it is not installed."""
+    try:
+        import halfmoon
+    except ImportError:
+        raise CannotStart(
+            "this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client"
+        ) from None
+    return halfmoon

@@ -188,9 +188,9 @@ def _warm(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from app.cli.demo import demo, demo_here
+    from app.cli.demo import demo
 
-    return demo(options.url, key=key_of(options)) if options.url else demo_here()
+    return demo(options.url, key_of(options))
 
 
 _DATA = option("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.cli.command import Command, Option, option
+from app.cli.command import Command, Option, option, python_client
 from storage.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -62,17 +62,12 @@ def query_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _run(run: Callable[["Halfmoon", argparse.Namespace], None], options: argparse.Namespace) -> int:
-    try:
-        from halfmoon import Halfmoon, HalfmoonError
-    except ImportError:
-        raise CannotStart(
-            "this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client"
-        ) from None
+    client = python_client()
     warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
-        with Halfmoon(options.url, key=key_of(options)) as service:
+        with client.Halfmoon(options.url, key=key_of(options)) as service:
             run(service, options)
-    except HalfmoonError as error:
+    except client.HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
         return 1
     return 0

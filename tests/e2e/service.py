@@ -207,8 +207,12 @@ def large(n_documents: int = 30_000, n_features: int = 20_000, per_document: int
     )
     rows.sum_duplicates()
     labels = np.where(np.arange(n_documents) < labeled, np.array(["left", "right"])[topic], "")
+    return as_npz(rows, labels=labels)
+
+
+def as_npz(rows: csr_array, **more: Any) -> bytes:
+    """A body of these rows, as SciPy saves them, and more arrays."""
     buffer = io.BytesIO()
-    np.savez(
-        buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape), labels=labels
-    )
+    shape = np.array(rows.shape)
+    np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=shape, **more)
     return buffer.getvalue()

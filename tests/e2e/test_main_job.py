@@ -1,7 +1,5 @@
 """The way of a user through the service with real documents: upload, train, labels, predict."""
 
-import io
-import json
 import re
 from collections import Counter
 
@@ -9,13 +7,13 @@ import numpy as np
 import pytest
 
 from app.cli.demo import demo
-from app.cli.demo.texts import ASKED, KNOWN, MODULES, as_lines, load_texts
-from app.cli.demo.vectors import Documents, as_npz
-from tests.e2e.service import Service
+from app.cli.demo.texts import ASKED, KNOWN, MODULES, documents_of, load_texts
+from app.cli.demo.vectors import Documents
+from tests.e2e.service import Service, as_npz
 
 
 def test_few_labels_in_and_a_model_that_predicts_out(service: Service, text: Documents) -> None:
-    dataset = service.upload(as_npz(text), "text")
+    dataset = service.upload(as_npz(text.rows, labels=np.where(text.labeled, text.labels, "")), "text")
     assert (dataset["n_documents"], dataset["n_labeled"], dataset["n_features"]) == (1500, 100, 11960)
     job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "main", "algorithm": "tsvm"})
     done = service.wait_for(job["id"])
@@ -27,11 +25,8 @@ def test_few_labels_in_and_a_model_that_predicts_out(service: Service, text: Doc
     error = np.mean([line["label"] != truth for line, truth in zip(given, text.labels[hidden], strict=True)])
     assert error <= 0.25  # a supervised SVM errs on 29 %
 
-    rows = text.rows[hidden[:50]]
-    buffer = io.BytesIO()
-    np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))
     answer = service.client.post(
-        "/v1/models/main/predict", content=buffer.getvalue(), headers={"Content-Type": "application/x-npz"}
+        "/v1/models/main/predict", content=as_npz(text.rows[hidden[:50]]), headers={"Content-Type": "application/x-npz"}
     ).json()
     assert answer["labels"] == [line["label"] for line in given[:50]]
     np.testing.assert_allclose(np.ravel(answer["scores"]), [line["score"] for line in given[:50]], rtol=1e-5, atol=1e-5)
@@ -58,7 +53,7 @@ def test_the_demo_runs_against_a_running_service(service: Service, capsys: pytes
 def test_the_texts_of_the_demo_are_those_of_functions() -> None:
     texts = load_texts()
     assert {text.id for text in texts.pool} & {text.id for text in texts.kept_back} == set()
-    labels = [json.loads(line).get("label") for line in as_lines(texts).splitlines()]
+    labels = [document.get("label") for document in documents_of(texts)]
     assert Counter(label for label in labels if label) == dict.fromkeys(MODULES, KNOWN)
     assert all(
         text.id.startswith(f"{text.label}.") and not re.search("^-{3}", text.text, re.MULTILINE) for text in texts.pool

@@ -5,18 +5,20 @@ are installed with the demo. All trainings but one are on terms alone, so that t
 """
 
 import inspect
-import json
 import re
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import httpx
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.demo.calls import bars, call, found_labels, results, train
+from app.cli.demo.training import bars, results, share_wrong, train
+
+if TYPE_CHECKING:
+    from halfmoon import Dataset, Halfmoon, Job
 
 MODULES = ("linalg", "signal", "special", "stats")
 KNOWN = 5
@@ -55,38 +57,35 @@ class Texts(NamedTuple):
     """texts for the evaluation, which are not uploaded"""
 
 
-def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
+def show_texts(service: "Halfmoon", console: Console, texts: Texts) -> None:
     """Upload, train; label the suggestions, train again; evaluate, predict, explain.
 
-    Raises CannotStart with what went wrong.
+    Raises CannotStart and halfmoon.HalfmoonError with what went wrong.
     """
-    dataset = call(
-        client,
-        "POST",
-        "/v1/datasets?name=texts",
-        content=as_lines(texts),
-        headers={"Content-Type": "application/x-ndjson"},
-    )
+    data = service.datasets.create(documents_of(texts), name="texts")
     console.rule("Texts")
     console.print(
-        f"{dataset['n_documents']} docstrings of SciPy, {dataset['n_labeled']} of them labeled with the "
-        f"module of the function: {', '.join(MODULES)}."
+        f"{len(data)} docstrings of SciPy, {data.record.n_labeled} of them labeled with the module of the function: "
+        f"{', '.join(MODULES)}."
     )
+    hidden = {text.id: text.label for text in texts.pool if text.id not in texts.known}
     with bars(console) as progress:
-        request = {"dataset": dataset["id"], "model": "functions", "encoder": None}
-        supervised = train(client, progress, "supervised SVM", request | {"algorithm": "svm"})
-        auto = train(client, progress, "auto, the default", request)
-    console.print(_found(client, [supervised, auto], texts))
-    console.print(f"auto chose {auto['report']['chosen']['algorithm']}: {escape(auto['report']['chosen']['why'])}.\n")
-    _show_meaning(client, console, dataset["id"], texts, auto)
-    relabeled = _labeled_as_suggested(client, console, dataset["id"], texts)
+        supervised = train(service, progress, "supervised SVM", data, "functions", algorithm="svm", encoder=None)
+        auto = train(service, progress, "auto, the default", data, "functions", encoder=None)
+    table = results(f"{len(hidden)} hidden labels, predicted from {len(texts.known)} known ones", ["method"], ["wrong"])
+    for job in (supervised, auto):
+        table.add_row(job.record.algorithm, f"{share_wrong(job, hidden):.1%}")
+    console.print(table)
+    console.print(f"auto chose {auto.report['chosen']['algorithm']}: {escape(auto.report['chosen']['why'])}.\n")
+    _show_meaning(service, console, data, hidden, auto)
+    more = _labeled_as_suggested(service, console, data, texts)
     with bars(console) as progress:
-        again = train(client, progress, f"auto, {ASKED} labels more", request | {"dataset": relabeled})
-    console.print(_evaluations(client, texts, [supervised, auto, again]))
-    console.print(_predictions(client))
-    answer = call(client, "POST", "/v1/models/functions/explain", json={"documents": [{"text": SENTENCES[0]}], "n": 5})
-    terms = ", ".join(f"{term['name']} {term['contribution']:+.2f}" for term in answer["documents"][0]["contributions"])
-    console.print(f"Why {answer['documents'][0]['label']} for the first sentence? Contributions of its terms: {terms}.")
+        again = train(service, progress, f"auto, {ASKED} labels more", more, "functions", encoder=None)
+    console.print(_evaluations(service, texts, {supervised: data, auto: data, again: more}))
+    console.print(_predictions(service))
+    explained = service.models["functions"].explain([SENTENCES[0]], n=5).content["documents"][0]
+    terms = ", ".join(f"{term['name']} {term['contribution']:+.2f}" for term in explained["contributions"])
+    console.print(f"Why {explained['label']} for the first sentence? Contributions of its terms: {terms}.")
 
 
 def load_texts() -> Texts:
@@ -114,96 +113,61 @@ def _texts_of(module: str) -> list[Text]:
 
 
 def documents_of(texts: Texts) -> list[Document]:
-    """The documents of the upload."""
+    """The documents that are uploaded."""
     return [
         {"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})}
         for text in texts.pool
     ]
 
 
-def as_lines(texts: Texts) -> bytes:
-    """Body of the upload, as NDJSON."""
-    return "".join(f"{json.dumps(document)}\n" for document in documents_of(texts)).encode()
-
-
-def _found(client: httpx.Client, jobs: list[dict[str, Any]], texts: Texts) -> Table:
-    hidden = {text.id: text.label for text in texts.pool if text.id not in texts.known}
-    table = results(f"{len(hidden)} hidden labels, predicted from {len(texts.known)} known ones", ["method"], ["wrong"])
-    for job in jobs:
-        given = found_labels(client, job["id"], len(hidden))
-        table.add_row(job["algorithm"], f"{np.mean([given[id]['label'] != label for id, label in hidden.items()]):.1%}")
+def _predictions(service: "Halfmoon") -> Table:
+    found = service.models["functions"].predict(SENTENCES)
+    table = results("New sentences, and the probability of each class", ["sentence"], [*map(str, found.classes)])
+    for sentence, row in zip(SENTENCES, found.probabilities or (), strict=True):
+        shown = [f"[bold]{each:.2f}[/]" if each == max(row) else f"{each:.2f}" for each in row]
+        table.add_row(sentence, *shown)
     return table
 
 
-def _predictions(client: httpx.Client) -> Table:
-    answer = call(
-        client,
-        "POST",
-        "/v1/models/functions/predict",
-        json={"documents": [{"text": sentence} for sentence in SENTENCES]},
-    )
-    table = results("New sentences, and the probability of each class", ["sentence"], answer["classes"])
-    for sentence, row in zip(SENTENCES, answer["probabilities"], strict=True):
-        table.add_row(
-            sentence,
-            *(
-                f"[bold]{probability:.2f}[/]" if probability == max(row) else f"{probability:.2f}"
-                for probability in row
-            ),
-        )
-    return table
-
-
-def _labeled_as_suggested(client: httpx.Client, console: Console, dataset: str, texts: Texts) -> str:
-    """Label the texts that the model suggests; returns the id of the dataset that has these labels, too."""
-    asked = call(client, "POST", "/v1/models/functions/suggest", json={"dataset": dataset, "n": ASKED})["suggestions"]
-    shown = "; ".join(f"{one['id'].partition('.')[2]} ({one['label']} or {one['rival']}?)" for one in asked[:3])
+def _labeled_as_suggested(service: "Halfmoon", console: Console, data: "Dataset", texts: Texts) -> "Dataset":
+    """Label the texts that the model suggests; returns the dataset that has these labels, too."""
+    asked = service.models["functions"].suggest(data, ASKED, include=())
+    shown = "; ".join(f"{each.id.partition('.')[2]} ({each.label} or {each.rival}?)" for each in asked[:3])
     console.print(f"Suggested for labeling next are {ASKED} texts: {escape(shown)}; … Their labels are added.")
     truth = {text.id: text.label for text in texts.pool}
-    body = {"labels": {one["id"]: truth[one["id"]] for one in asked}}
-    return str(call(client, "PUT", f"/v1/datasets/{dataset}/labels", json=body)["id"])
+    return data.relabel({each.id: truth[each.id] for each in asked})
 
 
-def _evaluations(client: httpx.Client, texts: Texts, jobs: list[dict[str, Any]]) -> Table:
-    """Evaluation of the models of these jobs."""
+def _evaluations(service: "Halfmoon", texts: Texts, jobs: "Mapping[Job, Dataset]") -> Table:
+    """Evaluation of the models of these jobs, which have learned from these datasets."""
     documents = [{"text": text.text, "label": text.label} for text in texts.kept_back]
     table = results(
         f"Evaluation on {len(documents)} texts that were kept back",
         ["version", "method"],
         ["labels", "wrong", "macro F1", "calibration error"],
     )
-    for job in jobs:
-        version, n_labeled = job["model"]["version"], call(client, "GET", f"/v1/datasets/{job['dataset']}")["n_labeled"]
-        answer = call(
-            client, "POST", f"/v1/models/functions/versions/{version}/evaluate", json={"documents": documents}
-        )
-        calibration = f"{answer['calibration']['expected_error']:.3f}" if answer["calibration"] else ""
-        table.add_row(
-            str(version),
-            job["algorithm"],
-            str(n_labeled),
-            f"{answer['error']:.1%}",
-            f"{answer['macro_f1']:.3f}",
-            calibration,
-        )
+    for job, data in jobs.items():
+        assert job.record.model is not None, "it has succeeded"
+        found = service.models["functions", job.record.model.version].evaluate(documents)
+        calibration = f"{found.calibration['expected_error']:.3f}" if found.calibration else ""
+        figures = (str(data.record.n_labeled), f"{found.error:.1%}", f"{found.macro_f1:.3f}", calibration)
+        table.add_row(str(found.version), job.record.algorithm, *figures)
     return table
 
 
-def _show_meaning(client: httpx.Client, console: Console, dataset: str, texts: Texts, by_terms: dict[str, Any]) -> None:
+def _show_meaning(
+    service: "Halfmoon", console: Console, data: "Dataset", hidden: Mapping[str, str], by_terms: "Job"
+) -> None:
     """Train on the same labels with the encoder of the service, and compare with the job ``by_terms``."""
-    if not any(encoder["default"] for encoder in call(client, "GET", "/v1/encoders")["encoders"]):
+    if not any(encoder["default"] for encoder in service.models.encoders()):
         console.print("An encoder would know what the words mean: pip install 'halfmoon[encoder]' brings one.\n")
         return
-    request = {"dataset": dataset, "model": "functions-meaning", "options": {"seconds": READING_SECONDS}}
+    options = {"seconds": READING_SECONDS}
     with bars(console) as progress:
-        both = train(client, progress, "auto, with meaning", request)
-    read = both["report"]["encoder"]
+        both = train(service, progress, "auto, with meaning", data, "functions-meaning", options=options)
+    read = both.report["encoder"]
     table = results("The same labels, by what is known of a text", ["auto on"], ["wrong"])
-    truth = {text.id: text.label for text in texts.pool if text.id not in texts.known}
-    for title, job in (
-        ("terms", by_terms),
-        (f"terms and meaning, {read['read']} of {read['texts']} texts read", both),
-    ):
-        given = found_labels(client, job["id"], len(truth))
-        table.add_row(title, f"{np.mean([given[id]['label'] != label for id, label in truth.items()]):.1%}")
+    table.add_row("terms", f"{share_wrong(by_terms, hidden):.1%}")
+    meaning = f"terms and meaning, {read['read']} of {read['texts']} texts read"
+    table.add_row(meaning, f"{share_wrong(both, hidden):.1%}")
     console.print(table)

@@ -5,22 +5,22 @@ The documents are the set Text of the benchmark in Chapelle, Schölkopf and Zien
 1,400 unlabeled ones.
 """
 
-import io
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import httpx
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import Progress
 from scipy.io import loadmat
 from scipy.sparse import csr_array
 
-from app.cli.demo.calls import bars, call, found_labels, results, train
+from app.cli.demo.training import bars, results, share_wrong, train
 from storage.errors import CannotStart
+
+if TYPE_CHECKING:
+    from halfmoon import Halfmoon
 
 RUNS: tuple[tuple[str, str], ...] = (
     ("svm", "supervised SVM"),
@@ -41,42 +41,33 @@ class Documents(NamedTuple):
     """whether the label of a document is uploaded"""
 
 
-class Row(NamedTuple):
-    """The results of one training."""
-
-    title: str
-    error: float
-    """share of the hidden labels that were predicted wrongly"""
-    seconds: float
-    """time from the submission of the job to its end"""
-    surest: int
-    """position of the document with the largest score in absolute value"""
-
-
-def show_vectors(client: httpx.Client, console: Console, documents: Documents) -> None:
+def show_vectors(service: "Halfmoon", console: Console, documents: Documents) -> None:
     """Upload, train by three methods, compare the labels with the hidden ones, predict.
 
-    Raises CannotStart with what went wrong.
+    Raises CannotStart and halfmoon.HalfmoonError with what went wrong.
     """
-    dataset = call(
-        client,
-        "POST",
-        "/v1/datasets?name=vectors",
-        content=as_npz(documents),
-        headers={"Content-Type": "application/x-npz"},
-    )
+    known = np.where(documents.labeled, documents.labels, "").tolist()
+    data = service.datasets.create(documents.rows, label=known, name="vectors")
     console.rule("Vectors")
     console.print(
-        f"{dataset['n_documents']:,} newsgroup messages as vectors of {dataset['n_features']:,} features, "
-        f"{dataset['n_labeled']} of them labeled."
+        f"{len(data):,} newsgroup messages as vectors of {data.record.n_features:,} features, "
+        f"{data.record.n_labeled} of them labeled."
     )
-    with bars(console) as progress:
-        rows = [_row(client, progress, dataset["id"], documents, algorithm, title) for algorithm, title in RUNS]
+    hidden = {str(position): str(documents.labels[position]) for position in np.flatnonzero(~documents.labeled)}
     table = results("1,400 hidden labels, predicted from 100 known ones", ["method"], ["wrong", "seconds"])
-    for row in rows:
-        table.add_row(row.title, f"{row.error:.1%}", f"{row.seconds:.2f}")
+    with bars(console) as progress:
+        for algorithm, title in RUNS:
+            begun = time.perf_counter()
+            job = train(service, progress, title, data, f"vectors-{algorithm}", algorithm=algorithm)
+            seconds = time.perf_counter() - begun
+            table.add_row(title, f"{share_wrong(job, hidden):.1%}", f"{seconds:.2f}")
     console.print(table)
-    console.print(_predict(client, documents, rows[-1].surest))
+    surest = int(max(job.labels(), key=lambda line: abs(line.score or 0.0)).id)
+    found = service.models["vectors-da"].predict(documents.rows[[surest]])
+    console.print(
+        f"Model {found.model}, version {found.version}, predicts {found.labels[0]} for document {surest}, with a score "
+        f"of {found.scores[0][0]:+.2f}. Its true label is {documents.labels[surest]}."
+    )
 
 
 def load_vectors(split: int) -> Documents:
@@ -91,43 +82,3 @@ def load_vectors(split: int) -> Documents:
     labeled[positions] = True
     labels = np.array([NAMES[int(sign)] for sign in stored["y"].ravel()])
     return Documents(csr_array(stored["X"]), labels, labeled)
-
-
-def as_npz(documents: Documents) -> bytes:
-    """Body of the upload: the matrix as SciPy saves it, and the labels, "" for an unlabeled document."""
-    rows = documents.rows
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        indptr=rows.indptr,
-        indices=rows.indices,
-        data=rows.data,
-        shape=np.array(rows.shape),
-        labels=np.where(documents.labeled, documents.labels, ""),
-    )
-    return buffer.getvalue()
-
-
-def _row(
-    client: httpx.Client, progress: Progress, dataset: str, documents: Documents, algorithm: str, title: str
-) -> Row:
-    begun = time.perf_counter()
-    job = train(client, progress, title, {"dataset": dataset, "model": f"vectors-{algorithm}", "algorithm": algorithm})
-    seconds = time.perf_counter() - begun
-    hidden = np.flatnonzero(~documents.labeled).tolist()
-    given = found_labels(client, job["id"], len(hidden))
-    error = float(np.mean([given[str(position)]["label"] != documents.labels[position] for position in hidden]))
-    surest: int = max(hidden, key=lambda position: abs(given[str(position)]["score"]))
-    return Row(title, error, seconds, surest)
-
-
-def _predict(client: httpx.Client, documents: Documents, position: int) -> str:
-    """Ask the stored model about one document."""
-    row = documents.rows[[position]]
-    document = {"id": "one", "indices": row.indices.tolist(), "values": row.data.tolist()}
-    answer = call(client, "POST", "/v1/models/vectors-da/predict", json={"documents": [document]})
-    return (
-        f"Model {answer['model']}, version {answer['version']}, predicts {answer['labels'][0]} for document "
-        f"{position}, with a score of "
-        f"{answer['scores'][0][0]:+.2f}. Its true label is {documents.labels[position]}."
-    )
