@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -278,10 +279,7 @@ def _read(
         body = body_decoder(
             headers, settings.upload_bounds, lambda: stack.enter_context(tempfile.TemporaryFile()), query=query
         )
-        while block := file.read(BLOCK_BYTES):
-            for batch in body.feed(block):
-                builder.add(batch)
-        for batch in body.finish():
+        for batch in body.read(iter(partial(file.read, BLOCK_BYTES), b"")):
             builder.add(batch)
         return builder.seal(body.warnings())
 

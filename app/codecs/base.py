@@ -90,6 +90,12 @@ class Decoder(ABC):
     def finish(self) -> Iterator[Batch]:
         """The last batches, after the end of the body; raises InvalidDocuments if the body is cut short."""
 
+    def read(self, blocks: Iterable[bytes]) -> Iterator[Batch]:
+        """The batches of a whole body, given in blocks as to ``feed``."""
+        for block in blocks:
+            yield from self.feed(block)
+        yield from self.finish()
+
     def warnings(self) -> Sequence[str]:
         """Notes for the sender of a body that was read to its end, such as columns that were not used."""
         return ()

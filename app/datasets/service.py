@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 from fastapi import Request
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from app.codecs.base import BLOCK_BYTES, Decoder, Reserve, in_blocks
 from app.codecs.dispatch import body_decoder, document_blocks
@@ -227,7 +228,7 @@ def classes_of(services: Services, id: str) -> ClassList:
     given = ClassList(classes=[])
     for each in listed:
         key = each.key or (free.pop(0) if free else None)
-        given.classes.append(ClassOut(name=each.name, key=key, description=each.description, color=each.color))
+        given.classes.append(ClassOut(**each.model_dump() | {"key": key}))
     return given
 
 
@@ -246,10 +247,7 @@ def set_classes(services: Services, id: str, body: ClassesBody) -> ClassList:
                 raise InvalidRequest(f"classes[{place}].name", "is that of a class before it")
             if each.key is not None and other.key == each.key:
                 raise InvalidRequest(f"classes[{place}].key", f"is that of the class {other.name!r}, too")
-    given = [
-        ClassProfile(name=each.name, key=each.key, description=each.description, color=each.color)
-        for each in body.classes
-    ]
+    given = [ClassProfile(**asdict(each)) for each in body.classes]
     profile = services.datasets.profile(id).model_copy(update={"classes": given})
     services.datasets.put_profile(id, profile)
     return classes_of(services, id)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from app.codecs.json.text import InvalidJson, decode_json
 from app.codecs.tables.cells import NONE_APPLIES
-from app.datasets.documents import claim, claimed_by_others, stored_documents
-from app.datasets.shares import are_of_others, mixed
+from app.datasets.documents import are_of_others, claim, claimed_by_others, mixed, stored_documents
 from app.documents.schemas import MAX_PAGE, DocumentQuery, Order, State
 from app.documents.search import search
 from app.errors import InvalidRequest

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin, SeveralFigures
+from app.evaluation.schemas import CalibrationFigures, ClassFigures, ReliabilityBin, SeveralFigures
 from app.http.requests import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
@@ -16,7 +15,7 @@ from core.evaluation.label_agreement import LabelAgreement, LabelCounts, Ranking
 from core.evaluation.measures import Agreement, Confusion, Ranking, Reliability, ranked
 from core.models.model import Model
 from core.one_vs_rest import column_of
-from storage.records import Label, Version
+from storage.records import Label
 from storage.store.local_files import translate_os_errors
 
 _CURVES, _CURVE_POINTS = 20, 100
@@ -59,13 +58,9 @@ class Evaluator:
                 self._reliability.add(probabilities, truth)
             self._scores.add(scores)
 
-    def evaluation(
-        self, version: Version, dataset: str | None, n_documents: int | None, told: int | None, warnings: Sequence[str]
-    ) -> Evaluation:
-        """The figures. ``n_documents`` is given if not all documents were added; ``told`` is described at
-        ``Evaluation``.
-
-        Raises InvalidDocuments if none is labeled, StoreUnavailable.
+    def figures(self) -> dict[str, Any]:
+        """The figures, as fields of an ``Evaluation``. Raises InvalidDocuments if no document is labeled,
+        StoreUnavailable.
         """
         truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
         if not len(truth):
@@ -94,26 +89,17 @@ class Evaluator:
             )
             for class_index, label in enumerate(labels)
         ]
-        break_evens = [each.break_even for each in classes if each.break_even is not None]
-        return Evaluation(
-            model=version.name,
-            version=version.number,
-            dataset=dataset,
-            evaluated_at=datetime.now(UTC),
-            documents=self._documents if n_documents is None else n_documents,
-            labeled=len(truth),
-            told=told,
-            error=1 - agreement.accuracy,
-            macro_break_even=sum(break_evens) / len(break_evens) if break_evens else None,
-            classes=classes,
-            confusion=self._confusion.counts.tolist(),
-            calibration=None if self._reliability is None else _calibration(self._reliability),
-            warnings=[*warnings, *self._warnings(labels, agreement), *self._unseen.warnings()],
-            **{
-                name: getattr(agreement, name)
-                for name in ("accuracy", "macro_precision", "macro_recall", "macro_f1", "micro_f1")
-            },
-        )
+        averages = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "micro_f1")
+        return {
+            "documents": self._documents,
+            "labeled": len(truth),
+            "error": 1 - agreement.accuracy,
+            **{name: getattr(agreement, name) for name in averages},
+            "classes": classes,
+            "confusion": self._confusion.counts.tolist(),
+            "calibration": None if self._reliability is None else _calibration(self._reliability),
+            "warnings": [*self._warnings(labels, agreement), *self._unseen.warnings()],
+        }
 
     def _rankings(self, truth: NDArray[np.int32]) -> dict[int, dict[str, Any]]:
         """Ranking figures by class index, for classes that documents have.
@@ -245,10 +231,8 @@ class SeveralEvaluator:
             self._truth.append(truth)
             self._likely.append(probabilities.astype(np.float32))
 
-    def evaluation(
-        self, version: Version, dataset: str | None, n_documents: int | None, told: int | None, warnings: Sequence[str]
-    ) -> Evaluation:
-        """The figures, as ``Evaluator.evaluation`` gives them. Raises InvalidDocuments where no document has labels."""
+    def figures(self) -> dict[str, Any]:
+        """The figures, as ``Evaluator.figures``. Raises InvalidDocuments where no document has labels."""
         truth, likely = np.concatenate(self._truth), np.concatenate(self._likely)
         if not len(truth):
             raise InvalidDocuments(
@@ -258,30 +242,22 @@ class SeveralEvaluator:
         found = self._counts.agreement()
         rankings = [ranked(likely[:, place].astype(np.float64), truth[:, place]) for place in range(truth.shape[1])]
         classes = self._classes(found, rankings)
-        if self._beyond:
-            warnings = [*warnings, f"{self._beyond} labels of documents are unknown to the model, and left out"]
-        break_evens = [own.break_even for own in rankings if own is not None]
-        return Evaluation(
-            model=version.name,
-            version=version.number,
-            dataset=dataset,
-            evaluated_at=datetime.now(UTC),
-            documents=self._documents if n_documents is None else n_documents,
-            labeled=len(truth),
-            told=told,
-            accuracy=found.subset_accuracy,
-            error=1 - found.subset_accuracy,
-            macro_precision=found.macro.precision,
-            macro_recall=found.macro.recall,
-            macro_f1=found.macro.f1,
-            micro_f1=found.micro.f1,
-            macro_break_even=sum(break_evens) / len(break_evens) if break_evens else None,
-            classes=classes,
-            confusion=[],
-            calibration=None,
-            several=self._several(found),
-            warnings=[*warnings, *self._unseen.warnings()],
-        )
+        beyond = [f"{self._beyond} labels of documents are unknown to the model, and left out"] if self._beyond else []
+        return {
+            "documents": self._documents,
+            "labeled": len(truth),
+            "accuracy": found.subset_accuracy,
+            "error": 1 - found.subset_accuracy,
+            "macro_precision": found.macro.precision,
+            "macro_recall": found.macro.recall,
+            "macro_f1": found.macro.f1,
+            "micro_f1": found.micro.f1,
+            "classes": classes,
+            "confusion": [],
+            "calibration": None,
+            "several": self._several(found),
+            "warnings": [*beyond, *self._unseen.warnings()],
+        }
 
     def _classes(self, found: LabelAgreement, rankings: Sequence[Ranking | None]) -> list[ClassFigures]:
         return [

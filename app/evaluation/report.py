@@ -70,12 +70,6 @@ PLOTS: Mapping[str, Callable[[Evaluation], dict[str, Any]]] = {
 """What each plot shows, by its name; each raises InvalidRequest if there is nothing to plot."""
 
 
-def check_plot(name: str | None) -> None:
-    """Raises InvalidRequest if there is no plot of this name."""
-    if name not in PLOTS:
-        raise InvalidRequest("plot", f"must be one of {', '.join(PLOTS)}")
-
-
 def plot_of(evaluation: Evaluation, name: str) -> Response:
     """The answer with one plot; raises InvalidRequest if there is nothing to plot."""
     style = _style("plots.css")

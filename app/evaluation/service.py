@@ -1,7 +1,8 @@
 """Evaluation of a request: read the documents, score them, compute the figures, answer as JSON, HTML or SVG."""
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,8 +16,8 @@ from app.codecs.json.struct import is_given
 from app.codecs.json.text import in_words
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator, SeveralEvaluator
-from app.evaluation.report import SVG, check_plot, page_of, plot_of
-from app.evaluation.schemas import EvaluateBody
+from app.evaluation.report import PLOTS, SVG, page_of, plot_of
+from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.http.answers import negotiate, temporary_file
 from app.http.requests import RESERVATION, read_blocks, read_json, run_until_disconnect
 from app.predictions.scoring import run_scoring, score_posted, score_stored
@@ -36,15 +37,6 @@ _MOST_TOLD = 100_000
 _TOLD = "{} of the {} labeled documents were trained on with their labels: the figures are too optimistic"
 
 
-class _Input(NamedTuple):
-    """Documents to evaluate on: of the body, or of a dataset."""
-
-    batches: Iterable[Batch]
-    dataset: str | None = None
-    held_out: bool = False
-    annotations: Literal["latest"] | int | None = None
-
-
 async def evaluate(request: Request, services: Services, reference: str) -> Response:
     """Evaluate the version to which ``reference`` refers now, on the labeled documents of the body or of a dataset.
 
@@ -53,30 +45,30 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     """
     plot = request.query_params.get("plot")
     media_type = negotiate(request, (JSON, HTML, SVG) if plot is None else (SVG,))
-    if media_type == SVG:
-        check_plot(plot)
-    input = await _read(request, services)
+    if media_type == SVG and plot not in PLOTS:
+        raise InvalidRequest("plot", f"must be one of {', '.join(PLOTS)}")
+    asked, batches = await _read(request, services)
     loaded = await load_model(services, reference)
-    arguments = _answer, services, loaded, input, media_type, plot
-    if input.dataset is None:
+    arguments = _answer, services, loaded, asked, batches, media_type, plot
+    if asked.dataset is None:
         return loaded.marked(await run_until_disconnect(request, services.evaluate_pool, *arguments))
     return loaded.marked(await run_scoring(request, services, *arguments))
 
 
-async def _read(request: Request, services: Services) -> _Input:
-    """The documents of the request.
+async def _read(request: Request, services: Services) -> tuple[EvaluateBody, Iterable[Batch]]:
+    """What a request asks, and the documents of its body, if it has some.
 
     A dataset needs a key that may read datasets, documents in the body one that may predict.
     """
     bounds = services.settings.prediction_bounds
     if request.method == "GET":
         services.access.authorize(request.scope, "datasets")
-        asked = _query(request)
-        return _Input((), asked.dataset, asked.held_out, asked.annotations)
+        return _query(request), ()
     if media_type_of(request.headers) != JSON:
         services.access.authorize(request.scope, "predictions")
         reserve, query = request.scope[RESERVATION].grow, request.query_params
-        return _Input(decode_documents(await read_blocks(request, bounds), request.headers, bounds, reserve, query))
+        posted_blocks = await read_blocks(request, bounds)
+        return EvaluateBody(), decode_documents(posted_blocks, request.headers, bounds, reserve, query)
     body = await read_json(request, services, EvaluateBody)
     posted = is_given(body.documents)
     if posted == (body.dataset is not None):
@@ -88,11 +80,9 @@ async def _read(request: Request, services: Services) -> _Input:
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
     if not posted:
         check_unread(request.query_params, "those of a dataset have been read")
-        return _Input((), body.dataset, body.held_out, body.annotations)
-    documents = decode_documents(
-        document_blocks(body.documents), {"content-type": JSON}, bounds, query=request.query_params
-    )
-    return _Input(documents, None, False, None)
+        return body, ()
+    blocks = document_blocks(body.documents)
+    return body, decode_documents(blocks, {"content-type": JSON}, bounds, query=request.query_params)
 
 
 _SINGLE = (
@@ -115,41 +105,53 @@ def _query(request: Request) -> EvaluateBody:
         raise InvalidRequest(field.rstrip("`"), in_words(detail)) from None
 
 
-def _answer(services: Services, loaded: Loaded, input: _Input, media_type: str, plot: str | None) -> Response:
+def _answer(
+    services: Services,
+    loaded: Loaded,
+    asked: EvaluateBody,
+    batches: Iterable[Batch],
+    media_type: str,
+    plot: str | None,
+) -> Response:
+    version, model = loaded.version, loaded.model
     with temporary_file(services.store) as file:
         evaluator = (
-            SeveralEvaluator(loaded.model)
-            if loaded.model.several
-            else Evaluator(loaded.model, file, services.settings.max_ranked_scores)
+            SeveralEvaluator(model) if model.several else Evaluator(model, file, services.settings.max_ranked_scores)
         )
-        if input.dataset is None:
-            digests, found = told_documents(services, loaded.version), list[bytes]()
-            batches = _checked(input.batches, services.settings.max_classes, found, loaded.version.label_kind)
-            evaluator.add_all(score_posted(loaded.model, batches))
+        about: dict[str, Any] = {"dataset": None}
+        if asked.dataset is None:
+            digests, found = told_documents(services, version), list[bytes]()
+            checked = _checked(batches, services.settings.max_classes, found, version.label_kind)
+            evaluator.add_all(score_posted(model, checked))
             n_told = None if digests is None else sum(digest in digests for digest in found)
             warnings = [_TOLD.format(n_told, len(found))] if n_told else []
-            evaluation = evaluator.evaluation(loaded.version, None, None, n_told, warnings)
         else:
-            assert input.dataset is not None
-            dataset = services.datasets.get(input.dataset)
-            documents = services.datasets.open(dataset.id, resolved(services, dataset.id, input.annotations))
-            if documents.label_kind == "several" and loaded.version.label_kind == "single":
+            dataset = services.datasets.get(asked.dataset)
+            documents = services.datasets.open(dataset.id, resolved(services, dataset.id, asked.annotations))
+            if documents.label_kind == "several" and version.label_kind == "single":
                 raise InvalidRequest("dataset", _SINGLE)
-            overlap = training_overlap(services, loaded.version, dataset)
-            if input.held_out and not overlap.known:
+            overlap = training_overlap(services, version, dataset)
+            if asked.held_out and not overlap.known:
                 raise InvalidRequest(
                     "held_out",
-                    f"is not possible: dataset {loaded.version.dataset!r}, on which the model was trained, was deleted",
+                    f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted",
                 )
-            positions = positions_to_evaluate(documents, overlap, input.held_out)
-            evaluator.add_all(score_stored(loaded.model, documents, positions, encode=True))
-            evaluation = evaluator.evaluation(
-                loaded.version,
-                dataset.id,
-                dataset.n_documents,
-                told(overlap, positions),
-                overlap_warnings(overlap, loaded.version, positions),
-            )
+            positions = positions_to_evaluate(documents, overlap, asked.held_out)
+            evaluator.add_all(score_stored(model, documents, positions, encode=True))
+            about = {"dataset": dataset.id, "documents": dataset.n_documents}
+            n_told = told(overlap, positions)
+            warnings = overlap_warnings(overlap, version, positions)
+        figures = evaluator.figures() | about
+        figures["warnings"] = [*warnings, *figures["warnings"]]
+        break_evens = [each.break_even for each in figures["classes"] if each.break_even is not None]
+        evaluation = Evaluation(
+            model=version.name,
+            version=version.number,
+            evaluated_at=datetime.now(UTC),
+            told=n_told,
+            macro_break_even=sum(break_evens) / len(break_evens) if break_evens else None,
+            **figures,
+        )
     if plot is not None:
         return plot_of(evaluation, plot)
     return page_of(evaluation) if media_type == HTML else Response(evaluation.model_dump_json(), media_type=JSON)

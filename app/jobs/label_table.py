@@ -2,7 +2,7 @@
 block at a time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,6 @@ import numpy as np
 
 from app.http.answers import Column, Row, columns_beside
 from storage.errors import StoreUnavailable
-from storage.records import Label
 from storage.repositories.datasets import StoredFields
 from storage.repositories.datasets.files.ids import Ids
 
@@ -20,27 +19,10 @@ NDJSON = "application/x-ndjson"
 _BLOCK_LINES = 2000
 
 
-class _Line(msgspec.Struct):
-    """A stored line: see LabeledDocument."""
-
-    id: str
-    label: Label
-    score: float
-    probability: float | None
-    path: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
-
-
-class _LineOfSeveral(msgspec.Struct):
-    """A stored line of several labels: see DocumentLabels."""
-
-    id: str
-    labels: list[Label]
-    probabilities: dict[str, float]
-
-
 SEPARATOR = ";"
 """stands between the labels of a document in a table"""
-AnyLine = _Line | _LineOfSeveral
+Line = dict[str, Any]
+"""a stored line: see LabeledDocument and, of several labels, DocumentLabels"""
 
 
 class Beside(NamedTuple):
@@ -50,7 +32,7 @@ class Beside(NamedTuple):
     fields: StoredFields
 
 
-_decoder, _several_decoder = msgspec.json.Decoder(_Line), msgspec.json.Decoder(_LineOfSeveral)
+_decoder = msgspec.json.Decoder(Line)
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -58,10 +40,10 @@ def label_columns(path: Path, beside: Beside | None) -> list[Column]:
     """The columns of the table. An extra field that is called as one of the others has "fields." before its name."""
     with path.open("rb") as lines:
         first = lines.readline()
-    if _of_several(first):
-        own = [Column("id", "text"), Column("labels", "text")]
-    else:
-        label = Column("label", "integer" if first and isinstance(_decoder.decode(first).label, int) else "text")
+    line = _decoder.decode(first) if first else {}
+    own = [Column("id", "text"), Column("labels", "text")]
+    if "labels" not in line:
+        label = Column("label", "integer" if isinstance(line.get("label"), int) else "text")
         own = [Column("id", "text"), label, Column("score", "number"), Column("probability", "number")]
     return columns_beside(own, [] if beside is None else beside.fields.names, "fields.")
 
@@ -71,9 +53,9 @@ def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
     for block, fields in _blocks(path, beside):
         for line, found in zip(block, fields, strict=True):
             own = (
-                (line.id, SEPARATOR.join(map(str, line.labels)))
-                if isinstance(line, _LineOfSeveral)
-                else (line.id, line.label, line.score, line.probability)
+                (line["id"], SEPARATOR.join(map(str, line["labels"])))
+                if "labels" in line
+                else (line["id"], line["label"], line["score"], line["probability"])
             )
             yield (
                 *own,
@@ -84,21 +66,10 @@ def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
 def label_lines(path: Path, beside: Beside) -> Iterator[bytes]:
     """The lines with the extra fields, in blocks."""
     for block, fields in _blocks(path, beside):
-        yield _encode_lines(
-            [
-                {name: value for name, value in msgspec.structs.asdict(line).items() if value is not msgspec.UNSET}
-                | {"fields": found}
-                for line, found in zip(block, fields, strict=True)
-            ]
-        )
+        yield _encode_lines([{**line, "fields": found} for line, found in zip(block, fields, strict=True)])
 
 
-def _of_several(line: bytes) -> bool:
-    """Whether a stored line has several labels."""
-    return b'"labels":' in line and b'"label":' not in line
-
-
-def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[Sequence[AnyLine], list[dict[str, Any]]]]:
+def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[list[Line], list[dict[str, Any]]]]:
     """Lines and the extra fields of their documents.
 
     Both are in the order of the dataset, so that its ids are read once.
@@ -106,12 +77,11 @@ def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[Sequence[AnyLin
     left = enumerate(beside.ids) if beside else iter(())
     with path.open("rb") as lines:
         while block := list(islice(lines, _BLOCK_LINES)):
-            decoder = _several_decoder if _of_several(block[0]) else _decoder
-            found: Sequence[AnyLine] = decoder.decode_lines(b"".join(block))
+            found = _decoder.decode_lines(b"".join(block))
             if beside is None:
                 yield found, [{}] * len(found)
                 continue
-            positions = [_position(line.id, left) for line in found]
+            positions = [_position(line["id"], left) for line in found]
             yield found, list(beside.fields.taken(np.array(positions, np.int64)))
 
 

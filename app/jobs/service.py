@@ -34,7 +34,19 @@ from core.registry import OFFERED, check_options, find_algorithm, with_rest
 from storage.errors import LimitExceeded, RedisUnavailable
 from storage.names import check_name
 from storage.process.tracing import tracing
-from storage.records import Dataset, EncoderRef, Job, JobDraft, JobSize, JobSpec, Label, Place, Publication, Version
+from storage.records import (
+    Dataset,
+    DatasetPart,
+    EncoderRef,
+    Job,
+    JobDraft,
+    JobSize,
+    JobSpec,
+    Label,
+    Place,
+    Publication,
+    Version,
+)
 from storage.repositories.idempotency import IdempotencyKey
 from workers.encoders.encoder import EncoderUnavailable
 
@@ -314,17 +326,13 @@ def size_of(
 def _rows(dataset: Dataset, text: TextOptions) -> RowsSize:
     """Size of the rows of a dataset by its manifest; of text an estimate."""
     if not dataset.parts:
-        return _part_rows(dataset, dataset.kind == "text", dataset.n_nonzeros, dataset.n_features, "text", text)
-    sizes = [
-        _part_rows(dataset, part.kind == "text", part.n_nonzeros, part.n_features, f"{part.name}.text", text)
-        for part in dataset.parts
-    ]
+        return _part_rows(dataset, dataset, "text", text)
+    sizes = [_part_rows(dataset, part, f"{part.name}.text", text) for part in dataset.parts]
     return RowsSize.of_parts(dataset.n_documents, sizes)
 
 
-def _part_rows(
-    dataset: Dataset, is_text: bool, nonzeros: int | None, features: int | None, file: str, text: TextOptions
-) -> RowsSize:
-    if is_text:
+def _part_rows(dataset: Dataset, part: Dataset | DatasetPart, file: str, text: TextOptions) -> RowsSize:
+    """Size of the rows of a part, of a dataset without parts of itself; ``file`` would have its text."""
+    if part.kind == "text":
         return expected_text_size(dataset.n_documents, dataset.files[file].bytes - _HEADER_BYTES, text)
-    return RowsSize(dataset.n_documents, nonzeros or 0, features or 0)
+    return RowsSize(dataset.n_documents, part.n_nonzeros or 0, part.n_features or 0)

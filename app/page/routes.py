@@ -14,7 +14,7 @@ from app.http.access import COOKIE
 from app.http.answers import negotiate
 from app.http.requests import AuthorizedRoute, RawRoute, read_json
 from app.page.files import page_files
-from app.services import Services, services_of
+from app.services import services_of
 
 _INDEX = "index.html"
 
@@ -26,24 +26,6 @@ class SessionBody(msgspec.Struct, forbid_unknown_fields=True):
     """The key of a person."""
 
     key: Annotated[str, Meta(min_length=1, max_length=256)]
-
-
-async def begin(request: Request, services: Services) -> Response:
-    """Set the cookie; raises Unauthenticated for a key that is not valid."""
-    body = await read_json(request, services, SessionBody)
-    services.access.check_key(body.key)
-    response = Response(status_code=204)
-    response.set_cookie(
-        COOKIE, body.key, httponly=True, samesite="strict", secure=request.url.scheme == "https", path=_path(request)
-    )
-    return response
-
-
-def end(request: Request) -> Response:
-    """Remove the cookie."""
-    response = Response(status_code=204)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict", path=_path(request))
-    return response
 
 
 def _path(request: Request) -> str:
@@ -61,14 +43,23 @@ async def show_page(request: Request) -> Response:
 
 @session_router.post("/page/session")
 async def begin_session(request: Request) -> Response:
-    """Exchange a key for a cookie."""
-    return await begin(request, services_of(request))
+    """Exchange a key for a cookie; a key that is not valid is refused."""
+    services = services_of(request)
+    body = await read_json(request, services, SessionBody)
+    services.access.check_key(body.key)
+    response = Response(status_code=204)
+    response.set_cookie(
+        COOKIE, body.key, httponly=True, samesite="strict", secure=request.url.scheme == "https", path=_path(request)
+    )
+    return response
 
 
 @router.delete("/page/session", status_code=204)
 async def end_session(request: Request) -> Response:
-    """Forget the key."""
-    return end(request)
+    """Forget the key: remove the cookie."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", path=_path(request))
+    return response
 
 
 @router.get("/page/endings.json")

@@ -14,7 +14,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.codecs.base import Bounds, Decoder, Reserve, check_limit
+from app.codecs.base import Bounds, Reserve, check_limit
 from app.codecs.dispatch import body_decoder, is_compressed
 from app.codecs.transport.encodings import reserve_nothing
 from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
@@ -269,7 +269,7 @@ def decode_documents(
     """
     body = body_decoder(headers, bounds, reserve=reserve, query=query)
     position = 0
-    for batch in _batches(body, blocks):
+    for batch in body.read(blocks):
         if not batch.rows.n_rows:
             continue
         rows, faults = checked(batch.rows, MAX_FAULTS)
@@ -279,12 +279,6 @@ def decode_documents(
         yield batch._replace(rows=rows)
     if not position:
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
-
-
-def _batches(body: Decoder, blocks: Iterable[bytes]) -> Iterator[Batch]:
-    for block in blocks:
-        yield from body.feed(block)
-    yield from body.finish()
 
 
 def _encoded(values: list[Any]) -> bytes:

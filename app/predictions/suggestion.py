@@ -9,8 +9,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.datasets.documents import claim, claimed_by_others, stored_documents
-from app.datasets.shares import are_of_others
+from app.datasets.documents import are_of_others, claim, claimed_by_others, stored_documents
 from app.errors import InvalidRequest
 from app.http.requests import read_json
 from app.predictions.schemas import Strategy, SuggestBody
