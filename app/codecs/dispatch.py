@@ -8,7 +8,7 @@ from typing import get_args
 
 import msgspec
 
-from app.codecs.archives import tar, zip
+from app.codecs import archives
 from app.codecs.arrays import npz
 from app.codecs.base import (
     BLOCK_BYTES,
@@ -24,15 +24,15 @@ from app.codecs.base import (
     endings_of,
 )
 from app.codecs.json_documents import body, ndjson
-from app.codecs.tables import arrow, csv, svmlight, workbook
+from app.codecs.tables import child, csv, svmlight, workbook
 from app.codecs.transport import multipart
 from app.codecs.transport.encodings import Filter, Filtered, Gunzip, reserve_nothing
 from app.errors import InvalidRequest, UnsupportedMediaType
 from core.spelling import did_you_mean
 
 _READ = (
-    *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, workbook.FORMAT, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT),
-    *(npz.FORMAT, npz.NPY, zip.FORMAT, tar.TAR, tar.GZIPPED, multipart.FORMAT),
+    *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, workbook.FORMAT, child.PARQUET, child.ARROW, svmlight.FORMAT),
+    *(npz.FORMAT, npz.NPY, archives.ZIP, archives.TAR, archives.GZIPPED, multipart.FORMAT),
 )
 FORMATS = {each.media_type: each for each in _READ}
 """Formats that the gateway reads, by media type."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from app.local.children import ForkedFunction
+from app.local.supervisor import ForkedFunction
 from storage.errors import RedisUnavailable
 from storage.process.settings import Settings
 from storage.queue.redis_state import RedisState, connect

@@ -17,8 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from app.local.children import RESTART_SIGNAL
-from app.local.supervisor import Supervisor
+from app.local.supervisor import RESTART_SIGNAL, Supervisor
 from storage.errors import CannotStart
 
 READY_SECONDS = 60.0

@@ -19,9 +19,8 @@ from typing import Any
 
 from app.http.sockets.listener import READY, ask, listen
 from app.local import valkey
-from app.local.children import RESTART_SIGNAL, Program
 from app.local.restart import RestartRequests, rolling_restart
-from app.local.supervisor import Supervisor
+from app.local.supervisor import RESTART_SIGNAL, Program, Supervisor
 from storage.errors import CannotStart
 
 POLL_SECONDS = 0.1

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import redis
 
-from app.local.children import Program
+from app.local.supervisor import Program
 from storage.errors import CannotStart
 
 MAX_SOCKET_PATH_BYTES = 100

@@ -4,7 +4,8 @@ Foreign compiled code reads them: one wrong byte of a Parquet file may end the p
 this process starts at the first file, loads that code once and forks a child for each file. The child reads the file,
 and sends rows, as MessagePack, over a socket. Its death is the end of one request.
 
-The helper ends when nothing was read for a minute, and with this process.
+The helper ends when nothing was read for a minute, and with this process. pyarrow, which reads Arrow and Parquet, is an
+extra.
 """
 
 import atexit
@@ -17,14 +18,16 @@ import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from typing import IO, Any, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Struct, msgpack
 
-from app.codecs.base import Bounds, Column, Extra, Reading
+from app.codecs.base import Bounds, Column, Extra, Format, Reading
 from app.codecs.transport.whole_body import WholeBodyDecoder
+from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import Fault, InvalidDocuments, refused
 from storage.errors import LimitExceeded, Unavailable
@@ -214,3 +217,45 @@ def _exactly(stream: Stream, size: int) -> bytes:
     if len(data) < size:
         raise EOFError
     return data
+
+
+_EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
+
+
+def _format(media_type: str, kind: Kind, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
+    description = (
+        f"{what}, read where the extra arrow is installed. By default the columns text, label or labels (lists), id, "
+        "weight and vote:NAME are read, and others kept."
+    )
+
+    def decoder(reading: Reading) -> ChildDecoder:
+        if find_spec("pyarrow") is None:
+            raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA)
+        return ChildDecoder(reading, kind)
+
+    schema = {"schema": {"type": "string", "format": "binary", "description": description}}
+    return Format(
+        media_type,
+        decoder,
+        schema,
+        compressed=True,
+        aliases=aliases,
+        has_columns=True,
+        endings=endings,
+    )
+
+
+PARQUET = _format(
+    "application/vnd.apache.parquet",
+    "parquet",
+    "A Parquet file",
+    ("application/x-parquet", "application/parquet"),
+    ("parquet", "pq"),
+)
+ARROW = _format(
+    "application/vnd.apache.arrow.stream",
+    "stream",
+    "An Arrow stream or file",
+    ("application/vnd.apache.arrow.file",),
+    ("arrow", "feather"),
+)

@@ -51,7 +51,7 @@ def answers(repository: Path, tmp_path: Path, gateway: Gateway, valkey: Valkey) 
     dispatch = copy / "app/codecs/dispatch.py"
     listed = dispatch.read_text().replace("_READ = (\n", "_READ = (\n    toy.FORMAT,\n", 1)
     dispatch.write_text(
-        listed.replace("import arrow, csv, svmlight, workbook\n", "import arrow, csv, svmlight, toy, workbook\n", 1)
+        listed.replace("import child, csv, svmlight, workbook\n", "import child, csv, svmlight, toy, workbook\n", 1)
     )
     answered = subprocess.run(
         [sys.executable, "-c", CALLS, f"file://{gateway.root}", valkey.url],

@@ -11,11 +11,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.local.children import ForkedFunction, Process, Program
 from app.local.supervisor import (
     FIRST_BACKOFF_SECONDS,
     LONGEST_BACKOFF_SECONDS,
     STABLE_SECONDS,
+    ForkedFunction,
+    Process,
+    Program,
     Supervisor,
     exit_in_words,
 )
@@ -195,8 +197,7 @@ def test_the_grace_period_can_be_cut_short(said: list[str], tmp_path: os.PathLik
 def test_a_child_dies_with_a_killed_parent() -> None:
     code = """if True:
         import os, sys, time
-        from app.local.children import Program
-        from app.local.supervisor import Supervisor
+        from app.local.supervisor import Program, Supervisor
 
         supervisor = Supervisor(print)
         supervisor.start(Program("child", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ)))

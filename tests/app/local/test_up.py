@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from app.local import up, valkey
-from app.local.children import Program
-from app.local.supervisor import Supervisor
+from app.local.supervisor import Program, Supervisor
 from app.local.up import GATEWAY_TIMEOUT_SECONDS, Plan, ShutdownRequests, Startup
 from storage.errors import CannotStart
 from tests.waiting import until

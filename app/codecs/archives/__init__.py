@@ -1,1 +1,0 @@
-"""Archives of text files in folders that are named by class."""
