@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -25,13 +25,6 @@ _LONGEST_WAIT = 30.0
 
 Chunks = Callable[[], Iterator[bytes]]
 encode = msgspec.json.Encoder(enc_hook=json_of).encode
-
-
-class Paged(Protocol):
-    """A page of a list."""
-
-    next_cursor: str | None
-    """Cursor of the next page, None on the last one."""
 
 
 class Request(Struct, frozen=True):

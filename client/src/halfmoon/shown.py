@@ -14,12 +14,10 @@ from halfmoon.display import pairs
 from halfmoon.encode import body_of, held
 from halfmoon.errors import InvalidData
 from halfmoon.records import (
-    Annotation,
     DatasetRecord,
     JobRecord,
     Label,
     ModelRecord,
-    ModelSummary,
     Progress,
     Suggestion,
 )
@@ -27,47 +25,6 @@ from halfmoon.values import id_of, in_path
 
 FINAL = ("succeeded", "failed", "cancelled")
 LABEL_TYPES = {"csv": "text/csv", "ndjson": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
-
-
-class DatasetPage(Struct):
-    """A page of the list of datasets."""
-
-    datasets: list[DatasetRecord]
-    next_cursor: str | None
-
-
-class DocumentPage(Struct, rename={"next_cursor": "next"}):
-    """A page of the documents of a dataset."""
-
-    documents: list[dict[str, Any]]
-    next_cursor: str | None
-
-
-class AnnotationPage(Struct):
-    """A page of the log of a dataset."""
-
-    annotations: list[Annotation]
-    next: int | None
-
-
-class Classes(Struct):
-    """The classes of a dataset as people see them."""
-
-    classes: list[dict[str, Any]]
-
-
-class JobPage(Struct):
-    """A page of the list of jobs."""
-
-    jobs: list[JobRecord]
-    next_cursor: str | None
-
-
-class ModelPage(Struct):
-    """A page of the list of models."""
-
-    models: list[ModelSummary]
-    next_cursor: str | None
 
 
 class Suggestions(Struct):

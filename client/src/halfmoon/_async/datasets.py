@@ -10,8 +10,10 @@ from halfmoon.encode import body_of
 from halfmoon.errors import NotFound
 from halfmoon.operation import operation
 from halfmoon.records import Annotation, DatasetRecord, Label
-from halfmoon.shown import AnnotationPage, Classes, DatasetPage, DocumentPage, ShownDataset, annotation_of, row_of
+from halfmoon.shown import ShownDataset, annotation_of, row_of
 from halfmoon.values import in_path
+
+_Classes = dict[str, list[dict[str, Any]]]
 
 
 class AsyncDatasets(DatasetsMixin):
@@ -82,9 +84,8 @@ class AsyncDatasets(DatasetsMixin):
     @operation("list_datasets")
     async def all(self) -> "AsyncIterator[AsyncDataset]":
         """All datasets, newest first."""
-        async for page in self._transport.pages("/v1/datasets", DatasetPage):
-            for record in page.datasets:
-                yield AsyncDataset(self._transport, record)
+        async for record in self._transport.entries("/v1/datasets", "datasets", DatasetRecord):
+            yield AsyncDataset(self._transport, record)
 
 
 class AsyncDataset(ShownDataset):
@@ -106,7 +107,7 @@ class AsyncDataset(ShownDataset):
     @operation("list_classes")
     async def classes(self) -> list[dict[str, Any]]:
         """The classes as people see them: name, key, description and color of each."""
-        return (await self._transport.call("GET", f"{self._path}/classes", Classes)).classes
+        return (await self._transport.call("GET", f"{self._path}/classes", _Classes))["classes"]
 
     @operation("put_classes")
     async def put_classes(self, classes: Iterable[Mapping[str, Any] | Label]) -> list[dict[str, Any]]:
@@ -115,7 +116,7 @@ class AsyncDataset(ShownDataset):
         """
         given = [each if isinstance(each, Mapping) else {"name": each} for each in classes]
         body, path = {"classes": given}, f"{self._path}/classes"
-        return (await self._transport.call("PUT", path, Classes, json=body, repeatable=True)).classes
+        return (await self._transport.call("PUT", path, _Classes, json=body, repeatable=True))["classes"]
 
     @operation("change_labels")
     async def relabel(
@@ -178,13 +179,9 @@ class AsyncDataset(ShownDataset):
     @operation("list_annotations")
     async def annotations(self, after: int = 0) -> AsyncIterator[Annotation]:
         """The entries of the log, oldest first."""
-        following: int | None = after
-        while following is not None:
-            params = {"after": following, "limit": 500}
-            page = await self._transport.call("GET", f"{self._path}/annotations", AnnotationPage, params=params)
-            for entry in page.annotations:
-                yield entry
-            following = page.next
+        path, params = f"{self._path}/annotations", {"after": after, "limit": 500}
+        async for entry in self._transport.entries(path, "annotations", Annotation, params, "after"):
+            yield entry
 
     @operation("summarize_annotations")
     async def annotation_summary(self) -> dict[str, Any]:
@@ -197,9 +194,8 @@ class AsyncDataset(ShownDataset):
 
         ``params`` are those of the call, such as label, contains and model.
         """
-        async for page in self._transport.pages(f"{self._path}/documents", DocumentPage, params):
-            for document in page.documents:
-                yield document
+        async for document in self._transport.entries(f"{self._path}/documents", "documents", dict[str, Any], params):
+            yield document
 
     @operation("list_documents")
     async def to_pandas(self, **params: Any) -> Any:

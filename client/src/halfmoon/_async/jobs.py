@@ -12,7 +12,7 @@ from halfmoon.errors import ConnectionFailed, InvalidData, JobFailed, WaitTimeou
 from halfmoon.labels import LabeledDocument, Labels, decode_lines
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord, Progress, Trace
-from halfmoon.shown import FINAL, LABEL_TYPES, JobPage, ShownJob, past
+from halfmoon.shown import FINAL, LABEL_TYPES, ShownJob, past
 from halfmoon.values import in_path
 
 _EVENT_SECONDS = 30.0
@@ -35,9 +35,8 @@ class AsyncJobs(JobsMixin):
     @operation("list_jobs")
     async def all(self, *, state: str | None = None, model: str | None = None) -> "AsyncIterator[AsyncJob]":
         """Jobs, newest first, of this state and model if they are given."""
-        async for page in self._transport.pages("/v1/jobs", JobPage, {"state": state, "model": model}):
-            for record in page.jobs:
-                yield AsyncJob(self._transport, record)
+        async for record in self._transport.entries("/v1/jobs", "jobs", JobRecord, {"state": state, "model": model}):
+            yield AsyncJob(self._transport, record)
 
 
 class AsyncJob(ShownJob):

@@ -2,15 +2,9 @@
 
 from typing import Any
 
-from msgspec import Struct
-
 from halfmoon._async.transport import AsyncTransport
 from halfmoon.operation import operation
 from halfmoon.values import in_path
-
-
-class _List(Struct):
-    keys: list[dict[str, Any]]
 
 
 class AsyncKeys:
@@ -27,7 +21,7 @@ class AsyncKeys:
     @operation("list_invited")
     async def all(self) -> list[dict[str, Any]]:
         """The keys that may only label and are valid."""
-        return (await self._transport.call("GET", "/v1/keys", _List)).keys
+        return list((await self._transport.call("GET", "/v1/keys", dict[str, Any]))["keys"])
 
     @operation("revoke_invitation")
     async def revoke(self, id: str) -> None:

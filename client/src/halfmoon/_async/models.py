@@ -14,7 +14,6 @@ from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
 from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
 from halfmoon.shown import (
-    ModelPage,
     ModelReference,
     Suggestions,
     documents_sent,
@@ -39,9 +38,8 @@ class AsyncModels(ModelsMixin):
     @operation("list_models")
     async def all(self) -> AsyncIterator[ModelSummary]:
         """The models that have a version, by name."""
-        async for page in self._transport.pages("/v1/models", ModelPage):
-            for summary in page.models:
-                yield summary
+        async for summary in self._transport.entries("/v1/models", "models", ModelSummary):
+            yield summary
 
     @operation("list_encoders")
     async def encoders(self) -> list[dict[str, Any]]:

@@ -8,14 +8,13 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from halfmoon._async_only import sleep
-from halfmoon.connection import NONE, Chunks, Connection, Paged, Request, written
+from halfmoon.connection import NONE, Chunks, Connection, Request, written
 from halfmoon.errors import error_of
 
 if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
-Page = TypeVar("Page", bound=Paged)
 
 
 class AsyncTransport:
@@ -56,14 +55,20 @@ class AsyncTransport:
             await sleep(seconds)
             tries += 1
 
-    async def pages(self, path: str, kind: type[Page], params: Mapping[str, Any] = NONE) -> AsyncIterator[Page]:
-        """The pages of a list, each decoded as ``kind``; the next one is fetched when it is wanted."""
-        cursor: str | None = None
+    async def entries(
+        self, path: str, name: str, kind: type[T], params: Mapping[str, Any] = NONE, cursor: str = "cursor"
+    ) -> AsyncIterator[T]:
+        """The entries of a list, each decoded as ``kind``, over all its pages; the next page is fetched when it is
+        wanted. ``name`` is that of the list in a page, ``cursor`` that of the parameter which says where a page begins.
+        """
+        following: str | int | None = None
         while True:
-            page = await self.call("GET", path, kind, params={**params, "cursor": cursor})
-            yield page
-            cursor = page.next_cursor
-            if cursor is None:
+            begin = {} if following is None else {cursor: following}
+            page = await self.call("GET", path, dict[str, Any], params={**params, **begin})
+            for entry in msgspec.convert(page[name], list[kind]):  # type: ignore[valid-type]
+                yield entry
+            following = page.get("next_cursor", page.get("next"))
+            if following is None:
                 return
 
     @asynccontextmanager

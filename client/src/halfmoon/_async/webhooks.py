@@ -2,16 +2,10 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from halfmoon._async.transport import AsyncTransport
 from halfmoon.operation import operation
 from halfmoon.records import Webhook
 from halfmoon.values import in_path
-
-
-class _List(Struct):
-    webhooks: list[Webhook]
 
 
 class AsyncWebhooks:
@@ -34,7 +28,7 @@ class AsyncWebhooks:
     @operation("list_webhooks")
     async def all(self) -> list[Webhook]:
         """All webhooks, oldest first, with their undelivered messages."""
-        return (await self._transport.call("GET", "/v1/webhooks", _List)).webhooks
+        return (await self._transport.call("GET", "/v1/webhooks", dict[str, list[Webhook]]))["webhooks"]
 
     @operation("delete_webhook")
     async def delete(self, id: str) -> None:
