@@ -24,13 +24,7 @@ from app.documents import routes as documents
 from app.evaluation import routes as evaluations
 from app.http.body_timeout import BodyTimeout
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
-from app.http.middleware import (
-    REQUEST_ID,
-    Answers,
-    ChunkedSend,
-    ConnectionLimit,
-    RequestTracing,
-)
+from app.http.middleware import REQUEST_ID, Answers, ConnectionLimit, RequestTracing
 from app.http.sockets.listener import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
@@ -139,7 +133,6 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             ],
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
-    app.add_middleware(ChunkedSend)
     if tracing.is_on:
         app.add_middleware(RequestTracing)
     app.add_middleware(Answers, log_requests=settings.log_requests)

@@ -86,14 +86,15 @@ def body_decoder(
             f"a body of type {media_type[:64] or '(none)'}",
             f"{_advice(media_type)}documents come as {', '.join(FORMATS)}",
         )
-    decompressor = decompressor_of(headers, bounds, reserve)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
     reading = Reading(bounds, spool, reserve, parameters=parameters, formats=_BY_ANY_NAME)
     if query:
         reading = _as_asked(reading, query)
-    decoder = Filtered(decompressor, _BY_ANY_NAME[media_type].open(reading))
+    decoder = _BY_ANY_NAME[media_type].open(reading)
+    if "content-encoding" in headers:
+        decoder = Filtered(decompressor_of(headers, bounds, reserve), decoder)
     return Filtered(_Counted(bounds), decoder)
 
 

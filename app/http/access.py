@@ -4,6 +4,7 @@ import base64
 import ipaddress
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
@@ -79,6 +80,7 @@ def caller_of(connection: Connection) -> str:
         return str(address)
 
 
+@lru_cache(maxsize=256)
 def scopes_for(tag: str, method: str) -> Scopes | None:
     """The scopes that allow a call; None if no key is needed. The scope admin allows every call."""
     if tag in _NO_KEY:
@@ -226,8 +228,14 @@ class HostCheck:
         return name in self._names or self._allows_address(name)
 
     def _allows_address(self, name: str) -> bool:
-        try:
-            address = ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return address.is_loopback or not self._loopback
+        address = _address(name)
+        return address is not None and (address.is_loopback or not self._loopback)
+
+
+@lru_cache(maxsize=64)  # the same few are asked for again and again
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address of this name; None if it is none."""
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None

@@ -9,8 +9,7 @@ A request that would exceed a limit is answered with 429 and these headers (draf
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Self
 
 from app.errors import TooManyRequests
 
@@ -40,22 +39,12 @@ class Limit:
         """Sum of all reservations."""
         return self._used
 
-    @contextmanager
-    def reserve(self, caller: str, size: int = 0) -> Iterator["Reservation"]:
-        """A reservation of this size, which can grow and is given back at the end of the block.
-
-        Raises TooManyRequests.
-        """
+    def reserve(self, caller: str, size: int = 0) -> "Reservation":
+        """A reservation of this size, which can grow. Raises TooManyRequests."""
         reservation = Reservation(self, caller)
-        try:
+        if size:
             reservation.grow(size)
-            yield reservation
-        finally:
-            with self._lock:
-                self._used -= reservation.size
-                self._by_caller[caller] -= reservation.size
-                if not self._by_caller[caller]:
-                    del self._by_caller[caller]
+        return reservation
 
     def acquire(self, caller: str, size: int) -> None:
         """Add to the amount in use; raises TooManyRequests."""
@@ -69,9 +58,17 @@ class Limit:
             self._used = used + size
             self._by_caller[caller] = own + size
 
+    def release(self, caller: str, size: int) -> None:
+        """Take from the amount in use what was acquired."""
+        with self._lock:
+            self._used -= size
+            self._by_caller[caller] -= size
+            if not self._by_caller[caller]:
+                del self._by_caller[caller]
+
 
 class Reservation:
-    """The share of one request in a limit."""
+    """The share of one request in a limit. As a context manager it is given back at the end of the block."""
 
     def __init__(self, limit: Limit, caller: str) -> None:
         self._limit = limit
@@ -82,3 +79,14 @@ class Reservation:
         """Reserve so much more; raises TooManyRequests."""
         self._limit.acquire(self._caller, size)
         self.size += size
+
+    def release(self) -> None:
+        """Give all of it back."""
+        self._limit.release(self._caller, self.size)
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()

@@ -1,5 +1,4 @@
-"""ASGI middleware of the gateway: ids, headers and counts of answers, traces, chunked sending, the limit on
-connections.
+"""ASGI middleware of the gateway: ids, headers, counts and chunks of answers, traces, the limit on connections.
 
 It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers."""
 
@@ -8,22 +7,24 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
-from contextlib import ExitStack
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import TooManyConnections, error_response, in_form_for, shortened
 from app.http.access import KEY_ID
+from app.http.limits import Reservation
 from storage.process.tracing import Attributes, tracing
 
 REQUEST_ID = "X-Request-ID"
 """The header that carries the id of a request, in the request and in its answer."""
 CONNECTIONS = "halfmoon.connections"
 """Key of the ASGI scope: number of open connections when the request came."""
-SEND_STACK = "halfmoon.send-stack"
-"""Key of the ASGI scope: an ExitStack that is closed when all of the answer but its last chunk has left this process,
-or the client is gone."""
+BODY_COMPLETE = "halfmoon.body-complete"
+"""Key of the ASGI scope: there once all of the body has come."""
+HELD = "halfmoon.held"
+"""Key of the ASGI scope: a list of reservations, which are given back when all of the answer but its last chunk has
+left this process, or the client is gone."""
 CHUNK_BYTES = 64 << 10
 """Bytes that are sent at a time; no more wait in memory for a client that does not read."""
 _ID_HEADER = REQUEST_ID.lower().encode()
@@ -55,6 +56,7 @@ class HttpMiddleware(ABC):
 
 class Answers(HttpMiddleware):
     """Gives every answer the id of its request and the security headers, counts it, and logs it with ``log_requests``.
+    A long one is sent in chunks, each after the one before has left this process.
 
     - A valid id that the client sends is kept. All log lines of the request carry it. Failures are logged in any case,
       by ``app.http.error_handlers``.
@@ -85,13 +87,22 @@ class Answers(HttpMiddleware):
         structlog.contextvars.bind_contextvars(request=id.decode())
         started = time.perf_counter()
 
-        async def send_and_count(message: Message) -> None:
+        async def send_counted_and_chunked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *self._added(message["headers"]), (_ID_HEADER, id)]
                 self._count(scope, message["status"], time.perf_counter() - started)
+            elif len(message.get("body", b"")) > CHUNK_BYTES:
+                await _send_in_chunks(message, send)
+                return
             await send(message)
 
-        await self._app(scope, receive, send_and_count)
+        held: list[Reservation] = []
+        scope[HELD] = held
+        try:
+            await self._app(scope, receive, send_counted_and_chunked)
+        finally:
+            for reservation in held:
+                reservation.release()
 
     def _added(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
         """The security headers of an answer with these headers."""
@@ -113,28 +124,11 @@ class Answers(HttpMiddleware):
             )
 
 
-class ChunkedSend(HttpMiddleware):
-    """Sends a long answer in chunks, each after the one before has left this process.
-
-    What an answer has reserved of a limit is given back when the answer was read: it stands on the ExitStack at
-    ``SEND_STACK``.
-    """
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle the request."""
-
-        async def send_in_chunks(message: Message) -> None:
-            body = message.get("body", b"")
-            if len(body) <= CHUNK_BYTES:
-                await send(message)
-                return
-            view, more = memoryview(body), message.get("more_body", False)
-            for start in range(0, len(body), CHUNK_BYTES):
-                end = start + CHUNK_BYTES
-                await send({"type": message["type"], "body": view[start:end], "more_body": more or end < len(body)})
-
-        with ExitStack() as scope[SEND_STACK]:
-            await self._app(scope, receive, send_in_chunks)
+async def _send_in_chunks(message: Message, send: Send) -> None:
+    view, more = memoryview(message["body"]), message.get("more_body", False)
+    for start in range(0, len(view), CHUNK_BYTES):
+        end = start + CHUNK_BYTES
+        await send({"type": message["type"], "body": view[start:end], "more_body": more or end < len(view)})
 
 
 class ConnectionLimit(HttpMiddleware):

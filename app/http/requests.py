@@ -31,7 +31,7 @@ from app.codecs.transport.encodings import Filter, filtered, without_byte_order_
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.access import KEY_ID, Access, caller_of
 from app.http.limits import Limit, Reservation
-from app.http.middleware import SEND_STACK
+from app.http.middleware import HELD
 from app.http.schemas import path_parameter
 from app.settings import GatewaySettings
 from core.spelling import did_you_mean
@@ -112,9 +112,8 @@ class RawRoute(AuthorizedRoute):
         handle: Handler = self.endpoint
 
         async def reserve_and_handle(request: Request) -> Response:
-            reservation = request.scope[SEND_STACK].enter_context(
-                state_of(request).buffer_limit.reserve(caller_of(request.scope))
-            )
+            reservation = state_of(request).buffer_limit.reserve(caller_of(request.scope))
+            request.scope[HELD].append(reservation)
             request.scope[RESERVATION] = reservation
             response = await handle(request)
             reservation.grow(len(response.body))
@@ -280,7 +279,12 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
     blocks: list[bytes] = []
     pending: list[bytes] = []
     size = start = 0
-    async for chunk in request.stream():
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk, more = message.get("body", b""), message.get("more_body", False)
         pending.append(chunk)
         size += len(chunk)
         check_size(size, bounds)

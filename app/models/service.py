@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from app.errors import InvalidRequest
 from app.http.access import caller_of
 from app.http.answers import iter_file, written_file
-from app.http.middleware import SEND_STACK
+from app.http.middleware import HELD
 from app.http.requests import in_thread
 from app.services import Services
 from core.exports.archive import write_archive
@@ -32,7 +32,7 @@ async def export(
 
     Raises InvalidRequest, NotFound, StoreUnavailable, TooManyRequests.
     """
-    request.scope[SEND_STACK].enter_context(services.export_limit.reserve(caller_of(request.scope), 1))
+    request.scope[HELD].append(services.export_limit.reserve(caller_of(request.scope), 1))
     file, size = await in_thread(services.load_pool, _written, services, name, number, format)
     ending, media_type = _FILES[format]
     headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}-{number}.{ending}"'}

@@ -68,7 +68,8 @@ class UnseenCounter:
         """Count a batch."""
         self._unseen += scored.unseen
         self._all += scored.n_values
-        self._empty += int(np.count_nonzero(np.diff(scored.rows.indptr) == 0))
+        ends = scored.rows.indptr
+        self._empty += int(np.count_nonzero(ends[1:] == ends[:-1]))
         self._documents += scored.rows.n_rows
         if scored.missing:
             self._missing.update(scored.missing)

@@ -44,7 +44,7 @@ class AnswerTexts:
 
     def __init__(self, model: Model, labels: Iterable[Label], reserve: Reserve, *, flat: bool = False) -> None:
         self._model = model
-        self._labels = np.array(list(labels), object)
+        self._labels = list(labels)
         self._reserve = reserve
         self._flat = flat
         self._texts: dict[str, list[bytes]] = {"ids": [], "labels": [], "scores": [], "probabilities": []}
@@ -107,7 +107,7 @@ class AnswerTexts:
         if model.nested and probabilities is not None:
             return [label for label, _ in model.tree.told(probabilities)]
         if not model.several:
-            return list(self._labels.take(model.labels_of(scores, probabilities)).tolist())
+            return [self._labels[chosen] for chosen in model.labels_of(scores, probabilities).tolist()]
         assert probabilities is not None
         if self._flat:
             return model.given_labels(probabilities).astype(np.int64).ravel().tolist()

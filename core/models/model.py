@@ -285,18 +285,19 @@ class LinearModel(Model):
         """See Model; the features are looked up once for both."""
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
         width = max(1, _CHUNK // len(self.intercepts))
-        start = 0
-        while start < rows.n_rows:
-            stop = rows.n_rows
-            if rows.n_nonzeros > width:
-                stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
-            part = rows.between(start, stop)
-            indices = part.trimmed.indices
+        start, n_rows, indptr = 0, rows.n_rows, rows.indptr
+        few = rows.n_nonzeros <= width
+        while start < n_rows:
+            stop = n_rows
+            if not few:
+                stop = max(start + 1, int(np.searchsorted(indptr, indptr[start] + width, "right")) - 1)
+            held = slice(int(indptr[start]), int(indptr[stop]))
+            indices = rows.indices[held]
             # gathering converts positions to this type, so they are converted once for both
             positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(
                 np.intp, copy=False
             )
-            scores[start:stop] = self._products(part, positions)
+            scores[start:stop] = self._products(indptr[start : stop + 1] - held.start, rows.values[held], positions)
             unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
             start = stop
         scores += self.intercepts
@@ -360,15 +361,19 @@ class LinearModel(Model):
         coefficients[rows], seen[rows] = self.coefficients, True
         return _Table(by_feature, coefficients, seen)
 
-    def _products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    def _products(
+        self, indptr: NDArray[np.int64], values: NDArray[np.float32], positions: NDArray[np.integer[Any]]
+    ) -> NDArray[np.float64]:
         """Scores of rows without intercepts, by the positions of their features in the table; gathered as in
-        ``_positions``.
+        ``_positions``. ``indptr`` begins at 0.
         """
         terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")
-        terms *= rows.values[rows.indptr[0] : rows.indptr[-1], None]
-        products = np.zeros((rows.n_rows, terms.shape[1]))
-        starts = rows.indptr[:-1] - rows.indptr[0]
-        filled = np.flatnonzero(rows.indptr[1:] > rows.indptr[:-1])
-        if len(filled):
+        terms *= values[:, None]
+        starts, filled = indptr[:-1], indptr[1:] > indptr[:-1]
+        if filled.all():
+            products: NDArray[np.float64] = np.add.reduceat(terms, starts, axis=0)
+            return products
+        products = np.zeros((len(starts), terms.shape[1]))
+        if filled.any():
             products[filled] = np.add.reduceat(terms, starts[filled], axis=0)
         return products

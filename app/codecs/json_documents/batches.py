@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import chain, repeat, zip_longest
+from itertools import accumulate, chain, repeat, zip_longest
 from typing import Annotated, Any, Protocol, cast
 
 import msgspec
@@ -236,10 +236,8 @@ class BatchBuilder:
 
     def _vectors(self, documents: Sequence[Document]) -> SparseRows:
         indices = [document.indices or [] for document in documents]
-        lengths = np.fromiter(map(len, indices), np.int64, len(documents))
         self._refuse(documents, map(_length_fault, documents))
-        indptr = np.zeros(len(documents) + 1, np.int64)
-        np.cumsum(lengths, out=indptr[1:])
+        indptr = np.fromiter(accumulate(map(len, indices), initial=0), np.int64, len(documents) + 1)
         total = int(indptr[-1])
         columns = np.fromiter(chain.from_iterable(indices), np.uint32, total)
         given = [

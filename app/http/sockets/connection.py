@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.http.middleware import CHUNK_BYTES, CONNECTIONS
+from app.http.middleware import BODY_COMPLETE, CHUNK_BYTES, CONNECTIONS
 
 HEAD_SECONDS = 10.0
 """Seconds from the first byte of a request, or from connecting, to the end of its head."""
@@ -84,6 +84,11 @@ class Connection(HttpToolsProtocol):
         self._cancel_head_timer()
         self.scope[CONNECTIONS] = len(self.connections)  # type: ignore[literal-required]
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Called by the parser of uvicorn."""
+        self.scope[BODY_COMPLETE] = True  # type: ignore[literal-required]
+        super().on_message_complete()
 
     def shutdown(self) -> None:
         """Called by a server that stops: the connection ends after its next answer, or when it has been idle for a
