@@ -11,7 +11,6 @@ from typing import ClassVar, Protocol
 
 from core.documents.rows import MEMORY, Space, SparseRows
 from core.engine import EngineName
-from core.engine.parts import reading_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.progress import Checkpoint
@@ -100,4 +99,4 @@ class MappedEngine(Engine):
 
     def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Passes:
         """See Engine."""
-        return Passes(rows, threads, checkpoint, reading_of(rows, self._resident_bytes))
+        return Passes(rows, threads, checkpoint, self._resident_bytes)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
 from core.engine import block_loops, csr_loops, full_loops
-from core.engine.parts import RESIDENT, Reading, parts_of
+from core.engine.parts import PageCache, parts_of
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
@@ -54,8 +54,8 @@ class _Workspace(NamedTuple):
 class Passes:
     """The passes over one matrix in the address space of this process, with the threads that make them.
 
-    ``checkpoint`` is called between slices, what it raises ends the pass; ``reading`` is told of the rows that are
-    read; ``n_parts`` is for rows that are parts of others.
+    ``checkpoint`` is called between slices, what it raises ends the pass; ``resident_bytes`` as in PageCache;
+    ``n_parts`` is for rows that are parts of others.
     """
 
     def __init__(
@@ -63,10 +63,11 @@ class Passes:
         rows: SparseRows,
         threads: int | None,
         checkpoint: Checkpoint,
-        reading: Reading = RESIDENT,
+        resident_bytes: int | None = None,
         n_parts: int | None = None,
     ) -> None:
-        self._rows, self._checkpoint, self._reading = rows, checkpoint, reading
+        self._rows, self._checkpoint = rows, checkpoint
+        self._page_cache = PageCache(rows, resident_bytes)
         self._full = isinstance(rows, FullRows)
         self._loops: Any = full_loops if self._full else csr_loops
         self._arrays: tuple[Any, ...] = (rows.matrix.reshape(-1),) if isinstance(rows, FullRows) else rows.csr
@@ -214,13 +215,13 @@ class Passes:
         self._read_ahead(number + 1)
         for start, stop in self._slices[number]:
             work(start, stop, number)
-            self._reading.behind(start, stop)
+            self._page_cache.behind(start, stop)
             self._checkpoint()
 
     def _read_ahead(self, number: int) -> None:
         """Have a part read that comes soon, if there is one of this number."""
         if number < len(self._slices) and self._slices[number]:
-            self._reading.ahead(self._slices[number][0][0], self._slices[number][-1][1])
+            self._page_cache.ahead(self._slices[number][0][0], self._slices[number][-1][1])
 
     def _over_parts(
         self,
@@ -254,7 +255,7 @@ class Passes:
                 if ended:
                     return
                 work(start, stop, number)
-                self._reading.behind(start, stop)
+                self._page_cache.behind(start, stop)
                 checkpoint()
 
         self.side_by_side([partial(read, number) for number in range(len(parts))], checkpoint)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, Space, SparseRows
 from core.engine.engine import Answers, Engine
-from core.engine.parts import parts_of, reading_of
+from core.engine.parts import parts_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH
@@ -73,7 +73,7 @@ class ClusterEngine(Engine):
 
     def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Answers:
         """See Engine. Few rows are read here."""
-        local = Passes(rows, threads, checkpoint, reading_of(rows, None))
+        local = Passes(rows, threads, checkpoint)
         if rows.n_nonzeros < _LEAST_NONZEROS:
             return local
         try:

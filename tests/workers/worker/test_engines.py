@@ -67,7 +67,7 @@ def test_mapped_rows_give_the_bits_of_rows_in_memory(tmp_path: Path, algorithm: 
 
 
 class _Told:
-    """A Reading that remembers its messages."""
+    """A PageCache that remembers its messages."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, int, int]] = []
@@ -89,7 +89,8 @@ def test_a_pass_reads_the_next_part_ahead_and_each_row_once(monkeypatch: pytest.
         else random_rows(np.random.default_rng(2), 150, 12, density=0.6)
     )
     told, n_columns = _Told(), rows.n_features + 1
-    passes = Passes(rows, 1, lambda: None, told)
+    monkeypatch.setattr("core.engine.passes.PageCache", lambda rows, resident_bytes: told)
+    passes = Passes(rows, 1, lambda: None)
     vector, weights, scores = np.ones(n_columns), np.ones(150), np.zeros(150)
     requests: list[Callable[[], object]] = [
         lambda: passes.product(Product(vector, weights, scores)),
