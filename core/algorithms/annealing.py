@@ -1,16 +1,14 @@
 """Deterministic (mean-field) annealing of the transductive L2-SVM, also in the space of a kernel."""
 
 import math
-from collections.abc import Generator
-from typing import Any
 
 import numpy as np
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector
+from core.engine.runner import Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
 from core.losses.squared_hinge import transductive_objective
-from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
+from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import AnnealingOptions
 from core.options.subspace import KernelAnnealingOptions
@@ -79,7 +77,7 @@ class AnnealingPath:
                 self.least = self._objective()
         return result_of(self.best, self.problem, self.least, status)
 
-    def _run(self, init: Vector | None) -> Generator[Request, Any, Status]:
+    def _run(self, init: Vector | None) -> Procedure[Status]:
         if self.problem.n_unlabeled == 0:
             ending = yield from fit_labeled(
                 self.iterate,
@@ -104,7 +102,7 @@ class AnnealingPath:
             temperature = max(_COLDEST, temperature / self.options.cooling)
         return status
 
-    def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
+    def _alternate(self, temperature: float, report: Report) -> Procedure[Status]:
         """Loop 2 of Table 5 at a temperature in units of λ'.
 
         Returns how it ended: with its last turn, or out of turns.
@@ -121,7 +119,7 @@ class AnnealingPath:
                 return status
         return Status.ITERATION_LIMIT
 
-    def believe(self, temperature: float) -> Generator[Request, Any, float]:
+    def believe(self, temperature: float) -> Procedure[float]:
         """OPTIMIZE-P (Table 6); returns the mean divergence of the beliefs from their last values."""
         yield from ()
         gains, last = np.empty(self.problem.n_unlabeled), self.beliefs
@@ -132,14 +130,13 @@ class AnnealingPath:
         self.entropy = entropy(self.beliefs, self.weights)
         return divergence(self.beliefs, last, self.weights)
 
-    def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
+    def _retrain(self, report: Report) -> Procedure[Ending]:
         """OPTIMIZE-W (Table 7): an unlabeled row pays on both sides, as it is believed (Eqn. 11)."""
         scaled = self.options.lambda_u * self.weights
         costs = self._base.with_unlabeled(scaled * self.beliefs, scaled * (1 - self.beliefs))
-        yield from adopt(self.iterate, costs)
         return (yield from minimise(self.iterate, costs, self.options.lambda_, self._rule, report))
 
-    def compare(self, status: Status) -> Generator[Request, Any, Status]:
+    def compare(self, status: Status) -> Procedure[Status]:
         """Keep the iterate, which a solve ended at with this status, if its J is the least; returns the status."""
         yield from ()
         objective = self._objective()

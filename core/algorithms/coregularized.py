@@ -1,17 +1,16 @@
 """The co-regularised SVM: one model of each part of the documents, which agree on unlabeled ones."""
 
-from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from core.algorithms.svm import labeled_costs, result_of
-from core.engine.runner import Adjoint, Phase, Report, Request, Scores, Steps, Stopped, Vector, translated
+from core.engine.runner import Adjoint, Phase, Procedure, Report, Request, Scores, Steps, Stopped, Vector, translated
 from core.losses.balance import positive_fraction
 from core.losses.loss import Smoothed
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Centred, Iterate, StoppingRule, minimise
 from core.options.subspace import CoregularizedOptions
 from core.problem import Problem, Status
 
@@ -35,16 +34,12 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
     loss = Smoothed(hinge, views, 1, options.lambda_views)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     report = Report(Phase("coregularized_svm"), 0, 0.0, None, 0.0, share=1.0)
-
-    def steps() -> Generator[Request, Any, Ending]:
-        yield from adopt(iterate, loss)
-        return (yield from translated(minimise(iterate, loss, options.lambda_, rule, report), loss.translate))
-
+    steps = translated(minimise(iterate, loss, options.lambda_, rule, report), loss.translate)
     objective, status = np.nan, Status.CANCELLED
     try:
         if problem.n_unlabeled:
             iterate.scores[:] = np.tile((yield from centred.locate()).scores, 2)
-        ending = yield from translated(translated(steps(), views.translate), centred.translate)
+        ending = yield from translated(translated(steps, views.translate), centred.translate)
         objective, status = ending.objective, ending.status
     except Stopped:
         pass
@@ -68,7 +63,7 @@ class _Views:
         pulls = self._weights * (first - second)
         return np.concatenate([pulls, -pulls])
 
-    def translate(self, request: Request) -> Generator[Request, Any, Any]:
+    def translate(self, request: Request) -> Procedure[Any]:
         """Answer a request over the rows of both views."""
         match request:
             case Scores(vector, skipped, scores):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.engine.kernel_requests import KernelRange, KernelRows
-from core.engine.runner import Phase, Report, Request, Steps, Stopped, Yield
+from core.engine.runner import Phase, Procedure, Report, Steps, Stopped, Yield
 from core.errors import InvalidOption
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
@@ -87,7 +87,7 @@ class _Search:
         """Scores z of all rows, shape (n_rows,)."""
         return self._interior.scores()
 
-    def run(self) -> Generator[Request, Any, Status]:
+    def run(self) -> Procedure[Status]:
         yield from _paused(self._interior.initialise())
         self.ready = True
         for iteration in range(self._options.max_iterations + 1):
@@ -127,12 +127,12 @@ class _Search:
         return math.log(self._first / gap) / math.log(self._first / target)
 
 
-def _paused(steps: Generator[None, None, Any]) -> Generator[Request, Any, None]:
+def _paused(steps: Generator[None, None, Any]) -> Procedure[None]:
     for _ in steps:
         yield Yield()
 
 
-def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
+def _kernel_matrix(cache: RowCache) -> Procedure[Matrix]:
     """K in float64, exactly symmetric, shape (n, n); solvers that share the cache compute its rows once."""
     n = cache.gram.n_points
     K = np.empty((n, n))

@@ -1,17 +1,15 @@
 """The transductive SVM with a smooth loss of unlabeled rows (∇TSVM)."""
 
-from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from core.algorithms.svm import labeled_costs, result_of, svm
-from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector, translated
+from core.engine.runner import Phase, Procedure, Report, Steps, Stopped, Vector, translated
 from core.losses.balance import positive_fraction
 from core.losses.low_density import LowDensity
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import SemiSupervisedOptions
 from core.options.subspace import GradientTsvmOptions
@@ -65,7 +63,7 @@ class _Search:
         self._centred = Centred(problem, 2.0 * positive_fraction(problem, options) - 1.0)
         self._iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
 
-    def run(self) -> Generator[Request, Any, Ending]:
+    def run(self) -> Procedure[Ending]:
         """The steps of ``gradient_tsvm``."""
         options, labeled = self._options, labeled_costs(self._problem)
         hinge = SquaredHinge(*(side[: self._problem.n_labeled] for side in labeled))
@@ -76,12 +74,9 @@ class _Search:
             part = 1.0 / (_STAGES + 1)
             report = Report(self._phase.then("stage", stage), 0, 0.0, None, stage * part, part, _STAGES + 1)
             own = rule if stage == _STAGES else rule._replace(reduction=_ROUGH_REDUCTION)
-            ending = yield from translated(self._minimised(loss, own, report), self._centred.translate)
+            steps = minimise(self._iterate, loss, options.lambda_, own, report)
+            ending = yield from translated(steps, self._centred.translate)
         return ending
-
-    def _minimised(self, loss: LowDensity, rule: StoppingRule, report: Report) -> Generator[Request, Any, Ending]:
-        yield from adopt(self._iterate, loss)
-        return (yield from minimise(self._iterate, loss, self._options.lambda_, rule, report))
 
     def result(self, objective: float, status: Status) -> Result:
         """The result at the iterate."""

@@ -10,7 +10,7 @@ from core.engine.kernel_requests import Neighbourhood
 from core.engine.runner import Phase, Report, Steps, Stopped, Vector, translated
 from core.kernels.graph import Laplacian
 from core.losses.loss import Loss, Smoothed, SquaredError
-from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import LaplacianOptions
 from core.problem import Problem, Status
@@ -51,7 +51,6 @@ def _fit(losses: Callable[[Problem], Loss], name: str, problem: Problem, options
     try:
         laplacian: Laplacian = yield Neighbourhood(options.neighbours)
         loss = Smoothed(losses(problem), laplacian, options.power, options.lambda_graph / problem.rows.n_rows)
-        yield from adopt(iterate, loss)
         rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
         report = Report(Phase(name), 0, 0.0, None, 0.0, share=1.0)
         ending = yield from translated(minimise(iterate, loss, options.lambda_, rule, report), loss.translate)

@@ -1,8 +1,6 @@
 """Low density separation: ∇TSVM where distances are short along dense places."""
 
-from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +8,10 @@ from numpy.typing import NDArray
 from core.algorithms.gradient_tsvm import smooth_tsvm
 from core.algorithms.svm import labeled_costs, result_of
 from core.engine.kernel_requests import PathSpace, Subspace, Within
-from core.engine.runner import Phase, Report, Request, Scores, Steps, Stopped, Vector, as_part
+from core.engine.runner import Phase, Procedure, Report, Scores, Steps, Stopped, Vector, as_part
 from core.losses.loss import SquaredError
 from core.numerics.vectors import lane_sum
-from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.optimizers.smo import empty_result, hinge
 from core.optimizers.subspace import in_kernel_space, within
 from core.options.subspace import RHOS, LdsOptions
@@ -53,7 +51,6 @@ def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) ->
     def regressed(problem: Problem, options: LdsOptions) -> Steps:
         iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
         loss = SquaredError(np.full(len(scores), 1.0 / len(scores)), scores)
-        yield from adopt(iterate, loss)
         report = Report(Phase("lds"), 0, 0.0, found.objective, 0.9, 0.1)
         ending = yield from minimise(iterate, loss, _RIDGE, StoppingRule(_GAP), report)
         return result_of(iterate, problem, ending.objective, ending.status)
@@ -66,7 +63,7 @@ def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) ->
     return replace(found, decision=model.decision, status=found.status.worse(model.status))
 
 
-def _chosen_rho(problem: Problem, options: LdsOptions) -> Generator[Request, Any, float]:
+def _chosen_rho(problem: Problem, options: LdsOptions) -> Procedure[float]:
     n_folds = min(_FOLDS, *(int(np.count_nonzero(problem.y == label)) for label in (-1.0, 1.0)))
     if n_folds < 2:
         return _DEFAULT
@@ -82,7 +79,7 @@ def _chosen_rho(problem: Problem, options: LdsOptions) -> Generator[Request, Any
     return RHOS[int(np.argmin(losses))]
 
 
-def _held_out_loss(problem: Problem, options: LdsOptions, folds: NDArray[np.int64]) -> Generator[Request, Any, float]:
+def _held_out_loss(problem: Problem, options: LdsOptions, folds: NDArray[np.int64]) -> Procedure[float]:
     """The sum of squared hinge losses of labels, each by an SVM without its fold."""
     scores = np.empty(problem.n_labeled)
     for fold in range(int(folds.max()) + 1):
@@ -90,7 +87,6 @@ def _held_out_loss(problem: Problem, options: LdsOptions, folds: NDArray[np.int6
         without = replace(problem, costs=np.where(left_out, 0.0, problem.costs))
         iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
         costs, rule = labeled_costs(without), StoppingRule(options.tolerance, max_iterations=options.max_iterations)
-        yield from adopt(iterate, costs)
         report = Report(Phase("lds").then("svm"), 0, 0.0, None, 0.0)
         yield from minimise(iterate, costs, options.lambda_, rule, report)
         yield Scores(iterate.coefficients, np.zeros(problem.rows.n_rows), iterate.scores)

@@ -1,14 +1,14 @@
 """Deterministic annealing of all classes together: the beliefs of a row are those of a Potts glass."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.annealing import AnnealingPath, annealing
-from core.engine.runner import Barrier, Request, Steps, Vector
+from core.engine.runner import Barrier, Procedure, Steps, Vector
 from core.losses.balance import balanced_probabilities, label_gains
 from core.losses.squared_hinge import transductive_objective
 from core.numerics.elementary import exp, log, log_add_exp
@@ -105,14 +105,14 @@ class CoupledPath(AnnealingPath):
         self._potts, self._place = potts, place
         self.temperature, self.status = np.inf, Status.CONVERGED
 
-    def believe(self, temperature: float) -> Generator[Request, Any, float]:
+    def believe(self, temperature: float) -> Procedure[float]:
         """See AnnealingPath: the beliefs of all problems are found together."""
         self.temperature = temperature
         found: _Balanced = yield self._potts.balanced
         self.beliefs, self.entropy = found.beliefs[self._place], found.entropy
         return found.change
 
-    def compare(self, status: Status) -> Generator[Request, Any, Status]:
+    def compare(self, status: Status) -> Procedure[Status]:
         """See AnnealingPath: J is that of all problems, and so is the status."""
         self.status = status
         found: _Compared = yield self._potts.compared

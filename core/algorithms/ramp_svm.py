@@ -3,13 +3,10 @@
 Documents far on the wrong side of the margin are given up: they are no support vectors.
 """
 
-from collections.abc import Generator
-from typing import Any
-
 import numpy as np
 
 from core.engine.kernel_requests import KernelRange, KernelSubset, KernelSums
-from core.engine.runner import Phase, Report, Request, Steps, Stopped
+from core.engine.runner import Phase, Procedure, Report, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
@@ -112,7 +109,7 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
 
 def _start_on_subset(
     cache: RowCache, problem: Problem, caps: Vector, loss: RampLoss, state: CccpState, options: RampOptions
-) -> Generator[Request, Any, Pieces]:
+) -> Procedure[Pieces]:
     """Solve the hinge-loss SVM on a share of the rows, into ``state.multipliers``; returns the pieces that its scores
     put all rows on.
     """

@@ -1,19 +1,17 @@
 """The safe semi-supervised SVM: labels that gain most over the SVM whichever low-density separator is right."""
 
-from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import labeled_costs, result_of, svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Phase, Report, Request, Steps, Stopped, Vector, Yield, as_part
+from core.engine.runner import Phase, Procedure, Report, Steps, Stopped, Vector, Yield, as_part
 from core.numerics.elementary import exp, standard_normal
 from core.numerics.small_dense import combined
 from core.numerics.vectors import dot, dots
-from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import TsvmOptions
 from core.options.subspace import S4vmOptions
@@ -81,9 +79,7 @@ def _weights(problem: Problem) -> Vector:
     return problem.weights[problem.n_labeled :]
 
 
-def safest_labels(
-    own: Vector, separators: Matrix, weights: Vector, loss_weight: float
-) -> Generator[Request, Any, Vector | None]:
+def safest_labels(own: Vector, separators: Matrix, weights: Vector, loss_weight: float) -> Procedure[Vector | None]:
     """The labels y, shape (n_rows,), that gain most over ``own`` for the worst of some ``separators``, shape
     (n_separators, n_rows), or None where nothing gains.
     """
@@ -109,7 +105,6 @@ def _retrained(problem: Problem, options: S4vmOptions, baseline: Result, labels:
     costs = labeled_costs(problem).with_unlabeled(scaled * (labels > 0), scaled * (labels < 0))
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     try:
-        yield from adopt(iterate, costs)
         ending = yield from minimise(
             iterate, costs, options.lambda_, rule, Report(Phase("s4vm"), 0, 0.0, None, 0.9, 0.1)
         )

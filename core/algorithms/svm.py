@@ -1,13 +1,10 @@
 """The supervised L2-SVM."""
 
-from collections.abc import Generator
-from typing import Any
-
 import numpy as np
 
-from core.engine.runner import Phase, Report, Request, Scores, Steps, Stopped, Vector
+from core.engine.runner import Phase, Procedure, Report, Scores, Steps, Stopped, Vector
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
+from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
 from core.options.linear import LinearOptions
 from core.problem import Linear, Problem, Result, Status
 
@@ -23,7 +20,7 @@ def labeled_costs(problem: Problem) -> SquaredHinge:
 
 def fit_labeled(
     iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report
-) -> Generator[Request, Any, Ending]:
+) -> Procedure[Ending]:
     """Move ``iterate`` to the supervised solution, from ``init`` if given; on return it knows the scores of all rows.
 
     Stopped before, it does not know those of the unlabeled ones: they are NaN.
@@ -37,12 +34,11 @@ def fit_labeled(
 
 def _fit_labeled(
     iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report
-) -> Generator[Request, Any, Ending]:
+) -> Procedure[Ending]:
     labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     if init is not None:
         yield from start_at(iterate, init, 1.0 - labeled)
     costs = labeled_costs(problem)
-    yield from adopt(iterate, costs)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     ending = yield from minimise(iterate, costs, options.lambda_, rule, report)
     yield Scores(iterate.coefficients, labeled, iterate.scores)

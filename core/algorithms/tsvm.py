@@ -1,15 +1,12 @@
 """Transductive L2-SVM with multiple switching."""
 
-from collections.abc import Generator
-from typing import Any
-
 import numpy as np
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.runner import Adjoint, Phase, Report, Request, Steps, Stopped, Vector
+from core.engine.runner import Adjoint, Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import label_gains, positive_fraction, threshold_labels
 from core.losses.squared_hinge import SquaredHinge, transductive_objective
-from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise, start_at
+from core.optimizers.newton import Iterate, StoppingRule, minimise, start_at
 from core.options.linear import TsvmOptions
 from core.problem import Problem, Status
 
@@ -59,7 +56,7 @@ class _Search:
             self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores
         )
 
-    def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
+    def run(self, init: Vector | None) -> Procedure[Status]:
         if init is None or self.problem.n_unlabeled == 0:
             ending = yield from fit_labeled(
                 self.iterate, self.problem, self.options, init, Report(Phase("tsvm").then("svm"), 0, 0.0, np.nan, 0.0)
@@ -83,7 +80,7 @@ class _Search:
                 return status
         return (yield from self._switch_and_retrain(tight, report))
 
-    def _weigh(self, weight: float) -> Generator[Request, Any, None]:
+    def _weigh(self, weight: float) -> Procedure[None]:
         """Set λ'. The pull of the unlabeled rows scales with it: only the labeled rows, which are few, are read."""
         if self._weight:
             slopes = self.iterate.slopes.copy()
@@ -94,11 +91,10 @@ class _Search:
             self.iterate.slopes[self.problem.n_labeled :] *= weight / self._weight
         self._weight = weight
 
-    def _switch_and_retrain(self, rule: StoppingRule, report: Report) -> Generator[Request, Any, Status]:
+    def _switch_and_retrain(self, rule: StoppingRule, report: Report) -> Procedure[Status]:
         """Loop 2 of Table 4."""
         while True:
             costs = self._costs()
-            yield from adopt(self.iterate, costs)
             ending = yield from minimise(
                 self.iterate, costs, self.options.lambda_, rule, report._replace(objective=self.objective())
             )

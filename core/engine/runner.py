@@ -31,6 +31,7 @@ __all__ = [
     "Barrier",
     "Cut",
     "Phase",
+    "Procedure",
     "Product",
     "Report",
     "Request",
@@ -76,14 +77,16 @@ class Barrier(NamedTuple):
 
 
 Request = Product | Scores | Adjoint | Adjoints | Cut | KernelRequest | Report | Yield | Barrier
-Steps = Generator[Request, Any, Result]
 T = TypeVar("T")
+Procedure = Generator[Request, Any, T]
+"""A part of a solver: it yields requests, is sent the answers, and returns what it has found."""
+Steps = Procedure[Result]
 
 
 def as_part(steps: Steps, span: Span) -> Steps:
     """A solver that does one part of the work of another: its reports get fractions of the whole."""
 
-    def translate(request: Request) -> Generator[Request, Any, Any]:
+    def translate(request: Request) -> Procedure[Any]:
         if isinstance(request, Report):
             request = request._replace(fraction=span.position(request.fraction))
         return (yield request)
@@ -91,9 +94,7 @@ def as_part(steps: Steps, span: Span) -> Steps:
     return translated(steps, translate)
 
 
-def translated(
-    steps: Generator[Request, Any, T], translate: Callable[[Request], Generator[Request, Any, Any]]
-) -> Generator[Request, Any, T]:
+def translated(steps: Procedure[T], translate: Callable[[Request], Procedure[Any]]) -> Procedure[T]:
     """Steps with requests that others answer: ``translate`` of a request yields its own requests, and returns the
     answer.
     """

@@ -2,12 +2,11 @@
 scores beside it, of a whole graph.
 """
 
-from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from core.engine.runner import Adjoint, Product, Request, Scores
+from core.engine.runner import Adjoint, Procedure, Product, Request, Scores
 from core.numerics.vectors import Vector, dot
 
 
@@ -117,7 +116,7 @@ class Smoothed:
         slopes += self._pulls(scores)
         return count
 
-    def translate(self, request: Request) -> Generator[Request, Any, Any]:
+    def translate(self, request: Request) -> Procedure[Any]:
         """Answer ``Xᵀ(C + weight L^power) X p`` to a product, C being the curvatures of the rows (Sindhwani & Keerthi
         2006: the Hessian of a linear Laplacian SVM).
         """

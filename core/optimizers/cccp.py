@@ -3,15 +3,15 @@ tangent.
 """
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.engine.kernel_requests import KernelSums
-from core.engine.runner import Report, Request
+from core.engine.runner import Procedure, Report
 from core.kernels.cache import RowCache
 from core.kernels.gram import Gram, Vector
 from core.optimizers.smo import DualSolution, DualTerms, Multipliers, SmoResult, check_model_size, maximise
@@ -88,7 +88,7 @@ def run_cccp(
     report: Report,
     *,
     final_from: int = 0,
-) -> Generator[Request, Any, Status]:
+) -> Procedure[Status]:
     """Move ``state`` from its multipliers and these ``pieces`` to a solution that stays on its pieces.
 
     Objective: that of ``state.loss``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round
@@ -137,7 +137,7 @@ def maximise_to_pieces(
     tolerance: float,
     report: Report,
     kink_distance: Callable[[float], float],
-) -> Generator[Request, Any, SmoResult]:
+) -> Procedure[SmoResult]:
     """Solve a convex problem to the tolerance, and further where that leaves the piece of a point open.
 
     ``kink_distance`` is that of the scores with an intercept. Scores differ by up to the tolerance between processors
@@ -163,7 +163,7 @@ def tolerances(gram: Gram, tolerance: float) -> list[float]:
     return finer
 
 
-def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> Generator[Request, Any, None]:
+def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> Procedure[None]:
     """Make multipliers obey the bounds of other terms: clip them, and move others until all sum to 0 again."""
     alpha = np.clip(multipliers.alpha, terms.lower, terms.upper)
     _restore_zero_sum(alpha, multipliers.kernel_sums, terms)

@@ -4,13 +4,12 @@ Passes may be over rows less their mean: the unlabeled scores of a linear solver
 """
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from core.engine.runner import Adjoint, Product, Report, Request, Scores, Vector
+from core.engine.runner import Adjoint, Procedure, Product, Report, Request, Scores, Vector
 from core.losses.loss import Loss
 from core.numerics.elementary import log_of
 from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, lane_sum, steepest
@@ -62,7 +61,7 @@ class Iterate:
         return Iterate(self.coefficients.copy(), self.scores.copy(), self.slopes.copy(), self.gradient.copy())
 
 
-def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = None) -> Generator[Request, Any, None]:
+def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = None) -> Procedure[None]:
     """Move a zero iterate, still under no loss, to given coefficients; rows with a number in ``skipped`` are not
     scored.
     """
@@ -72,7 +71,7 @@ def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = No
     yield Scores(iterate.coefficients, skipped, iterate.scores)
 
 
-def adopt(iterate: Iterate, loss: Loss) -> Generator[Request, Any, None]:
+def _adopt(iterate: Iterate, loss: Loss) -> Procedure[None]:
     """Give slopes and gradient for another loss at the same point: a pass over the rows that change slope (seeding,
     section 3.1.3).
     """
@@ -84,10 +83,8 @@ def adopt(iterate: Iterate, loss: Loss) -> Generator[Request, Any, None]:
         iterate.slopes = slopes
 
 
-def minimise(
-    iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, report: Report
-) -> Generator[Request, Any, Ending]:
-    """Move ``iterate`` to the minimum of a regularised loss.
+def minimise(iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, report: Report) -> Procedure[Ending]:
+    """Move ``iterate``, which may stand under another loss, to the minimum of a regularised loss.
 
     Objective: ``f(w) = λ/2 |w|² + loss(o)``, o = Xw, λ = ``ridge``; strictly convex, piecewise quadratic. With
     core.losses.squared_hinge it is that of the L2-SVM. Each iteration solves Newton's system over the active sides of
@@ -98,6 +95,7 @@ def minimise(
     Returns: f at the final iterate and the status. Source: Table 1 of Sindhwani & Keerthi 2006; with both costs of a
     row it is Table 7.
     """
+    yield from _adopt(iterate, loss)
     curvatures, ignored = np.empty_like(iterate.slopes), np.empty_like(iterate.slopes)
     descent = np.empty_like(iterate.coefficients)
     charged = loss.charged
@@ -139,9 +137,7 @@ def _progress(start: float, size: float, goal: float) -> float:
     return log_of(start / size) / log_of(start / goal)
 
 
-def _advance(
-    iterate: Iterate, step: "Step", curvatures: Vector, loss: Loss, ridge: float
-) -> Generator[Request, Any, None]:
+def _advance(iterate: Iterate, step: "Step", curvatures: Vector, loss: Loss, ridge: float) -> Procedure[None]:
     """Line search, then the new point and its gradient."""
     slope = ridge * dot(iterate.coefficients, step.coefficients)
     length = exact_step(iterate.scores, step.scores, loss, slope, ridge * dot(step.coefficients, step.coefficients))
@@ -197,7 +193,7 @@ class Step(NamedTuple):
 
 def conjugate_gradients(
     curvatures: Vector, target: Vector, ridge: float, relative_residual: float, max_iterations: int
-) -> Generator[Request, Any, Step]:
+) -> Procedure[Step]:
     """Solve ``(λI + XᵀHX) s = b`` from s = 0 until the residual is ``relative_residual`` of b.
 
     Objective: ``½ sᵀ(λI + XᵀHX)s − bᵀs``, with H = diag(``curvatures``) of shape (n_rows,), b = ``target``, λ =
@@ -233,7 +229,7 @@ class Centred:
         self._problem, self._level = problem, level
         self._mean = np.zeros(problem.rows.n_features + 1)
 
-    def locate(self) -> Generator[Request, Any, Iterate]:
+    def locate(self) -> Procedure[Iterate]:
         """Find the mean, in half a pass over the unlabeled rows; the answer is w = 0 under no loss."""
         weights = self._problem.weights
         weights[: self._problem.n_labeled] = 0.0
@@ -243,7 +239,7 @@ class Centred:
         iterate.scores[:] = self._level
         return iterate
 
-    def translate(self, request: Request) -> Generator[Request, Any, Any]:
+    def translate(self, request: Request) -> Procedure[Any]:
         """Answer a request over the rows less their mean."""
         match request:
             case Product(vector, weights, scores):

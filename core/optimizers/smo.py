@@ -5,14 +5,13 @@ Result.
 """
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRows, KernelScores, KernelSpec, KernelSums
-from core.engine.runner import Report, Request, Yield
+from core.engine.runner import Procedure, Report, Yield
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
@@ -65,7 +64,7 @@ class SmoResult(NamedTuple):
 
 def maximise(
     cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolerance: float, report: Report
-) -> Generator[Request, Any, SmoResult]:
+) -> Procedure[SmoResult]:
     """Move ``multipliers``, which obey the constraints, to the maximum of the dual.
 
     Objective: ``Σ_r term_r(α_r) − ½ αᵀKα``, maximised subject to ``Σ_r α_r = 0`` and the bounds in ``terms``.
@@ -198,7 +197,7 @@ def kernel_spec(options: KernelFunction) -> KernelSpec:
     return KernelSpec(options.kernel, options.gamma, options.degree, options.coef0)
 
 
-def feature_variance(cache: RowCache, n_labeled: int) -> Generator[Request, Any, float]:
+def feature_variance(cache: RowCache, n_labeled: int) -> Procedure[float]:
     """The variance of the first ``n_labeled`` points in the space of the kernel: mean k(x, x) less mean k(x, z); of
     many, of some evenly spaced ones.
 
@@ -211,7 +210,7 @@ def feature_variance(cache: RowCache, n_labeled: int) -> Generator[Request, Any,
     return max(variance, _LEAST_VARIANCE * mean) or 1.0
 
 
-def settled_C(options: KernelChoice, problem: Problem, most_bytes: int) -> Generator[Request, Any, float]:
+def settled_C(options: KernelChoice, problem: Problem, most_bytes: int) -> Procedure[float]:
     """C as a number: given, chosen by core.validation.kernel_tuning, or else a value that suits the scale of the kernel
     values.
 
@@ -244,7 +243,7 @@ def expansion_of(solution: DualSolution, kernel: Kernel) -> Expansion:
     return Expansion(rows, solution.multipliers.alpha[rows], solution.intercept, kernel)
 
 
-def check_model_size(kernel: Kernel, support: Positions) -> Generator[Request, Any, None]:
+def check_model_size(kernel: Kernel, support: Positions) -> Procedure[None]:
     """Report the support rows of a model, which a model in the linear kernel does not store; raises ModelTooLarge."""
     if kernel.name != "linear":
         yield CheckModelSize(support)
@@ -256,9 +255,7 @@ def empty_result(options: KernelFunction, problem: Problem, status: Status) -> R
     return Result(expansion, np.full(problem.n_unlabeled, np.nan), np.nan, status)
 
 
-def score_unlabeled(
-    problem: Problem, expansion: Expansion, status: Status
-) -> Generator[Request, Any, tuple[Vector, Status]]:
+def score_unlabeled(problem: Problem, expansion: Expansion, status: Status) -> Procedure[tuple[Vector, Status]]:
     """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,), and the status of the
     solution with these scores.
 

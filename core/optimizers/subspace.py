@@ -1,13 +1,13 @@
 """Linear solvers in the space of a kernel, by coordinates of the documents."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from core.engine.kernel_requests import CheckModelSize, KernelSpace, Subspace, Within
-from core.engine.runner import Adjoint, Product, Request, Scores, Steps, Stopped, translated
+from core.engine.runner import Adjoint, Procedure, Product, Request, Scores, Steps, Stopped, translated
 from core.optimizers.smo import empty_result, kernel_spec
 from core.options.subspace import SubspaceOptions
 from core.problem import Expansion, Linear, Problem, Status
@@ -44,10 +44,10 @@ def in_kernel_space(solver: Callable[[Problem, AnyOptions], Steps], problem: Pro
     return replace(result, decision=decision)
 
 
-def within(steps: Generator[Request, Any, T], subspace: Subspace) -> Generator[Request, Any, T]:
+def within(steps: Procedure[T], subspace: Subspace) -> Procedure[T]:
     """Steps over the coordinates of a subspace; their graphs and kernels belong to the rows."""
 
-    def translate(request: Request) -> Generator[Request, Any, Any]:
+    def translate(request: Request) -> Procedure[Any]:
         return (yield Within(subspace, request) if isinstance(request, Product | Scores | Adjoint) else request)
 
     return translated(steps, translate)

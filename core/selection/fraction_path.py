@@ -2,16 +2,15 @@
 of labels left out.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Barrier, Request, Scores, Steps, Vector, as_part
+from core.engine.runner import Barrier, Procedure, Scores, Steps, Vector, as_part
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Result, ensure_complete
 from core.progress import Span
@@ -162,7 +161,7 @@ def _without_solution(result: Result) -> Result:
     return replace(result, decision=Linear(np.zeros(0), 0.0), unlabeled_scores=np.zeros(0))
 
 
-def labeled_scores(result: Result, problem: Problem) -> Generator[Request, Any, Vector]:
+def labeled_scores(result: Result, problem: Problem) -> Procedure[Vector]:
     """The scores of the labeled rows, shape (n_labeled,)."""
     scores = np.zeros(problem.rows.n_rows)
     yield Scores(coefficients_of(result), (np.arange(len(scores)) >= problem.n_labeled).astype(np.float64), scores)

@@ -4,15 +4,14 @@ All features are independent given the class: terms are drawn, numbers are norma
 are latent.
 """
 
-from collections.abc import Generator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.engine.runner import Adjoint, Phase, Report, Request, Scores, Steps
+from core.engine.runner import Adjoint, Phase, Procedure, Report, Scores, Steps
 from core.numerics.compiled import exp, log
 from core.numerics.elementary import log_of
 from core.numerics.vectors import dot
@@ -250,7 +249,7 @@ class NaiveBayesEM:
         """Logarithms of the joint densities of all rows and each class, shape (n_classes, n_rows)."""
         return np.asarray(self.logits + log(self.priors)[:, None])
 
-    def _maximise(self, left: Vector | None) -> Generator[Request, Any, None]:
+    def _maximise(self, left: Vector | None) -> Procedure[None]:
         """The M-step: each class's coefficients, and its logits of all rows.
 
         ``left`` is what the sums of all classes add up to. That of the last is what the others leave of it; without it,

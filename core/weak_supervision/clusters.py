@@ -1,6 +1,6 @@
 """Clusters of documents, for a first look without labels, and a model that tells the clusters apart."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import compact, gathered
 from core.documents.rows import SparseRows
-from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Yield
+from core.engine.runner import Adjoint, Procedure, Report, Scores, Steps, Yield
 from core.errors import InvalidDocuments
 from core.models.model import Model
 from core.numerics.elementary import standard_normal
@@ -174,7 +174,7 @@ class _Projection:
         return np.ascontiguousarray((self._found / np.maximum(lengths, _LEAST)).T)
 
 
-def _orthonormalise(vectors: Matrix) -> Generator[Request, Any, None]:
+def _orthonormalise(vectors: Matrix) -> Procedure[None]:
     """Make the vectors of length 1 and orthogonal to those before, in place; those that are none without the others
     become 0 (modified Gram-Schmidt).
     """

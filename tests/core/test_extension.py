@@ -13,7 +13,7 @@ from core.errors import InvalidDocuments, InvalidOption, ModelTooLarge
 from core.memory_estimate import training_bytes
 from core.models.io import read_model
 from core.numerics.vectors import Vector
-from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise
 from core.options.base import TrainingSize
 from core.problem import Linear, Result, Status
 from core.progress import Phase
@@ -135,7 +135,6 @@ def test_newton_takes_any_loss() -> None:
 
     def steps():  # type: ignore[no-untyped-def]
         loss = Squared(y)
-        yield from adopt(iterate, loss)
         endings.append(
             (yield from minimise(iterate, loss, 0.1, StoppingRule(1e-12), Report(Phase(), 0, 0.0, None, 0.0)))
         )

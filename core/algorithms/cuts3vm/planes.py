@@ -1,12 +1,11 @@
 """Hyperplanes that keep the balance of the unlabeled rows, and the working set of planes that cut their objective."""
 
-from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Adjoint, Adjoints, Cut, Request, Scores, Vector, Yield
+from core.engine.runner import Adjoint, Adjoints, Cut, Procedure, Scores, Vector, Yield
 from core.numerics.small_dense import combined, times_rows
 from core.numerics.vectors import dot, dots
 from core.numerics.width import WIDTH
@@ -59,7 +58,7 @@ class Hyperplanes:
             self._averaged[: problem.n_labeled] = 0.0
         self._labels = np.append(problem.y, np.zeros(problem.n_unlabeled))
 
-    def locate(self) -> Generator[Request, Any, None]:
+    def locate(self) -> Procedure[None]:
         """Find the centre."""
         sums = np.zeros(len(self.centre) + 1)
         yield Adjoint(self._averaged, sums)
@@ -69,13 +68,13 @@ class Hyperplanes:
         """w = 0."""
         return self._point(np.append(np.zeros_like(self.centre), self.level), np.full_like(self.weights, self.level))
 
-    def scored(self, coefficients: Vector) -> Generator[Request, Any, Point]:
+    def scored(self, coefficients: Vector) -> Procedure[Point]:
         """The point of some w."""
         vector, scores = self._vector(coefficients), np.empty_like(self.weights)
         yield Scores(vector, np.zeros_like(scores), scores)
         return self._point(vector, scores)
 
-    def cut(self, coefficients: Vector) -> Generator[Request, Any, tuple[Point, Vector]]:
+    def cut(self, coefficients: Vector) -> Procedure[tuple[Point, Vector]]:
         """The point of some w and ``Xᵀ(weights ∘ short ∘ sides)``, from one pass."""
         vector, scores = self._vector(coefficients), np.empty_like(self.weights)
         subgradient = yield Cut(vector, self._labels, self.weights, scores)
@@ -151,7 +150,7 @@ class Planes:
         among = _Among(np.flatnonzero(sides != self._sides))
         return any(among.mask(members).any() for members in self._members)
 
-    def linearise(self, sides: Vector) -> Generator[Request, Any, None]:
+    def linearise(self, sides: Vector) -> Procedure[None]:
         """Linearise all planes by other sides: each takes a pass over its rows that change sides, several planes at
         once.
         """
@@ -169,7 +168,7 @@ class Planes:
                 self._shift(k, subgradient)
         self._sides = sides
 
-    def solve(self) -> Generator[Request, Any, Solution]:
+    def solve(self) -> Procedure[Solution]:
         """The minimum of problem (17), by its dual (19); the duals of the last time are where the search for the new
         ones starts.
         """
@@ -194,7 +193,7 @@ class Planes:
         self._offsets, self._duals = self._offsets[kept], self._duals[kept]
         self._idle, self._stale = self._idle[kept], self._stale[kept]
 
-    def _multiply(self, normals: Vector, gram: Vector) -> Generator[Request, Any, None]:
+    def _multiply(self, normals: Vector, gram: Vector) -> Procedure[None]:
         """Products of all planes with those that have changed; of many planes a part of their length at a time."""
         stale = np.flatnonzero(self._stale)
         gram[stale] = 0.0

@@ -1,17 +1,16 @@
 """CutS3VM: the semi-supervised SVM with the hinge loss, by cutting planes."""
 
 import math
-from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from core.algorithms.cuts3vm.planes import Hyperplanes, Planes, Point, Solution
 from core.algorithms.svm import labeled_costs
-from core.engine.runner import Adjoint, Phase, Report, Request, Steps, Stopped, Vector
+from core.engine.runner import Adjoint, Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import positive_fraction
 from core.numerics.elementary import log_of, standard_normal
-from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
+from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.options.linear import Cuts3vmOptions
 from core.problem import Linear, Problem, Result, Status
 
@@ -69,7 +68,7 @@ class _Search:
         epsilon = _EPSILON * total if options.epsilon is None else max(options.epsilon, _ROUNDING * total)
         self.cutting = Cutting(self._hyperplanes, epsilon, options.max_iterations)
 
-    def run(self, init: Vector | None) -> Generator[Request, Any, "End"]:
+    def run(self, init: Vector | None) -> Procedure["End"]:
         """The best of the ends that the starts lead to."""
         yield from self._hyperplanes.locate()
         report = Report(Phase("cuts3vm"), 0, 0.0, None, 0.0, share=1.0)
@@ -84,17 +83,16 @@ class _Search:
             ends.append((yield from self.cutting.run(direction, report)))
         return min(ends, key=lambda end: end.point.objective)
 
-    def _supervised(self) -> Generator[Request, Any, Vector]:
+    def _supervised(self) -> Procedure[Vector]:
         iterate, costs = (
             Iterate.zero(self.problem.rows.n_rows, self.problem.rows.n_features),
             labeled_costs(self.problem),
         )
-        yield from adopt(iterate, costs)
         report = Report(Phase("cuts3vm").then("svm"), 0, 0.0, self.cutting.best.objective, 0.0)
         yield from minimise(iterate, costs, 1.0 / self.options.C, StoppingRule(_ROUGH_GAP), report)
         return iterate.coefficients[:-1]
 
-    def _random(self, number: int) -> Generator[Request, Any, Vector]:
+    def _random(self, number: int) -> Procedure[Vector]:
         direction = standard_normal(np.random.default_rng([self.problem.seed, number]), self.problem.rows.n_features)
         point = yield from self._hyperplanes.scored(direction)
         return direction / (self._hyperplanes.spread(point) or 1.0)
@@ -127,7 +125,7 @@ class Cutting:
         self._hyperplanes, self._epsilon, self._max_rounds = hyperplanes, epsilon, max_rounds
         self.best = hyperplanes.nothing()
 
-    def run(self, start: Vector, report: Report) -> Generator[Request, Any, End]:
+    def run(self, start: Vector, report: Report) -> Procedure[End]:
         """Algorithm 1: cut, minimise under all planes, until the most violated constraint is violated by no more than
         ε.
 
@@ -165,7 +163,7 @@ class Cutting:
             progress.update(step.violation)
         return End(self.best, Status.ITERATION_LIMIT)
 
-    def _minimise(self, planes: Planes, held: bool, report: Report) -> Generator[Request, Any, _Step]:
+    def _minimise(self, planes: Planes, held: bool, report: Report) -> Procedure[_Step]:
         """Algorithm 2: minimise problem (13) by solving (17) at the last solution until that lowers its value by less
         than 1 %; once if ``held``.
 

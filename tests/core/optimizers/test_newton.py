@@ -2,19 +2,17 @@
 break points.
 """
 
-from collections.abc import Generator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from core.engine.runner import Product, Report, Request, Scheduler
+from core.engine.runner import Product, Report, Scheduler
 from core.engine.solver import solve
 from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, adopt, conjugate_gradients, exact_step, minimise
+from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, conjugate_gradients, exact_step, minimise
 from core.options.linear import SvmOptions
 from core.problem import Problem, Status
 from core.progress import Phase
@@ -132,15 +130,10 @@ def two_sided(seed: int, ridge: float, start: Array) -> tuple[Iterate, Ending, A
     costs, X = SquaredHinge(positive, negative), with_bias(dense_of(rows))
     iterate = Iterate(start.copy(), X @ start, np.zeros(50), np.zeros(9))
 
-    def work() -> Generator[Request, Any, Ending]:
-        yield from adopt(iterate, costs)
-        return (
-            yield from minimise(iterate, costs, ridge, StoppingRule(TIGHT), Report(Phase(), 0, np.nan, np.nan, 0.0))
-        )
-
+    steps = minimise(iterate, costs, ridge, StoppingRule(TIGHT), Report(Phase(), 0, np.nan, np.nan, 0.0))
     endings: list[Ending] = []
     with Scheduler(rows) as scheduler:
-        scheduler.run({Phase(): lambda: as_steps(work(), endings)})
+        scheduler.run({Phase(): lambda: as_steps(steps, endings)})
     return iterate, endings[0], X, costs
 
 
