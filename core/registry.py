@@ -94,7 +94,7 @@ ALGORITHMS = {
             "gradient_tsvm",
             "transductive SVM with a smooth loss, linear or kernels",
             GradientTsvmOptions,
-            "core.algorithms.gradient_tsvm:gradient_tsvm",
+            "core.algorithms.low_density:gradient_tsvm",
             start=None,
         ),
         Algorithm(
@@ -115,7 +115,7 @@ ALGORITHMS = {
             "lds",
             "low density separation: distances along dense places, then gradient_tsvm",
             LdsOptions,
-            "core.algorithms.lds:lds",
+            "core.algorithms.low_density:lds",
             start=None,
         ),
         Algorithm(
@@ -129,7 +129,7 @@ ALGORITHMS = {
             "potts",
             "deterministic annealing of all classes together, linear or kernels",
             PottsOptions,
-            "core.algorithms.potts:Potts",
+            "core.algorithms.annealing:Potts",
             start=None,
             joint=True,
         ),

@@ -31,7 +31,7 @@ from core.selection.candidates import Selecting
 from core.selection.class_fractions import by_class, estimate_fractions
 from core.selection.data import with_frequent_features
 from core.several.train import train_several
-from core.training import CheckedTask, Run, Training, TrainingContext, TrainingTask
+from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask
 from core.validation.calibration import fit_calibration
 from core.validation.confidence import Confidence, Validated
 from core.validation.folds import N_FOLDS, cross_val_scores
@@ -56,7 +56,7 @@ class Solutions(NamedTuple):
     """whether a solver started from another model"""
 
 
-def _solve_by_one(checked: CheckedTask, documents: Compact, run: Run) -> Solutions:
+def _solve_by_one(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
     """The solutions of one algorithm, class fractions known or estimated; raises Stopped before there is one."""
     task = checked.task
     points = starting_points(
@@ -97,7 +97,7 @@ def _solve_by_one(checked: CheckedTask, documents: Compact, run: Run) -> Solutio
 
 
 def _class_fractions(
-    checked: CheckedTask, documents: Compact, run: Run
+    checked: SingleTask, documents: Compact, run: Run
 ) -> tuple[Vector | None, dict[str, Any] | None, Span]:
     """Class fractions for a solver that needs them, their place in the report, and the stretch of work that is left;
     raises Stopped.
@@ -117,7 +117,7 @@ def _class_fractions(
     return estimate.fractions, estimate.report(checked.classes), Span(share, 1.0)
 
 
-def _tuning(checked: CheckedTask, documents: Compact, run: Run, span: Span) -> tuple[Tuning | None, Span]:
+def _tuning(checked: SingleTask, documents: Compact, run: Run, span: Span) -> tuple[Tuning | None, Span]:
     """Options of a kernel method as the data choose them, if at all, and the stretch of work that is left; raises
     Stopped.
     """
@@ -143,7 +143,7 @@ def _tuning(checked: CheckedTask, documents: Compact, run: Run, span: Span) -> t
 class _OneVsRest:
     """The solver of a task, for all its two-class problems."""
 
-    checked: CheckedTask
+    checked: SingleTask
     run: Run
     fractions: Vector | None
     """shape (n_classes,), for a solver that needs them"""
@@ -202,7 +202,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     derived = _derived(task, context)
     if derived is not None:
         return derived
-    checked = CheckedTask.of(task)
+    checked = SingleTask.of(task)
     run = Run.of(context)
     run.watch.begin(Phase(task.algorithm))
     try:
@@ -235,7 +235,7 @@ def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
     classes.
     """
     derive: Callable[[Run], Derived]
-    labeled = CheckedTask.labeled(task)
+    labeled = SingleTask.labeled(task)
     if task.algorithm == CLUSTERS.name:
         derive, labeled, classes = partial(Clusters.of, task), np.zeros_like(labeled), list[str | int]([0, 1])
     elif task.votes is not None:
@@ -252,7 +252,7 @@ def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
         return _untrained(classes, np.flatnonzero(~labeled), task.rows.n_features, 0.0)
 
 
-def _solve_auto(checked: CheckedTask, documents: Compact, run: Run) -> Solutions:
+def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
     """The solutions that auto selects; raises Stopped."""
     assert isinstance(checked.options, AutoOptions)
     space = run.context.engine.space
@@ -278,7 +278,7 @@ def _solve_auto(checked: CheckedTask, documents: Compact, run: Run) -> Solutions
 
 
 def _training(
-    checked: CheckedTask,
+    checked: SingleTask,
     solutions: Solutions,
     model: Model,
     validated: Validated | None,
@@ -327,7 +327,7 @@ def _report(solutions: Solutions, confidence: Confidence | None) -> dict[str, An
 
 
 def _warnings(
-    checked: CheckedTask,
+    checked: SingleTask,
     solutions: Solutions,
     scale: ValueScale,
     given: NDArray[np.intp],

@@ -1,7 +1,8 @@
 """What a training is asked to do, what it runs on, and what it returns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,14 +14,15 @@ from core.documents.rows import Space, SparseRows
 from core.documents.votes import Votes, checked_weights
 from core.engine.engine import Engine, MemoryEngine
 from core.engine.runner import PassCounter, Scheduler
-from core.errors import Fault, MessageNames
+from core.errors import Fault, InvalidDocuments, InvalidOption, MessageNames
 from core.models.model import Model
-from core.options.base import Options
-from core.problem import Status
+from core.options.base import BalancedOptions, Options
+from core.problem import Problem, Status
 from core.progress import WHOLE, Checkpoint, Observer, Span, TracePoint, Watch
 from core.registry import Algorithm, check_options, find_algorithm
 from core.selection.data import SelectionData
 from core.validation.confidence import Confidence
+from core.validation.folds import N_FOLDS, without
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,31 @@ class CheckedTask:
     options: Options
     classes: list[str | int]
     """labels that documents have"""
+    order: NDArray[np.int64]
+    """shape (n_rows,): positions of the documents, the labeled ones first"""
+    weights: NDArray[np.float64]
+    """shape (n_labeled,): weight of the label of each document, above 0; documents of weight 0 are unlabeled"""
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of labeled documents."""
+        return len(self.weights)
+
+    @property
+    def unlabeled(self) -> NDArray[np.int64]:
+        """shape (n_unlabeled,), ascending: positions of the other documents."""
+        return self.order[self.n_labeled :]
+
+
+@dataclass(frozen=True)
+class SingleTask(CheckedTask):
+    """A task of one label a document, whose weights have the mean 1."""
+
     class_indices: NDArray[np.integer[Any]]
     """shape (n_labeled,): positions in these classes"""
     drawn: NDArray[np.int8]
     """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn
     says holds for all"""
-    weights: NDArray[np.float64]
-    """shape (n_labeled,): weight of each label, of mean 1; a label of weight 0 is none"""
-    order: NDArray[np.int64]
-    """shape (n_rows,): positions of the documents, the labeled ones first"""
 
     @classmethod
     def of(cls, task: TrainingTask) -> Self:
@@ -102,10 +120,10 @@ class CheckedTask:
             find_algorithm(task.algorithm),
             options,
             classes,
+            np.concatenate([labeled, unlabeled]),
+            weights[labeled] / weights[labeled].mean(),
             class_indices,
             drawn,
-            weights[labeled] / weights[labeled].mean(),
-            np.concatenate([labeled, unlabeled]),
         )
 
     @staticmethod
@@ -113,16 +131,11 @@ class CheckedTask:
         """shape (n_rows,): whether a document has a label that weighs anything."""
         return np.asarray((task.class_indices >= 0) & (checked_weights(task.weights, task.rows.n_rows) > 0))
 
-    @property
-    def unlabeled(self) -> NDArray[np.int64]:
-        """shape (n_unlabeled,), ascending: positions of the unlabeled documents."""
-        return self.order[len(self.class_indices) :]
-
     def of_all_labels(self, held_out: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of the labeled documents, shape (n_labeled, n_columns), with NaN for labels of weight 0 in between."""
         labeled = np.flatnonzero(self.task.class_indices >= 0)
         found = np.full((len(labeled), held_out.shape[1]), np.nan)
-        found[np.isin(labeled, self.order[: len(self.class_indices)])] = held_out
+        found[np.isin(labeled, self.order[: self.n_labeled])] = held_out
         return found
 
     def known_fractions(self) -> NDArray[np.float64] | None:
@@ -180,6 +193,87 @@ class CheckedTask:
             bounds=self.fraction_bounds(),
             weights=self.weights,
         )
+
+
+@dataclass(frozen=True)
+class SeveralTask(CheckedTask):
+    """A task of documents that may have several labels; those of which any is known are labeled."""
+
+    known: NDArray[np.int8]
+    """shape (n_labeled, n_labels): 1 where a label applies, -1 where it does not, 0 where that is not known"""
+    class_names: SparseRows
+    """a row a label: the terms of its name"""
+
+    @classmethod
+    def of(cls, task: TrainingTask, sets: LabelSets) -> Self:
+        """The task with its options parsed; raises UnknownAlgorithm, InvalidOption and InvalidDocuments."""
+        if task.votes is not None:
+            detail = "votes stand beside several labels; send the documents with labels alone"
+            raise InvalidDocuments(f"a training cannot learn from votes where {detail}", [Fault("", "votes", detail)])
+        weights = checked_weights(task.weights, task.rows.n_rows)
+        labeled = (sets.complete | (np.diff(sets.indptr) > 0)) & (weights > 0)
+        own = sets.taken(np.flatnonzero(labeled))
+        places = np.flatnonzero(own.counts)
+        classes = [sets.classes[place] for place in places.tolist()]
+        options = check_options(task.algorithm, task.options, classes, task.rows.n_rows, several=True)
+        if task.start is not None:
+            raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
+        order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
+        known = own.among(classes).matrix()
+        names = task.class_names
+        if names is None:
+            names = SparseRows.empty(len(sets.classes), task.rows.n_features)
+        return cls(
+            task,
+            find_algorithm(task.algorithm),
+            options,
+            classes,
+            order,
+            weights[labeled],
+            known,
+            names.taken(places),
+        )
+
+    def known_fractions(self) -> NDArray[np.float64] | None:
+        """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""
+        options = self.options
+        asked = isinstance(options, BalancedOptions) and options.requested_fractions(self.classes).source == "labeled"
+        if not asked:
+            return None
+        return np.asarray((self.known > 0).sum(axis=0) / np.maximum((self.known != 0).sum(axis=0), 1))
+
+    @cached_property
+    def folds(self) -> NDArray[np.int64]:
+        """shape (n_labeled,): the fold that each labeled document is left out in.
+
+        The documents of the rarest label are spread over the folds first, then those of the next that have no fold.
+        """
+        rng, following = np.random.default_rng(self.task.seed), 0
+        folds, counts = np.full(self.n_labeled, -1, np.int64), (self.known > 0).sum(axis=0)
+        for column in [*np.argsort(counts, kind="stable").tolist(), None]:
+            own = folds < 0 if column is None else (folds < 0) & (self.known[:, column] > 0)
+            rows = rng.permutation(np.flatnonzero(own))
+            folds[rows] = (np.arange(len(rows)) + following) % N_FOLDS
+            following += len(rows)
+        return folds
+
+    def whole_problem(self, rows: SparseRows) -> Problem:
+        """The problem that all labels share, over these rows: its labels have no meaning."""
+        costs = np.concatenate([self.weights / self.weights.mean(), np.ones(len(self.unlabeled))])
+        return Problem.of(rows, np.ones(self.n_labeled), costs, self.task.seed)
+
+    def problem(self, whole: Problem, column: int, fold: int | None = None) -> Problem | None:
+        """The two-class problem of a label, without the documents of a ``fold``; None if no document is left that it
+        applies to.
+
+        ``whole`` is that of ``whole_problem``. Documents of which this label is not known cost nothing.
+        """
+        known = self.known[:, column]
+        hidden = known == 0 if fold is None else (known == 0) | (self.folds == fold)
+        if not (known[~hidden] > 0).any():
+            return None
+        problem = replace(whole, y=np.where(known > 0, 1.0, -1.0))
+        return without(problem, hidden) if hidden.any() else problem
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,16 @@ from app.evaluation.schemas import CalibrationFigures, ClassFigures, Reliability
 from app.http.requests import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from core.evaluation.label_agreement import LabelAgreement, LabelCounts, RankingCounts
-from core.evaluation.measures import Agreement, Confusion, Ranking, Reliability, ranked
+from core.evaluation.measures import (
+    Agreement,
+    Confusion,
+    LabelAgreement,
+    LabelCounts,
+    Ranking,
+    RankingCounts,
+    Reliability,
+    ranked,
+)
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from storage.records import Label

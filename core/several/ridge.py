@@ -26,7 +26,7 @@ from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import Member, Spread, standardised
 from core.several.size import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
-from core.several.task import SeveralTask
+from core.training import SeveralTask
 from core.validation.label_calibration import fit_labels
 
 Vector = NDArray[np.float64]

@@ -6,6 +6,7 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.documents.label_sets import LabelSets
 from core.documents.reorder import Compact, compact
@@ -13,7 +14,7 @@ from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments
-from core.evaluation.label_agreement import LabelCounts
+from core.evaluation.measures import LabelCounts
 from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.model import LinearModel
@@ -24,8 +25,7 @@ from core.progress import WHOLE, Phase, Span, Stopped, Watch
 from core.selection.data import ScaledRows, scale_features
 from core.several.members import FOLD_TOLERANCE, Member, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
-from core.several.task import SeveralTask, by_label
-from core.training import Run, Training, TrainingContext, TrainingTask
+from core.training import Run, SeveralTask, Training, TrainingContext, TrainingTask
 from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
 
 _SMOOTHING = 0.2
@@ -255,7 +255,7 @@ def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration
     counts = LabelCounts(len(checked.classes))
     counts.add((checked.known > 0) & left_out, given)
     agreement = counts.agreement()
-    figures = by_label(
+    figures = _by_label(
         checked.classes,
         labeled=(checked.known > 0).sum(axis=0),
         fraction=choice.fit.fractions,
@@ -274,6 +274,12 @@ def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration
             "mean of the labels)"
         ],
     }
+
+
+def _by_label(classes: list[str | int], **columns: NDArray[Any]) -> Mapping[str, dict[str, Any]]:
+    """Figures of labels as JSON, by label."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return {str(label): dict(zip(columns, row, strict=True)) for label, row in zip(classes, rows, strict=True)}
 
 
 def _untrained(checked: SeveralTask, passes: float) -> Training:

@@ -12,7 +12,7 @@ from core.documents.votes import checked_weights
 from core.errors import Fault, InvalidDocuments
 from core.options.auto import AutoOptions
 from core.problem import Status
-from core.training import CheckedTask, Run, Training, TrainingTask
+from core.training import Run, SingleTask, Training, TrainingTask
 from core.validation.calibration import Calibration, fit_sigmoid
 from core.weak_supervision.derived import Derived
 
@@ -77,7 +77,7 @@ class OneClass(Derived):
     @classmethod
     def of(cls, task: TrainingTask, classes: Sequence[str | int], run: Run) -> "OneClass":
         """The task with two classes, of which one is labeled; raises InvalidDocuments for too few labels."""
-        labeled = CheckedTask.labeled(task)
+        labeled = SingleTask.labeled(task)
         n_labeled = int(np.count_nonzero(labeled))
         label = task.classes[int(task.class_indices[labeled][0])]
         if n_labeled < _FEWEST:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from core.algorithms.gradient_tsvm import weight_stages
+from core.algorithms.low_density import weight_stages
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import GradientTsvmOptions

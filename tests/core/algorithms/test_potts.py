@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core import progress
-from core.algorithms.potts import CoupledPath, class_beliefs
+from core.algorithms.annealing import CoupledPath, class_beliefs
 from core.engine import passes
 from core.engine.solver import solve
 from core.options.linear import AnnealingOptions

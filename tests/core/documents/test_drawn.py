@@ -7,7 +7,7 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
 from core.train import TrainingTask, train
-from core.training import CheckedTask
+from core.training import SingleTask
 
 
 def task(drawn: list[int] | None, algorithm: str = "tsvm", **options: str) -> TrainingTask:
@@ -45,11 +45,11 @@ def test_a_matrix_is_refused() -> None:
 
 
 def test_a_training_knows_the_draws_of_its_labels_in_their_order() -> None:
-    assert CheckedTask.of(task([3, 1, 2, 0, 2, 3])).drawn.tolist() == [1, 0, 2, 3]
-    assert CheckedTask.of(task(None)).drawn.tolist() == [0, 0, 0, 0]
+    assert SingleTask.of(task([3, 1, 2, 0, 2, 3])).drawn.tolist() == [1, 0, 2, 3]
+    assert SingleTask.of(task(None)).drawn.tolist() == [0, 0, 0, 0]
 
 
 def test_what_the_job_says_of_all_labels_wins() -> None:
-    assert CheckedTask.of(task([3, 1, 2, 0, 2, 3], labels_drawn="random")).drawn.tolist() == [1, 1, 1, 1]
-    assert CheckedTask.of(task(None, labels_drawn="chosen")).drawn.tolist() == [2, 2, 2, 2]
-    assert CheckedTask.of(task([3, 1, 2, 0, 2, 3], labels_drawn="unknown")).drawn.tolist() == [1, 0, 2, 3]
+    assert SingleTask.of(task([3, 1, 2, 0, 2, 3], labels_drawn="random")).drawn.tolist() == [1, 1, 1, 1]
+    assert SingleTask.of(task(None, labels_drawn="chosen")).drawn.tolist() == [2, 2, 2, 2]
+    assert SingleTask.of(task([3, 1, 2, 0, 2, 3], labels_drawn="unknown")).drawn.tolist() == [1, 0, 2, 3]

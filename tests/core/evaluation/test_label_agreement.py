@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from core.evaluation.label_agreement import LabelCounts, RankingCounts
+from core.evaluation.measures import LabelCounts, RankingCounts
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.random((60, 7)) < 0.25

@@ -8,7 +8,7 @@ import pytest
 from core.documents.label_sets import LabelSets
 from core.engine.engine import MappedEngine
 from core.errors import InvalidDocuments, InvalidOption
-from core.evaluation.label_agreement import LabelCounts
+from core.evaluation.measures import LabelCounts
 from core.models.io import read_model
 from core.problem import Status
 from core.progress import TracePoint

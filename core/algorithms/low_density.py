@@ -1,0 +1,226 @@
+"""Low density separation: ∇TSVM, whose smooth loss keeps the boundary away from unlabeled rows, and LDS, which is ∇TSVM
+where distances are short along dense places (Chapelle & Zien 2005).
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.algorithms.svm import labeled_costs, result_of, svm
+from core.engine.kernel_requests import PathSpace, Subspace, Within
+from core.engine.runner import Phase, Procedure, Report, Scores, Steps, Stopped, Vector, as_part, translated
+from core.losses.balance import positive_fraction
+from core.losses.loss import SquaredError
+from core.losses.squared_hinge import SquaredHinge
+from core.numerics.compiled import compiled, exp_of
+from core.numerics.vectors import dot, lane_sum
+from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise
+from core.optimizers.smo import empty_result, hinge
+from core.optimizers.subspace import in_kernel_space, within
+from core.options.linear import SemiSupervisedOptions
+from core.options.subspace import RHOS, GradientTsvmOptions, LdsOptions
+from core.problem import Linear, Problem, Result, Status
+from core.progress import Span
+
+
+class LowDensity(NamedTuple):
+    """``½ Σ_i c_i max(0, 1 − y_i o_i)² + ½ Σ_j c_j exp(−3 o_j²)`` (Chapelle & Zien 2005).
+
+    A core.losses.loss.Loss, except that it is not convex: the curvature of a row is given as 0 where it is below.
+    """
+
+    labeled: SquaredHinge
+    """of the first rows"""
+    costs: Vector
+    """c_j of the rows behind them, shape (n_unlabeled,)"""
+
+    @property
+    def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """See Loss."""
+        return np.concatenate([self.labeled.charged, self.costs > 0])
+
+    def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
+        """See Loss."""
+        n = len(self.labeled.positive)
+        value = self.labeled.evaluate(scores[:n], slopes[:n], curvatures[:n])
+        terms = np.empty(len(self.costs))
+        _evaluate(scores[n:], self.costs, terms, slopes[n:], curvatures[n:])
+        return value + 0.5 * float(lane_sum(terms, len(terms)))
+
+    def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
+        """See Loss."""
+        n = len(self.labeled.positive)
+        first, second = self.labeled.along(scores[:n], direction[:n], step)
+        terms, slopes, curvatures = (np.empty(len(self.costs)) for _ in range(3))
+        moves = direction[n:]
+        _evaluate(scores[n:] + step * moves, self.costs, terms, slopes, curvatures)
+        return first + float(dot(slopes, moves)), second + float(dot(curvatures * moves, moves))
+
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
+        """See Loss: all unlabeled rows near the boundary leave the straight line."""
+        n = len(self.labeled.positive)
+        count = self.labeled.update(scores[:n], curvatures[:n], direction[:n], step, slopes[:n], jumps[:n])
+        expected = slopes[n:] + step * curvatures[n:] * direction[n:]
+        terms, ignored = np.empty(len(self.costs)), np.empty(len(self.costs))
+        _evaluate(scores[n:], self.costs, terms, slopes[n:], ignored)
+        jumps[n:] = slopes[n:] - expected
+        return count + int(np.count_nonzero(jumps[n:]))
+
+
+@compiled
+def _evaluate(scores: Vector, costs: Vector, terms: Vector, slopes: Vector, curvatures: Vector) -> None:
+    for j in range(len(scores)):
+        terms[j] = costs[j] * exp_of(-3.0 * scores[j] * scores[j])
+    for j in range(len(scores)):
+        slopes[j] = -3.0 * scores[j] * terms[j]
+    for j in range(len(scores)):
+        curvatures[j] = max(0.0, 18.0 * scores[j] * scores[j] - 3.0) * terms[j]
+
+
+_STAGES = 10
+_GROWTH = 1.584893192461114
+"""100^(1/10): λ' of the first stage is 0.01 of the last, as b and l of the program of Chapelle & Zien have it"""
+_ROUGH_REDUCTION = 0.1
+
+
+def gradient_tsvm(problem: Problem, options: GradientTsvmOptions, init: Vector | None = None, /) -> Steps:
+    """Transductive SVM by the primal alone, with a differentiable loss of the unlabeled rows.
+
+    Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ'/2 Σ_j weight_j exp(−3 o'_j²)`` (Eqn. 3 of
+    Chapelle & Zien 2005, divided by 2 C l: λ = 1 / (2 C l), λ' = C* u / (C l)). Constraint: the weighted mean of o' is
+    2 r − 1, r = ``positive_fraction``: o = w · (x − x̄) + 2 r − 1, with the mean x̄ of the unlabeled rows (section 4).
+    Stages: λ' grows tenfold twice, in 10 steps, to exactly ``lambda_u``; each is solved to a tenth of its first
+    gradient, the last to the tolerance. Newton's method takes the place of gradient descent: where the loss of a row is
+    not convex its curvature counts as 0. With a kernel the same over coordinates (their kernel PCA). The result is a
+    stationary point, by what ``init`` would not help. Without unlabeled rows it is the SVM.
+    """
+    return (yield from in_kernel_space(smooth_tsvm, problem, options))
+
+
+def smooth_tsvm(problem: Problem, options: SemiSupervisedOptions, name: str = "gradient_tsvm") -> Steps:
+    """The linear method, as a part of the algorithm of that name."""
+    if problem.n_unlabeled == 0:
+        return (yield from svm(problem, options))
+    search = _Search(problem, options, Phase(name))
+    try:
+        ending = yield from search.run()
+    except Stopped:
+        return search.result(np.nan, Status.CANCELLED)
+    return search.result(ending.objective, ending.status)
+
+
+def weight_stages(final: float) -> list[float]:
+    """λ' of each stage, growing to exactly ``final``."""
+    stages = [final]
+    for _ in range(_STAGES):
+        stages.insert(0, stages[0] / _GROWTH)
+    return stages
+
+
+class _Search:
+    """The state of one run."""
+
+    def __init__(self, problem: Problem, options: SemiSupervisedOptions, phase: Phase) -> None:
+        self._problem, self._options, self._phase = problem, options, phase
+        self._centred = Centred(problem, 2.0 * positive_fraction(problem, options) - 1.0)
+        self._iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
+
+    def run(self) -> Procedure[Ending]:
+        """The steps of ``gradient_tsvm``."""
+        options, labeled = self._options, labeled_costs(self._problem)
+        hinge = SquaredHinge(*(side[: self._problem.n_labeled] for side in labeled))
+        self._iterate = yield from self._centred.locate()
+        rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
+        for stage, weight in enumerate(weight_stages(options.lambda_u)):
+            loss = LowDensity(hinge, weight * self._problem.weights[self._problem.n_labeled :])
+            part = 1.0 / (_STAGES + 1)
+            report = Report(self._phase.then("stage", stage), 0, 0.0, None, stage * part, part, _STAGES + 1)
+            own = rule if stage == _STAGES else rule._replace(reduction=_ROUGH_REDUCTION)
+            steps = minimise(self._iterate, loss, options.lambda_, own, report)
+            ending = yield from translated(steps, self._centred.translate)
+        return ending
+
+    def result(self, objective: float, status: Status) -> Result:
+        """The result at the iterate."""
+        found = result_of(self._iterate, self._problem, objective, status)
+        return replace(found, decision=self._centred.decision(self._iterate))
+
+
+_FOLDS = 5
+_DEFAULT = 4.0
+"""ρ where labels are too few to choose it by"""
+_RIDGE, _GAP = 1e-6, 1e-3
+"""λ of the model that predicts scores, and how near it comes to its minimum"""
+
+
+def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) -> Steps:
+    """∇TSVM over coordinates that keep documents near each other if a path through dense places joins them.
+
+    Objective: that of ``gradient_tsvm`` over the coordinates of core.kernels.paths (LDS, Algorithm 2 of Chapelle & Zien
+    2005; λ is theirs after division by the variance, since coordinates have length 1 in the mean). ``rho`` by
+    cross-validation is the one of the least squared hinge loss of labels left out by the SVM over the coordinates.
+    Coordinates are those of these documents alone. So new ones get what a least squares model of all scores, in the
+    space of ``kernel``, predicts: ``1/n Σ (o_k − f(x_k))² + 1e-6 |f|²``. The result has that model, and the scores o of
+    the unlabeled rows. The result is a stationary point, by what ``init`` would not help.
+    """
+    try:
+        rho = (yield from _chosen_rho(problem, options)) if options.rho == "auto" else options.rho
+        subspace: Subspace = yield PathSpace(rho, options.left_out)
+    except Stopped:
+        return empty_result(options, problem, Status.CANCELLED)
+    own = replace(problem, rows=subspace.coordinates.rows)
+    found = yield from within(as_part(smooth_tsvm(own, options, "lds"), Span(0.0, 0.9)), subspace)
+    if found.status in (Status.CANCELLED, Status.NUMERICAL_ERROR):
+        return replace(empty_result(options, problem, found.status), unlabeled_scores=found.unlabeled_scores)
+    assert isinstance(found.decision, Linear)
+    scores = np.zeros(problem.rows.n_rows)
+    vector = np.append(found.decision.coefficients, found.decision.intercept)
+
+    def regressed(problem: Problem, options: LdsOptions) -> Steps:
+        iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
+        loss = SquaredError(np.full(len(scores), 1.0 / len(scores)), scores)
+        report = Report(Phase("lds"), 0, 0.0, found.objective, 0.9, 0.1)
+        ending = yield from minimise(iterate, loss, _RIDGE, StoppingRule(_GAP), report)
+        return result_of(iterate, problem, ending.objective, ending.status)
+
+    try:
+        yield Within(subspace, Scores(vector, np.zeros_like(scores), scores))
+        model = yield from in_kernel_space(regressed, problem, options)
+    except Stopped:
+        return replace(empty_result(options, problem, Status.CANCELLED), unlabeled_scores=found.unlabeled_scores)
+    return replace(found, decision=model.decision, status=found.status.worse(model.status))
+
+
+def _chosen_rho(problem: Problem, options: LdsOptions) -> Procedure[float]:
+    n_folds = min(_FOLDS, *(int(np.count_nonzero(problem.y == label)) for label in (-1.0, 1.0)))
+    if n_folds < 2:
+        return _DEFAULT
+    folds = np.empty(problem.n_labeled, np.int64)
+    for label in (-1.0, 1.0):
+        own = np.flatnonzero(problem.y == label)
+        folds[own] = np.arange(len(own)) % n_folds
+    losses = []
+    for rho in RHOS:
+        subspace: Subspace = yield PathSpace(rho, options.left_out)
+        own_rows = replace(problem, rows=subspace.coordinates.rows)
+        losses.append((yield from within(_held_out_loss(own_rows, options, folds), subspace)))
+    return RHOS[int(np.argmin(losses))]
+
+
+def _held_out_loss(problem: Problem, options: LdsOptions, folds: NDArray[np.int64]) -> Procedure[float]:
+    """The sum of squared hinge losses of labels, each by an SVM without its fold."""
+    scores = np.empty(problem.n_labeled)
+    for fold in range(int(folds.max()) + 1):
+        left_out = np.concatenate([folds == fold, np.zeros(problem.n_unlabeled, np.bool_)])
+        without = replace(problem, costs=np.where(left_out, 0.0, problem.costs))
+        iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
+        costs, rule = labeled_costs(without), StoppingRule(options.tolerance, max_iterations=options.max_iterations)
+        report = Report(Phase("lds").then("svm"), 0, 0.0, None, 0.0)
+        yield from minimise(iterate, costs, options.lambda_, rule, report)
+        yield Scores(iterate.coefficients, np.zeros(problem.rows.n_rows), iterate.scores)
+        scores[folds == fold] = iterate.scores[: problem.n_labeled][folds == fold]
+    return float(lane_sum(hinge(problem.y * scores) ** 2, len(scores)))
