@@ -24,7 +24,6 @@ def main(names: list[str]) -> None:
     for name in names or _SECTIONS:
         title, section = _SECTIONS[name]
         made = f"## {title}\n\nMade by `python -m benchmarks {name}` on:\n{machine()}.\n\n{section()}"
-        print(made)
         put_section("benchmarks.md", made)
 
 

@@ -259,7 +259,6 @@ def main(arguments: Sequence[str]) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sizes, log = Sizes(given.queued, given.finished, given.versions, given.call), Log()
     text = section(sizes, list(measured(sizes, log)), log)
-    print(text)
     put_section("storm.md", text)
     return 0
 

@@ -202,9 +202,10 @@ def write(name: str, text: str) -> None:
 
 
 def put_section(name: str, text: str) -> None:
-    """Put a section, which begins with its title (``## …``), into a page of ``docs/``: in the place of the former one,
-    else at the end.
+    """Print a section, which begins with its title (``## …``), and put it into a page of ``docs/``: in the place of the
+    former one, else at the end.
     """
+    print(text)
     path = DOCS / name
     head, *found = path.read_text().split("\n## ")
     sections = {each.splitlines()[0]: each.strip() for each in (*found, text.strip().removeprefix("## "))}

@@ -93,7 +93,6 @@ def main(arguments: Sequence[str]) -> int:
         + f"\nLines of the service's log that tell of an error or a death: {len(lines)}.\n"
         + "".join(f"\n- {line[:200]}" for line in lines[:10])
     )
-    print(text)
     put_section("fuzzing.md", text)
     return len(lines)
 

@@ -161,7 +161,6 @@ def main(arguments: list[str]) -> None:
     with bucket("fuzz") as settings:
         told["on S3"] = _fuzzed(settings, 60 * minutes)
     text = _section(minutes, told, made_up())
-    print(text)
     put_section("fuzzing.md", text)
 
 

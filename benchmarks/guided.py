@@ -74,7 +74,6 @@ def main(arguments: list[str]) -> int:
         f"Made by `python -m benchmarks.guided {seconds}`, with so many seconds for each reader, on: {machine()}.\n\n"
         + table(["reader", "bodies", "edges reached", "failed"], rows)
     )
-    print(text)
     put_section("fuzzing.md", text)
     return failed
 

@@ -182,7 +182,6 @@ def main() -> int:
             print(runs[-1], flush=True)
     runs.sort(key=lambda run: _HARMS.index(run.harm.kind))
     text = section(options.documents, options.rounds, options.seed, memory, runs)
-    print(text)
     put_section("scale.md", text)
     return int(any(run.digest != memory for run in runs))
 

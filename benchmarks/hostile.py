@@ -212,7 +212,6 @@ def main(arguments: Sequence[str]) -> int:
                 costs.append(cost(client, running.gateway, others, packed(each)))
                 log(each.name)
         text = section(size, costs, quiet, log)
-    print(text)
     put_section("fuzzing.md", text)
     return 0
 

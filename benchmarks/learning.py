@@ -21,8 +21,8 @@ from app.predictions.schemas import Strategy
 from benchmarks.base import DOCS, machine, rows_of, table, write
 from benchmarks.data import BUILD
 from benchmarks.panel.draws import Labels
-from benchmarks.panel.measures import class_fractions, error, total_variation
 from benchmarks.panel.results import Results, code_digest, digest
+from benchmarks.panel.score import class_fractions, error, total_variation
 from benchmarks.panel.sets import documents
 from benchmarks.panel.suggestions import answered, suggested
 from benchmarks.plots import Panel, draw

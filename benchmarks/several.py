@@ -21,8 +21,7 @@ from core.documents.rows import SparseRows
 from core.documents.text.tfidf import class_names
 from core.documents.text.tfidf_fit import fit_terms
 from core.evaluation.active_learning import BalancedMargins, least_certain
-from core.evaluation.label_agreement import LabelCounts
-from core.evaluation.measures import Reliability
+from core.evaluation.measures import LabelCounts, Reliability
 from core.options.text import TextOptions
 from core.train import Training, TrainingTask, train
 from tests.there import there

@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.base import write
-from benchmarks.panel.figure import draw_figure
 from benchmarks.panel.fractions import section
-from benchmarks.panel.page import FIGURE, MEANS, page, write_means
+from benchmarks.panel.page import FIGURE, MEANS, draw_figure, page, write_means
 from benchmarks.panel.results import OutOfTime, Results
 from benchmarks.panel.runs import Run, run_of
 from benchmarks.panel.sets import LABELS, documents

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.base import Figure, table
-from benchmarks.panel import measures
 from benchmarks.panel.results import Results
 from benchmarks.panel.runs import Bench
+from benchmarks.panel.score import class_fractions, total_variation
 from benchmarks.panel.sets import documents
 from benchmarks.panel.tasks import Task, applies, labels_of
 
@@ -64,7 +64,7 @@ def line_of(task: Task, results: Results, threads: int = 1) -> Line:
     bench, labels, data = Bench(task, results, threads), labels_of(task), documents(task.name)
     n_classes = len(data.classes)
     auto, svm = bench.auto(labels), bench.supervised(labels)
-    true = measures.class_fractions(np.delete(data.class_indices, labels.positions), n_classes)
+    true = class_fractions(np.delete(data.class_indices, labels.positions), n_classes)
     if task.draw.startswith("random"):
         simple = _shares(labels.counts(n_classes) + _OF_COUNTS)
     else:
@@ -78,7 +78,7 @@ def line_of(task: Task, results: Results, threads: int = 1) -> Line:
         bench.told(labels, simple).error if counted else np.nan,
         bench.told(labels, true).error,
         auto.variation,
-        measures.total_variation(simple, true) if counted else np.nan,
+        total_variation(simple, true) if counted else np.nan,
         auto.confidence,
     )
 

@@ -1,4 +1,4 @@
-"""The panel as a page, and its means by set and draw as a file of data."""
+"""The panel as a page with its figure, mean errors by draw, and its means by set and draw as a file of data."""
 
 import csv
 from collections import Counter
@@ -121,3 +121,42 @@ def _chosen(runs: Runs) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
+
+
+_SERIES = {
+    SVM: ("supervised SVM, tuned", "o", "#b0b0b0"),
+    TSVM: ("TSVM told the true fractions", "D", "#4c72b0"),
+    AS_MANY: ("auto on as many even labels", "|", "#dd8452"),
+    AUTO: ("auto", "o", "#c44e52"),
+}
+"""label, marker and colour of each method"""
+
+
+def draw_figure(runs: Runs, file: Path) -> None:
+    """A line a draw, from the first at the top; every set counts the same."""
+    from matplotlib.figure import Figure
+
+    names = draws_of(runs)
+    page = Figure(figsize=(7, 0.9 + 0.27 * len(names)), layout="constrained")
+    axes = page.subplots()
+    for method, (label, marker, colour) in _SERIES.items():
+        means = [over_sets(of(runs, draws=[name]), error(method)) for name in names]
+        size = 12 if marker == "|" else 6
+        axes.plot(
+            means,
+            range(len(names)),
+            marker,
+            color=colour,
+            label=label,
+            markersize=size,
+            markeredgewidth=2 if marker == "|" else 1,
+        )
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("mean error on the unlabeled documents")
+    axes.grid(True, alpha=0.3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    page.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
+    page.savefig(file, dpi=110)

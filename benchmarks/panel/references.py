@@ -7,8 +7,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.panel import measures
-from benchmarks.panel.score import Score, Setting
+from benchmarks.panel.score import Score, Setting, class_fractions
 from core.documents.rows import SparseRows
 from core.train import TrainingContext, TrainingTask, train
 
@@ -29,7 +28,7 @@ def supervised(setting: Setting) -> Score:
 
 def told_fractions(setting: Setting) -> Score:
     """The transductive SVM, given the true class fractions."""
-    true = measures.class_fractions(setting.truth, setting.n_classes)
+    true = class_fractions(setting.truth, setting.n_classes)
     options = {"lambda": 1e-3, "class_fractions": {str(each): float(share) for each, share in enumerate(true)}}
     start = time.perf_counter()
     training = train(setting.task("tsvm", options), TrainingContext(threads=setting.threads))

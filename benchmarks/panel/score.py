@@ -1,4 +1,4 @@
-"""Measures of a method on a task."""
+"""Measures of an answer, and of a method on a task: error, agreement beyond chance, class fractions, calibration."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -7,11 +7,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.base import rows_of
-from benchmarks.panel import measures
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.sets import documents
 from core.evaluation.measures import Reliability
 from core.train import Training, TrainingTask
+
+
+def error(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]]) -> float:
+    return float(np.mean(answer != truth))
+
+
+def class_fractions(class_indices: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(class_indices, minlength=n_classes) / len(class_indices))
+
+
+def total_variation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Half the summed difference of two distributions: the mass that would have to move."""
+    return float(np.abs(one - other).sum() / 2)
+
+
+def kappa(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]], n_classes: int) -> float:
+    """Cohen's kappa: (accuracy − chance) / (1 − chance); 0 of one class for all, 1 if all is right."""
+    by_chance = float(class_fractions(answer, n_classes) @ class_fractions(truth, n_classes))
+    return (1 - error(answer, truth) - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
 
 
 class Score(NamedTuple):
@@ -43,8 +61,8 @@ class Score(NamedTuple):
     ) -> Self:
         """The score of class indices, both of shape (n_unlabeled,)."""
         answers = np.bincount(answer, minlength=n_classes).tolist()
-        agreement = measures.kappa(answer, truth, n_classes)
-        return cls(measures.error(answer, truth), agreement, seconds, chosen=chosen, answers=answers)
+        agreement = kappa(answer, truth, n_classes)
+        return cls(error(answer, truth), agreement, seconds, chosen=chosen, answers=answers)
 
     def with_report(self, training: Training, truth: NDArray[np.int32], n_classes: int) -> Self:
         """The score with figures from the report of ``auto``."""
@@ -52,7 +70,7 @@ class Score(NamedTuple):
         assert training.probabilities is not None
         fractions = np.array([training.report["class_fractions"][str(each)] for each in range(n_classes)])
         return self._replace(
-            variation=measures.total_variation(fractions, measures.class_fractions(truth, n_classes)),
+            variation=total_variation(fractions, class_fractions(truth, n_classes)),
             calibration=Reliability.of(training.probabilities, truth).expected_error,
             chosen=training.report["chosen"]["algorithm"],
             confidence=training.report["confidence"],

@@ -70,7 +70,6 @@ def main() -> int:
     log = Log()
     result = run(plan, log)
     text = section(plan, result, log)
-    print(text)
     put_section("scale.md", text)
     failed = sum(
         each.status != 200

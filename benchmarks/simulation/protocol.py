@@ -2,9 +2,9 @@
 heartbeat.
 
 Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and
-reconciling are simulated. So are relabeling and deleting datasets, aliases and deleting versions
-(``benchmarks.simulation.keepers``), garbage collection, retention and deleting jobs (``benchmarks.simulation.upkeep``),
-and an upgrade, with processes of two releases (``benchmarks.simulation.upgrade``).
+reconciling are simulated. So are relabeling and deleting datasets, aliases, deleting versions and jobs, garbage
+collection and retention (``benchmarks.simulation.keepers``), and an upgrade, with processes of two
+releases (``benchmarks.simulation.upgrade``).
 
 A world has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
 """
@@ -22,11 +22,18 @@ from unittest.mock import patch
 from redis.exceptions import RedisError
 
 from benchmarks.simulation import receivers
-from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers, at_rest, violations_of_keepers
+from benchmarks.simulation.keepers import (
+    ABANDONED_SECONDS,
+    Keepers,
+    Upkeep,
+    at_rest,
+    leftovers,
+    versions_of,
+    violations_of_keepers,
+)
 from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore, decoded
 from benchmarks.simulation.receivers import Receivers
 from benchmarks.simulation.upgrade import FINGERPRINT, KEY, Upgrade
-from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World, uncollected
 from core.problem import Status
 from storage import names

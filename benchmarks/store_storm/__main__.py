@@ -118,8 +118,9 @@ def main(arguments: Sequence[str]) -> int:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
         result = run(plan, folder, log)
     text = section(result, log)
-    print(text)
-    if not given.faults:
+    if given.faults:
+        print(text)
+    else:
         put_section("storm.md", text)
     return int(any(map(len, result.wrong.values())))
 

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.panel.analysis import gap, over_sets
-from benchmarks.panel.figure import draw_figure
-from benchmarks.panel.measures import class_fractions, error, kappa, total_variation
-from benchmarks.panel.page import page
+from benchmarks.panel.page import draw_figure, page
 from benchmarks.panel.peers import PEERS
 from benchmarks.panel.results import OutOfTime, Results, code_digest, code_of
 from benchmarks.panel.runs import AS_MANY, AUTO, SURPLUS, SVM, TSVM, Run
-from benchmarks.panel.score import Score
+from benchmarks.panel.score import Score, class_fractions, error, kappa, total_variation
 from benchmarks.panel.sets import LABELS
 from benchmarks.panel.tasks import DRAWS, Task
 
