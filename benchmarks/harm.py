@@ -27,13 +27,13 @@ from benchmarks.base import machine, put_section, table
 from benchmarks.cluster import Cluster
 from benchmarks.engines import rows_in, spread
 from core.documents.rows import SparseRows
-from core.engine.engine import Answers, MemoryEngine
+from core.engine.engine import MemoryEngine, RowOperator
 from core.progress import Checkpoint
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import ClusterUnavailable
 from storage.store import open_store
 from tests.core.digests import digest
-from workers.cluster.engine import ClusterAnswers, ClusterEngine, ClusterStore, connected
+from workers.cluster.engine import ClusterEngine, ClusterOperator, ClusterStore, connected
 from workers.worker.scratch import ScratchFiles
 
 _HARMS = ("none", "worker killed", "worker stopped", "worker added", "scheduler killed")
@@ -58,10 +58,10 @@ class HarmedEngine(ClusterEngine):
         super().__init__(*given)
         self.passes, self._harm, self._act = 0, harm, act
 
-    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Answers:
+    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> RowOperator:
         """See Engine."""
         answers = super().over(rows, threads, checkpoint)
-        if isinstance(answers, ClusterAnswers):
+        if isinstance(answers, ClusterOperator):
             ask = answers._ask
 
             def counted(*given: Any) -> Any:

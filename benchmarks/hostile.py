@@ -135,7 +135,7 @@ def cost(client: httpx.Client, gateway: psutil.Process, others: Others, hostile:
 
 
 def packed(hostile: Hostile) -> Hostile:
-    """The same, short as sent."""
+    """A hostile request, made short as sent."""
     if hostile.encoding == "gzip" or hostile.media_type in ("application/x-npz", "application/x-npy"):
         return hostile
     return hostile._replace(body=gzip.compress(hostile.body, 6, mtime=0), encoding="gzip")

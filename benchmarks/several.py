@@ -21,7 +21,7 @@ from core.documents.rows import SparseRows
 from core.documents.text.tfidf import class_names
 from core.documents.text.tfidf_fit import fit_terms
 from core.evaluation.active_learning import BalancedMargins, least_certain
-from core.evaluation.measures import LabelCounts, Reliability
+from core.evaluation.measures import LabelConfusion, Reliability
 from core.options.text import TextOptions
 from core.train import Training, TrainingTask, train
 from tests.there import there
@@ -94,7 +94,7 @@ def judged(data: Reuters, training: Training) -> Figures:
     columns = [data.topics.index(str(label)) for label in training.model.classes]
     known = there(training.model.probabilities(training.model.scores(data.test)))
     probabilities[:, columns], given[:, columns] = known, training.model.given_labels(known)
-    counts = LabelCounts(int(data.judged.sum()))
+    counts = LabelConfusion(int(data.judged.sum()))
     counts.add(data.test_truth[:, data.judged], given[:, data.judged])
     pairs = probabilities[:, data.judged].ravel()
     reliability = Reliability.of(

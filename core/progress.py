@@ -57,7 +57,7 @@ class Phase(NamedTuple):
     """part of the documents that is learned from alone"""
 
     def to(self, purpose: str, value: float | None = None, *, fold: int | None = None) -> "Phase":
-        """The same for this purpose."""
+        """This phase of a solver that is run for a purpose."""
         return self._replace(purpose=purpose, value=value, fold=fold)
 
     def then(self, name: str, number: int | None = None) -> "Phase":
@@ -65,7 +65,7 @@ class Phase(NamedTuple):
         return self._replace(steps=(*self.steps, (name, number)))
 
     def within(self, outer: "Phase") -> "Phase":
-        """The same position within a solver that is run for the purpose of ``outer``."""
+        """This position within a solver that is run for the purpose of ``outer``."""
         return outer._replace(solver=self.solver, steps=self.steps)
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Steps, Vector
-from core.engine.solver import load
+from core.engine.solver import load_solver
 from core.evaluation.training_warnings import fraction_warnings, one_class_warnings, scale_warnings, time_warnings
 from core.models.assembly import Points, model_of, starting_points
 from core.models.model import LinearModel, Model
@@ -108,7 +108,7 @@ def _class_fractions(
     if not checked.options.needs_fractions:
         return None, None, WHOLE
     share = checked.options.estimation_share * (1.0 if len(checked.classes) == 2 else _MANY_CLASSES)
-    centred = len(checked.parts_of(documents.features)) < 2
+    centred = len(checked.columns_by_part(documents.features)) < 2
     data = with_frequent_features(
         checked.selection_data(documents.rows, centred, run.watch, run.context.engine.space), run.watch
     )
@@ -159,7 +159,7 @@ class _OneVsRest:
         """Solutions over rows, first the labeled ones at these positions among all labeled ones; if stopped, the best
         iterates.
         """
-        solver = load(self.checked.algorithm, len(self.points))
+        solver = load_solver(self.checked.algorithm, len(self.points))
         options, seed = self.checked.options, self.checked.task.seed
         class_indices = self.checked.class_indices[labeled]
         costs = np.concatenate([self.checked.weights[labeled], np.ones(rows.n_rows - len(labeled))])
@@ -266,7 +266,7 @@ def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
             data_of=partial(checked.selection_data, checkpoint=run.watch, space=space),
             scheduler_of=run.scheduler,
             watch=run.watch,
-            parts=checked.parts_of(documents.features),
+            parts=checked.columns_by_part(documents.features),
             space=space,
         )
     )

@@ -157,7 +157,7 @@ class SingleTask(CheckedTask):
         requested = self.options.requested_fractions(self.classes)
         return None if requested is None or requested.bounds is None else np.array(list(requested.bounds.values()))
 
-    def parts_of(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
+    def columns_by_part(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
         """Of documents of several parts the columns of each that has any, ascending, by name.
 
         ``features`` are those of the columns, ascending.
@@ -169,7 +169,7 @@ class SingleTask(CheckedTask):
 
     def part_numbers(self, features: NDArray[np.integer[Any]]) -> NDArray[np.int64] | None:
         """The part of each of these features, shape (n_features,); None of documents of one part."""
-        columns = list(self.parts_of(features).values())
+        columns = list(self.columns_by_part(features).values())
         if len(columns) < 2:
             return None
         numbers = np.zeros(len(features), np.int64)

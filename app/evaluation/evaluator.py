@@ -15,7 +15,7 @@ from core.evaluation.measures import (
     Agreement,
     Confusion,
     LabelAgreement,
-    LabelCounts,
+    LabelConfusion,
     Ranking,
     RankingCounts,
     Reliability,
@@ -209,7 +209,7 @@ class SeveralEvaluator:
 
     def __init__(self, model: Model) -> None:
         self._model, self._places = model, {label: place for place, label in enumerate(model.classes)}
-        self._counts, self._rankings = LabelCounts(len(model.classes)), RankingCounts()
+        self._counts, self._rankings = LabelConfusion(len(model.classes)), RankingCounts()
         self._reliability = Reliability()
         self._truth: list[NDArray[np.bool_]] = []
         self._likely: list[NDArray[np.float32]] = []

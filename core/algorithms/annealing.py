@@ -14,7 +14,7 @@ from core.algorithms.svm import fit_labeled, labeled_costs, result_of
 from core.engine.runner import Barrier, Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
 from core.losses.squared_hinge import transductive_objective
-from core.numerics.elementary import exp, log, log_add_exp
+from core.numerics.elementary import Matrix, exp, log, log_add_exp
 from core.numerics.vectors import dot
 from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
 from core.optimizers.subspace import in_kernel_space
@@ -179,8 +179,6 @@ _UNBALANCED = 1e-6
 _NEVER = -1e300
 """logarithm of the weight of a class that no row is believed to be of"""
 _LEAST_PROBABILITY = 1e-300
-
-Matrix = NDArray[np.float64]
 
 
 class Potts:

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.algorithms.svm import labeled_costs, result_of, svm
 from core.algorithms.tsvm import tsvm
 from core.engine.runner import Phase, Procedure, Report, Steps, Stopped, Vector, Yield, as_part
-from core.numerics.elementary import exp, standard_normal
+from core.numerics.elementary import Matrix, exp, standard_normal
 from core.numerics.small_dense import combined
 from core.numerics.vectors import dot, dots
 from core.optimizers.newton import Iterate, StoppingRule, minimise
@@ -21,7 +20,6 @@ from core.progress import Span
 _ROUNDS = 2000
 _FARTHEST = 2.0
 """length of the last random direction, in units of that of the SVM"""
-Matrix = NDArray[np.float64]
 
 
 def s4vm(problem: Problem, options: S4vmOptions, init: Vector | None = None, /) -> Steps:

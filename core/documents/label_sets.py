@@ -119,7 +119,7 @@ class LabelSets:
         return LabelSets(self.classes, indptr, self.indices[where], self.values[where], self.complete[positions])
 
     def among(self, classes: Sequence[str | int]) -> "LabelSets":
-        """The same labels with their places in other sorted classes; -1 for one that is not there."""
+        """These labels with their places in other sorted classes; -1 for one that is not there."""
         return replace(self, classes=classes, indices=places_among(self.classes, classes)[self.indices])
 
     def replaced(self, positions: NDArray[np.int64], others: "LabelSets") -> "LabelSets":

@@ -71,7 +71,7 @@ def _full_copy(
     checkpoint: Checkpoint,
     space: Space,
 ) -> FullRows:
-    """The same, with zeros stored."""
+    """A dense copy with row ``order[i]`` as row i, and columns numbered by ``column_of``."""
     copy = FullRows.of(space.zeros(len(order) * n_columns, np.float32).reshape(len(order), n_columns))
     indptr, indices, values = (read_only(array) for array in rows.csr)
     for start, stop in copy.slices(_SLICE):

@@ -177,7 +177,7 @@ def _add_squares(
 def _add_full_squares(
     values: NDArray[np.float32], start: int, row_squares: NDArray[np.float64], column_squares: NDArray[np.float64]
 ) -> np.int64:
-    """The same of rows that store every feature, and with none left out: their values are those from position
+    """``_add_squares`` of rows that store every feature, and with none left out: their values are those from position
     ``start``, a row after the other.
     """
     largest, position = np.float32(0.0), np.int64(-1)

@@ -83,7 +83,7 @@ class Votes:
         return cls([], [], np.zeros(n_rows + 1, np.int64), nothing, nothing, np.zeros(0))
 
     def among(self, classes: Sequence[str | int]) -> "Votes":
-        """The same votes with the places of their classes in other sorted classes, which have all of them."""
+        """These votes with the places of their classes in other sorted classes, which have all of them."""
         return replace(self, classes=classes, class_index=places_among(self.classes, classes)[self.class_index])
 
     def by_document(self) -> Iterator[dict[str, Vote]]:

@@ -16,8 +16,8 @@ from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.progress import Checkpoint
 
 
-class Answers(Protocol):
-    """Answers of an engine over the rows of one matrix; to be closed.
+class RowOperator(Protocol):
+    """What an engine answers over the rows of one matrix; to be closed.
 
     ``alone``: by the calling thread, while others are at something else.
     """
@@ -29,7 +29,7 @@ class Answers(Protocol):
         """``Xᵀ(weights ∘ X p)`` of one right-hand side."""
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several, in as few passes as they fit into."""
+        """Products of several right-hand sides, in as few passes as they fit into."""
 
     def scores(self, request: Scores, alone: bool = False) -> None:
         """``X p`` on some rows."""
@@ -38,7 +38,7 @@ class Answers(Protocol):
         """``sums += Xᵀ weights``."""
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
-        """The same of several."""
+        """Adjoints of several weights, each added to sums of its own."""
 
     def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
         """Scores, and the sum of the rows that fall short of the margin, of each."""
@@ -63,8 +63,8 @@ class Engine(ABC):
         """where the training's own copies of the rows lie"""
 
     @abstractmethod
-    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Answers:
-        """Answers over these rows, which lie in the space.
+    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> RowOperator:
+        """The operator of these rows, which lie in the space.
 
         ``checkpoint`` is called between slices, what it raises ends a pass.
         """

@@ -18,7 +18,7 @@ _SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
 """of the sums of all parts of a block together, at most: so many, or so many for each nonzero"""
 
 
-def parts_of(rows: SparseRows, n_parts: int | None = None) -> list[tuple[int, int]]:
+def part_ranges(rows: SparseRows, n_parts: int | None = None) -> list[tuple[int, int]]:
     """Ranges of rows, in order, that together are all of them, with about the same number of nonzeros each (a row
     weighs at least one).
     """

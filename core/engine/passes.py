@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
 from core.engine import block_loops, csr_loops, full_loops
-from core.engine.parts import PageCache, parts_of
+from core.engine.parts import PageCache, part_ranges
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
@@ -73,7 +73,7 @@ class Passes:
         self._arrays: tuple[Any, ...] = (rows.matrix.reshape(-1),) if isinstance(rows, FullRows) else rows.csr
         self._threads = Threads(1 if rows.n_nonzeros + rows.n_rows < _SERIAL else threads)
         self.n_threads, self.side_by_side = self._threads.count, self._threads.side_by_side
-        parts = parts_of(rows, n_parts)
+        parts = part_ranges(rows, n_parts)
         self._slices = [_slices_of(rows, *part, SLICE) for part in parts]
         self._block_slices = [_slices_of(rows, *part, SLICE // WIDTH) for part in parts]
         self._sums = np.zeros((len(parts), rows.n_features + 1))
@@ -202,7 +202,7 @@ class Passes:
         return _added(self._sums)
 
     def _accumulate_alone(self, loop: Any, *arguments: Vector) -> Vector:
-        """The same by the calling thread, with sums of its own."""
+        """The sums of all parts, read by the calling thread with sums of its own."""
         found, sums = np.zeros(self._sums.shape[1]), np.zeros(self._sums.shape[1])
         for number in range(len(self._slices)):
             sums[:] = 0.0

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
-from core.engine.engine import Answers, Engine, MemoryEngine
+from core.engine.engine import Engine, MemoryEngine, RowOperator
 from core.engine.kernel_requests import KernelRequest, KernelService, Within
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
@@ -346,7 +346,9 @@ def cost(request: object) -> float:
 class Answering:
     """Answers requests by passes of an engine, or from kernel rows."""
 
-    def __init__(self, rows: SparseRows, passes: Answers, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
+    def __init__(
+        self, rows: SparseRows, passes: RowOperator, checkpoint: Checkpoint, max_model_bytes: int | None
+    ) -> None:
         self._passes = passes
         self._kernels = KernelService(rows, passes, checkpoint, max_model_bytes)
 

@@ -21,7 +21,7 @@ class Solver(Protocol):
         """The steps, not yet begun."""
 
 
-def load(algorithm: Algorithm, n_problems: int = 1) -> Solver:
+def load_solver(algorithm: Algorithm, n_problems: int = 1) -> Solver:
     """The solver of an algorithm for so many two-class problems over the same rows, imported at first use.
 
     Of an algorithm that solves them together each call has the steps of the next problem.
@@ -41,6 +41,6 @@ def solve(
     threads: int | None = None,
 ) -> Result:
     """Run one solver on one two-class problem, as the options say; raises UnknownAlgorithm."""
-    solver = load(find_algorithm(algorithm))
+    solver = load_solver(find_algorithm(algorithm))
     with Scheduler(problem.rows, threads=threads, observer=observer) as scheduler:
         return scheduler.run({Phase(): lambda: solver(problem, options, init)})[0]

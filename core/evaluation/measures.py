@@ -21,8 +21,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.numerics.elementary import Vector
+
 ClassIndices = NDArray[np.integer[Any]]
-Vector = NDArray[np.float64]
 
 
 class Agreement(NamedTuple):
@@ -272,7 +273,7 @@ class LabelAgreement(NamedTuple):
     """share of all pairs of document and label that are wrong"""
 
 
-class LabelCounts:
+class LabelConfusion:
     """Counts of agreement, batch by batch."""
 
     def __init__(self, n_labels: int) -> None:
@@ -330,7 +331,7 @@ class LabelRanking(NamedTuple):
 
 
 class RankingCounts:
-    """The same, counted batch by batch."""
+    """Ranks of the labels of each document, counted batch by batch."""
 
     def __init__(self) -> None:
         self._sums, self._documents = np.zeros(3), 0

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.votes import Votes
-from core.numerics.elementary import log, softmax
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from core.numerics.elementary import Matrix, Vector, log, softmax
 
 UNKNOWN = {"right": 0.7, "low": 0.0, "high": 1.0}
 """how often a voter is right of whom nothing is known"""

@@ -14,6 +14,7 @@ from core.documents.rows import SparseRows, to_dense
 from core.kernels.function import Float32Matrix, Kernel, near
 from core.kernels.products import SLICE, inverted, multiply_rows
 from core.numerics.compiled import compiled
+from core.numerics.vectors import Vector as Vector
 from core.numerics.vectors import dot
 from core.progress import Checkpoint
 
@@ -26,7 +27,7 @@ _FARTHEST = 2.0**50
 a kernel value of 0"""
 
 
-class ScaledRows(NamedTuple):
+class RowsInRange(NamedTuple):
     """Rows times a power of two, which rounds nothing."""
 
     rows: SparseRows
@@ -36,13 +37,13 @@ class ScaledRows(NamedTuple):
     """rows that are infinitely far from all others: their kernel values are 0, and so are their values here"""
 
 
-def scaled_to_range(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> ScaledRows:
+def scaled_to_range(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> RowsInRange:
     """The rows, or a scaled copy where gamma or their values would leave the range of float32.
 
     The linear kernel has no gamma to scale by.
     """
     if kernel.name == "linear":
-        return ScaledRows(rows, kernel, np.zeros(0, np.int64))
+        return RowsInRange(rows, kernel, np.zeros(0, np.int64))
     exponent = 0 if _LEAST_GAMMA <= kernel.gamma <= _LARGEST_GAMMA else math.frexp(kernel.gamma)[1] // 2
     isolated = (
         _rows_beyond(rows, math.ldexp(_FARTHEST, -exponent), checkpoint)
@@ -50,11 +51,11 @@ def scaled_to_range(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) ->
         else np.zeros(0, np.int64)
     )
     if exponent == 0 and not len(isolated):
-        return ScaledRows(rows, kernel, isolated)
+        return RowsInRange(rows, kernel, isolated)
     scaled = scaled_by(rows, exponent, checkpoint)
     for row in isolated:
         scaled.values[scaled.indptr[row] : scaled.indptr[row + 1]] = 0.0
-    return ScaledRows(scaled, kernel._replace(gamma=math.ldexp(kernel.gamma, -2 * exponent)), isolated)
+    return RowsInRange(scaled, kernel._replace(gamma=math.ldexp(kernel.gamma, -2 * exponent)), isolated)
 
 
 def scaled_by(rows: SparseRows, exponent: int, checkpoint: Checkpoint) -> SparseRows:
@@ -79,8 +80,6 @@ def _rows_beyond(rows: SparseRows, bound: float, checkpoint: Checkpoint) -> Posi
         checkpoint()
     return np.concatenate(found)
 
-
-Vector = NDArray[np.float64]
 
 _DENSE_GAIN = 16
 """multiplications of a dense product in the time of one of a sparse product (measured: 50 in tall blocks, 5 in those of

@@ -12,6 +12,7 @@ from core.documents.rows import FullRows
 from core.kernels.function import Float32Matrix
 from core.kernels.gram import Gram, Positions, Vector
 from core.numerics.compiled import compiled, exp, log
+from core.numerics.elementary import Matrix
 from core.progress import Checkpoint
 
 Fill = Callable[[Positions, Float32Matrix], None]
@@ -83,7 +84,6 @@ def _solve_upper(triangle: NDArray[np.float64], right: NDArray[np.float64]) -> N
 
 
 _LARGEST_POWER = 700.0
-Matrix = NDArray[np.float64]
 
 
 def path_coordinates(gram: Gram, rho: float, left_out: float, checkpoint: Checkpoint) -> Coordinates:

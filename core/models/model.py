@@ -52,7 +52,7 @@ class Contributions(NamedTuple):
         return self.values * self.weights
 
     def sorted_by(self, importance: NDArray[np.float64]) -> "Contributions":
-        """The same in descending order of ``importance``, shape (n_items,); of equals the first item comes first."""
+        """These contributions by descending ``importance``, shape (n_items,); of equals the first item comes first."""
         return self.taken(np.argsort(-importance, kind="stable"))
 
     def taken(self, chosen: NDArray[np.int64] | slice) -> "Contributions":
@@ -118,7 +118,7 @@ class Model(ABC):
 
     @abstractmethod
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
-        """The same model with other numbers of its features: ``numbers[i]``, all different, for feature ``i``."""
+        """This model with other numbers of its features: ``numbers[i]``, all different, for feature ``i``."""
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Arrays to store as tensors, and all else to store as JSON."""
@@ -166,7 +166,7 @@ class Model(ABC):
         return self.calibration.given(probabilities)
 
     def label_sets(self, probabilities: NDArray[np.float64]) -> list[list[str | int]]:
-        """The same as labels, the likeliest first."""
+        """The labels that each row is given, the likeliest first."""
         given = self.given_labels(probabilities)
         orders = np.argsort(-probabilities, axis=1, kind="stable")
         return [

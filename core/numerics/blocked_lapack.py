@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from core.numerics.elementary import Matrix as Matrix
+from core.numerics.elementary import Vector as Vector
+
 T = TypeVar("T")
 
 _WORK = 1e9

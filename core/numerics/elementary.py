@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.6931471803691238
@@ -83,41 +84,41 @@ def log_series(mantissa: Any, exponent: Any) -> Any:
     return exponent * LN2_HIGH + (f - (s * (f - rest) - exponent * LN2_LOW))
 
 
-def exp(powers: Array) -> Array:
+def exp(powers: Vector) -> Vector:
     """e to these powers, of their shape; infinite above 709.78, NaN of NaN."""
     if powers.size <= _FEW:
         return np.array([_exp_of(power) for power in powers.ravel().tolist()]).reshape(powers.shape)
     return _tiled(_exp, powers)
 
 
-def log(values: Array) -> Array:
+def log(values: Vector) -> Vector:
     """Natural logarithms, of the shape of ``values``; −∞ of 0, NaN below."""
     return _tiled(_log, values)
 
 
-def expit(logits: Array) -> Array:
+def expit(logits: Vector) -> Vector:
     """``1 / (1 + exp(−logits))``, of their shape."""
     return np.asarray(1.0 / (1.0 + exp(np.maximum(-np.asarray(logits, np.float64), LEAST_POWER).clip(max=700.0))))
 
 
-def logit(fractions: Array) -> Array:
+def logit(fractions: Vector) -> Vector:
     """``ln(p / (1 − p))``, of the shape of ``fractions``."""
     given = np.asarray(fractions, np.float64)
     return log(given) - log(1.0 - given)
 
 
-def log_sum_exp(values: Array, axis: int) -> Array:
+def log_sum_exp(values: Vector, axis: int) -> Vector:
     """``ln Σ exp(values)`` along an axis, which is dropped."""
     largest = np.max(values, axis=axis, keepdims=True)
     return np.asarray(log(exp(values - largest).sum(axis=axis)) + np.squeeze(largest, axis))
 
 
-def softmax(logits: Array) -> Array:
+def softmax(logits: Vector) -> Vector:
     """``exp(x) / Σ exp(x)`` along the last axis, of the shape of ``logits``."""
     return np.asarray(exp(logits - log_sum_exp(logits, axis=-1)[..., None]))
 
 
-def log_add_exp(left: Array, right: Array) -> Array:
+def log_add_exp(left: Vector, right: Vector) -> Vector:
     """``ln(exp(left) + exp(right))`` of finite numbers."""
     return np.asarray(np.maximum(left, right) + log(1.0 + exp(-np.abs(left - right))))
 
@@ -140,11 +141,11 @@ def logit_of(fraction: float) -> float:
     return log_of(fraction) - log_of(1.0 - fraction)
 
 
-def standard_normal(rng: np.random.Generator, count: int) -> Array:
+def standard_normal(rng: np.random.Generator, count: int) -> Vector:
     """So many standard normal numbers, by the polar method of Marsaglia and Bray (1964): the generator's own call the C
     library's logarithm.
     """
-    found: list[Array] = []
+    found: list[Vector] = []
     while sum(map(len, found)) < count:
         u, v = 2.0 * rng.random((2, count + 8)) - 1.0
         square = u * u + v * v
@@ -153,7 +154,7 @@ def standard_normal(rng: np.random.Generator, count: int) -> Array:
     return np.concatenate(found)[:count] if found else np.zeros(0)
 
 
-def _tiled(function: Any, given: Array) -> Array:
+def _tiled(function: Any, given: Vector) -> Vector:
     numbers = np.ascontiguousarray(given, np.float64)
     out = np.empty_like(numbers)
     flat, results = numbers.reshape(-1), out.reshape(-1)
@@ -163,14 +164,14 @@ def _tiled(function: Any, given: Array) -> Array:
 
 
 def _exp_of(power: float) -> float:
-    """The same of one number, without the cost of an array."""
+    """e to one power, without the cost of an array."""
     if not -708.0 < power < 709.0:
         return float(_exp(np.array([power]))[0])
     series, exponent = exp_series(power)
     return math.ldexp(series, int(exponent))
 
 
-def _exp(powers: Array) -> Array:
+def _exp(powers: Vector) -> Vector:
     series, exponents = exp_series(np.minimum(np.maximum(powers, LEAST_POWER), LARGEST_POWER))
     missing = np.isnan(powers)
     half = np.where(missing, 0.0, (exponents * 0.5 + ROUNDER) - ROUNDER)
@@ -179,11 +180,11 @@ def _exp(powers: Array) -> Array:
         return np.asarray(series * _power_of_two(half) * _power_of_two(rest))
 
 
-def _power_of_two(exponents: Array) -> Array:
+def _power_of_two(exponents: Vector) -> Vector:
     return np.asarray(((exponents + (INTEGERS + 1023.0)).view(np.int64) << 52).view(np.float64))
 
 
-def _log(values: Array) -> Array:
+def _log(values: Vector) -> Vector:
     tiny = values < SMALLEST_NORMAL
     bits = np.where(tiny, np.minimum(values, SMALLEST_NORMAL) * 2.0**54, values).view(np.int64)
     above = bits - ROOT_HALF_BITS

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
+from core.numerics.elementary import Matrix
 from core.progress import Checkpoint
 
-Matrix = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _STARTS, _MOST_ROUNDS = 10, 50

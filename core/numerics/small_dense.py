@@ -5,9 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
+from core.numerics.elementary import Matrix as Matrix
 from core.numerics.vectors import Vector, dot_of
-
-Matrix = NDArray[np.float64]
 
 
 @compiled

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
+from core.numerics.elementary import Vector as Vector
 from core.numerics.lanes import minus, plus, put, spread, take, times, total
 from core.numerics.width import WIDTH
-
-Vector = NDArray[np.float64]
 
 
 @compiled

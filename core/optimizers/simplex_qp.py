@@ -9,7 +9,7 @@ _RIDGE = 1e-14
 _ROUNDING = 1e-12
 
 
-def maximise(gram: Vector, offsets: Vector, start: Vector) -> Vector:
+def maximise_on_simplex(gram: Vector, offsets: Vector, start: Vector) -> Vector:
     """The duals λ that maximise ``h·λ − ½ λᵀGλ`` under ``λ ≥ 0``, ``Σ λ ≤ 1`` (Eqn. 19 of Zhao et al. 2008).
 
     ``gram`` = G of shape (K, K), positive semidefinite; ``offsets`` = h and ``start`` of shape (K,), the latter within

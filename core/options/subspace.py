@@ -86,7 +86,7 @@ class LaplacianOptions(SubspaceOptions):
         return True
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """The same, and bytes of the graph."""
+        """Bytes of the coordinates, and of the graph."""
         graph = size.n_documents * (_EDGE * self.neighbours + _BLOCK * size.n_threads)
         return super().working_bytes(size) + graph + _BY_COLUMNS * size.n_nonzeros
 
@@ -164,7 +164,7 @@ class LdsOptions(GradientTsvmOptions):
         return super().hardly_learns(1.0, n_labeled)
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """The same, and bytes of distances and of coordinates of each rho."""
+        """Bytes of the coordinates in the space of a kernel, of distances, and of coordinates of each rho."""
         several = len(RHOS) if self.rho == "auto" else 1
         return super().working_bytes(size) + size.n_documents**2 * (_DISTANCES + several * _COORDINATE)
 
@@ -193,6 +193,6 @@ class PottsOptions(SubspaceOptions, AnnealingOptions):
     warm_up_options: ClassVar = ()
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """The same, and bytes of the beliefs and of the vectors of all problems: none is solved before the others."""
+        """Bytes of the coordinates, and of the beliefs and vectors of all problems: none is solved before others."""
         own = _BELIEFS * size.n_documents + _ITERATES * size.n_features
         return super().working_bytes(size) + n_problems(size.n_classes) * own

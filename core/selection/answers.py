@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.evaluation.training_warnings import RANDOM_LABELS
-from core.numerics.elementary import exp, expit_of, log, log_of
+from core.numerics.elementary import Vector, exp, expit_of, log, log_of
 from core.selection.log_evidence import PLANNED_CLASSES
 
-Vector = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Counts = NDArray[np.int64]
 
@@ -29,7 +28,7 @@ SHARED = 0.5
 """share of the documents of a class by either model that both give it: below, its fraction hangs on a guess"""
 
 
-class Answers(NamedTuple):
+class CountedAnswers(NamedTuple):
     """Class fractions by models' answers on the unlabeled documents."""
 
     fractions: Vector
@@ -55,7 +54,7 @@ class Answers(NamedTuple):
         return (1.0 - self.idle) * self.fractions + self.idle / len(self.fractions)
 
 
-def counted(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> Answers:
+def count_answers(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> CountedAnswers:
     """The answers of two models, each of shape (n_unlabeled,), counted.
 
     Those of the first count, and half where the other contradicts, if that is ``as_good``.
@@ -63,7 +62,7 @@ def counted(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> Ans
     of_own, of_other, of_both = (np.bincount(labels, minlength=n_classes) for labels in (own, other, own[own == other]))
     documents = of_own - (1.0 - _CONTRADICTED) * as_good * (of_own - of_both) + _OF_EACH
     shared = of_both / np.maximum(of_own + of_other - of_both, 1)
-    return Answers(documents / documents.sum(), _kappa(of_own, of_other, of_both), shared)
+    return CountedAnswers(documents / documents.sum(), _kappa(of_own, of_other, of_both), shared)
 
 
 def _kappa(of_own: Counts, of_other: Counts, of_both: Counts) -> float:
@@ -84,7 +83,7 @@ class Fractions(NamedTuple):
     """whether numbers of labels settle them, as those of a random sample of 30 and more"""
 
 
-def posterior_of_classes(answers: Answers, random: Counts, unknown: Counts) -> Fractions:
+def posterior_of_classes(answers: CountedAnswers, random: Counts, unknown: Counts) -> Fractions:
     """The posterior by answers and the numbers of labels of each class, both of shape (n_classes,): of a ``random``
     sample, and of ``unknown`` origin.
 
@@ -123,12 +122,12 @@ class _Mixture(NamedTuple):
     log_likelihood: float
 
 
-def _answered(answers: Answers) -> _Mixture:
+def _answered(answers: CountedAnswers) -> _Mixture:
     """The distribution by the answers alone."""
     return _Mixture(np.ones(1), answers.centre[None, :], np.full(1, float(len(answers.fractions))), 0.0)
 
 
-def _sampled(answers: Answers, counts: Counts) -> _Mixture:
+def _sampled(answers: CountedAnswers, counts: Counts) -> _Mixture:
     """The posterior by answers and a random sample with these ``counts``."""
     n_classes, n_labels = len(counts), counts.sum()
     priors = np.vstack([np.tile(_WORTHS[:, None], n_classes), RANDOM_LABELS / answers.doubt * answers.centre])

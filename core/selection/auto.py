@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Steps
+from core.engine.runner import Steps, Vector
 from core.kernels.gamma import resolve_kernel
 from core.problem import Result, Status, ensure_complete, unlabeled_scores
 from core.progress import WHOLE, Phase, Span, Stopped
-from core.selection.candidates import Block, Candidate, ModelSpec, Selecting, blocks_of, candidates_of
+from core.selection.candidates import Candidate, ModelSpec, Selecting, SelectionBlock, blocks_of, candidates_of
 from core.selection.data import with_frequent_features
 from core.selection.methods.kernel_regression import KernelRegression
-from core.selection.posterior import within
+from core.selection.posterior import bounded_fractions
 from core.selection.prediction import judge
 from core.selection.report import Alone, Offered, report_of
 from core.selection.stack import (
@@ -30,8 +30,6 @@ from core.selection.stack import (
     stack,
 )
 from core.validation.calibration import SLOPE, Calibration, calibration_at, fit_calibration
-
-Vector = NDArray[np.float64]
 
 _COMPARING = 0.6
 """share of the seconds that a training may take in which candidates are compared"""
@@ -123,7 +121,7 @@ class _Model(NamedTuple):
     """why it is the first candidate alone though a sum was chosen; None if it is what was chosen"""
 
     def ending(self, *statuses: Status, to: Status) -> "_Model":
-        """The same, with another status where the status of a result is one of these."""
+        """This model, with another status where the status of a result is one of these."""
         return self._replace(
             results=[replace(each, status=to) if each.status in statuses else each for each in self.results]
         )
@@ -132,12 +130,12 @@ class _Model(NamedTuple):
 class _Selected(NamedTuple):
     """A candidate that has a part in the model."""
 
-    block: Block
+    block: SelectionBlock
     candidate: Candidate
     weight: float
 
 
-def _candidates_in_time(task: Selecting, block: Block, span: Span) -> tuple[list[Offered], bool]:
+def _candidates_in_time(task: Selecting, block: SelectionBlock, span: Span) -> tuple[list[Offered], bool]:
     """The candidates of a block, as a ``span`` of all comparing, and whether time ended before others; raises Stopped.
 
     However short the time is, the first is waited for.
@@ -219,14 +217,14 @@ def _summed(
     if fractions is None:
         return _Model(*pooled, fractions, summed=True)
     if estimate.kept < 1.0:
-        fractions = within(met_fractions(pooled, members, fractions, estimate.kept, task.watch), bounds)
+        fractions = bounded_fractions(met_fractions(pooled, members, fractions, estimate.kept, task.watch), bounds)
     validated = co_validate(pooled, members, task.class_indices, fractions, task.watch)
     if validated is None:
         return _Model(*pooled, fractions, summed=True)
     return _Model(*validated.sum, fractions, summed=True, agreement=validated.agreement)
 
 
-def _modelled(task: Selecting, block: Block, pooled: Stack, span: Span) -> Stack:
+def _modelled(task: Selecting, block: SelectionBlock, pooled: Stack, span: Span) -> Stack:
     """The sum with a kernel model of its scores, learned for labeled rows from scores without their labels; raises
     Stopped.
     """

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
 from core.documents.rows import MEMORY, Space, SparseRows
-from core.engine.runner import Scheduler, Steps
+from core.engine.runner import Scheduler, Steps, Vector
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
+from core.numerics.elementary import Matrix
 from core.options.auto import AutoOptions
-from core.options.base import TrainingSize
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Result
 from core.progress import TOGETHER, Phase, Span, Watch
@@ -55,7 +55,7 @@ class Selecting(NamedTuple):
     """where copies of the rows lie"""
 
 
-class Block(NamedTuple):
+class SelectionBlock(NamedTuple):
     """Columns of the rows, and the data of a selection over them."""
 
     name: str
@@ -85,24 +85,22 @@ class Block(NamedTuple):
         return replace(result, decision=Linear(coefficients, result.decision.intercept))
 
 
-def blocks_of(task: Selecting) -> list[Block]:
+def blocks_of(task: Selecting) -> list[SelectionBlock]:
     """The blocks, the one of all columns last; raises Stopped."""
     every = np.arange(task.rows.n_features)
     if len(task.parts) < 2:
-        return [Block("", every, task.data_of(task.rows, True))]
+        return [SelectionBlock("", every, task.data_of(task.rows, True))]
     return [_block(task, name, own) for name, own in task.parts.items()] + [_block(task, TOGETHER, every)]
 
 
-def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:
+def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> SelectionBlock:
     kept = np.zeros(task.rows.n_features, bool)
     kept[columns] = True
     rows = task.rows if kept.all() else with_features(task.rows, kept, task.watch, task.space)
     data = task.data_of(rows, False)  # a part that a document lacks is zeros, which would be far from a centre
-    return Block(name, columns, replace(data, phases=[phase._replace(part=name) for phase in data.phases]))
+    return SelectionBlock(name, columns, replace(data, phases=[phase._replace(part=name) for phase in data.phases]))
 
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Solvers = list[Callable[[], Steps]]
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -187,12 +185,6 @@ class Trial:
     """whether the documents have several parts, whose models must be linear"""
 
     @property
-    def size(self) -> TrainingSize:
-        """Size of the documents, from which it is seen which methods apply."""
-        rows, data = self.data.scaled.rows, self.data
-        return TrainingSize(rows.n_rows, len(data.class_indices), rows.n_nonzeros, rows.n_features, data.n_classes)
-
-    @property
     def suits_kernels(self) -> bool:
         """Whether the model may be one of a kernel, and float32 holds distances."""
         return not self.of_parts and 1 / _MOST_SCALE < float(self.data.scaled.scales.max(initial=0.0)) < _MOST_SCALE
@@ -245,7 +237,7 @@ def candidates_of(
         yield transductive(frequent, found)
         trial = Trial(scheduler, data, frequent, found, given, span.between(_ESTIMATED, 1.0), watch, of_parts)
         for method in METHODS.values():
-            if method.applies(trial.size) and (candidate := _try(method, trial)) is not None:
+            if method.applies(data.size) and (candidate := _try(method, trial)) is not None:
                 yield candidate
 
 

@@ -13,12 +13,11 @@ from core.algorithms.svm import svm
 from core.engine.runner import Barrier, Scheduler, Steps, Vector
 from core.numerics.elementary import logit, logit_of
 from core.one_vs_rest import labels_of, positives_of
-from core.options.base import TrainingSize
 from core.options.linear import TsvmOptions
 from core.problem import ensure_complete, unlabeled_scores
 from core.progress import Checkpoint, Phase, Span
 from core.selection import log_evidence
-from core.selection.answers import SHARED, counted, posterior_of_classes
+from core.selection.answers import SHARED, count_answers, posterior_of_classes
 from core.selection.data import SelectionData
 from core.selection.fraction_path import (
     SPARSE_TOLERANCE,
@@ -30,7 +29,15 @@ from core.selection.fraction_path import (
     supervised_options,
 )
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
-from core.selection.posterior import fine_grid, grid_around, grid_centre, interpolate, log_mean, posterior_of, within
+from core.selection.posterior import (
+    bounded_fractions,
+    fine_grid,
+    grid_around,
+    grid_centre,
+    interpolate,
+    log_mean,
+    posterior_of,
+)
 from core.selection.prediction import Prediction, centred_prediction, judge, midpoints
 from core.selection.registry import densities_apply
 from core.validation.folds import without
@@ -111,7 +118,7 @@ def combine_evidence(
         sampled |= log_mean(evidence, log_odds) > 0
         evidence = evidence + log_evidence.from_counts(log_odds)
     posterior = posterior_of(grid, evidence)
-    fractions = within(np.array([1 - posterior.mean, posterior.mean]), data.bounds)
+    fractions = bounded_fractions(np.array([1 - posterior.mean, posterior.mean]), data.bounds)
     held_out = path_scores_at(own, data.folds, float(fractions[1]))[:, None]
     grounds = {
         "labeled": float(np.mean(data.problems[0].y > 0)),
@@ -252,7 +259,7 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
         scores = scores - midpoints(supervised.held_out, data.class_indices)
     own = labels_of(scores)
     other = _naive_bayes_labels(scheduler, data, span.between(_OF_ANSWERS, 1.0), checkpoint)
-    answers = counted(own, own if other is None else other, n_classes, as_good=not data.dense)
+    answers = count_answers(own, own if other is None else other, n_classes, as_good=not data.dense)
     if other is None:
         answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
     random, unknown = data.counts_by_origin
@@ -265,7 +272,7 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     grounds = [dict(zip(("labeled", "predicted", "mean", "deviation"), each, strict=True)) for each in figures.tolist()]
     open_to_guess = np.ones(n_classes, bool) if data.bounds is None else data.bounds[:, 0] < data.bounds[:, 1]
     guessed = () if posterior.sampled else np.flatnonzero(open_to_guess & (answers.shared < SHARED)).tolist()
-    fractions = within(posterior.means, data.bounds)
+    fractions = bounded_fractions(posterior.means, data.bounds)
     return FractionEstimate(fractions, np.zeros((0, 0)), [], [], grounds, posterior.sampled, guessed=guessed)
 
 
@@ -276,10 +283,7 @@ def _naive_bayes_labels(
 
     Of numbers, which may have other clusters than the classes, it knows the labeled ones alone.
     """
-    rows = data.scaled.rows
-    size = TrainingSize(rows.n_rows, len(data.class_indices), rows.n_nonzeros, rows.n_features, data.n_classes)
-    bags = not data.dense and not data.scaled.equalised and float(rows.values.min(initial=0.0)) >= 0
-    if not (densities_apply(size) and (data.dense or bags)):
+    if not (densities_apply(data.size) and (data.dense or data.are_bags)):
         return None
     run = NaiveBayesEM(data, Moments(data, checkpoint), data.n_folds, 0.0 if data.dense else 1.0)
     scheduler.run({Phase(): run.steps}, span)

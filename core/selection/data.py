@@ -15,10 +15,11 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
 from core.numerics.vectors import dot
 from core.one_vs_rest import n_classes_of, phases_of, positives_of
+from core.options.base import TrainingSize
 from core.problem import Linear, Problem
 from core.progress import Checkpoint, Phase
 from core.selection.log_evidence import LabelCounts, is_balanced, is_planned
-from core.selection.registry import MANY_ROWS, is_dense
+from core.selection.registry import MANY_ROWS, distances_apply
 from core.validation.folds import folds_of
 
 _FEW = 4.0
@@ -44,7 +45,7 @@ class ScaledRows(NamedTuple):
     """whether every feature has a scale of its own"""
 
     def on_original(self, decision: Linear) -> Linear:
-        """The same decision over the rows as they came."""
+        """A decision over these rows as one over the rows as they came."""
         coefficients = decision.coefficients * self.scales
         return Linear(coefficients, decision.intercept - dot(coefficients, self.centre))
 
@@ -169,7 +170,7 @@ class SelectionData:
         # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
         folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
-        dense = is_dense(rows.n_rows, rows.n_features, rows.n_nonzeros)
+        dense = distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
         return cls(scaled, class_indices, folds, problems, phases_of(classes), drawn, dense, space, bounds)
 
     def over_all_features(self, coefficients: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
@@ -186,6 +187,17 @@ class SelectionData:
     def n_classes(self) -> int:
         """Number of classes."""
         return n_classes_of(len(self.problems))
+
+    @property
+    def size(self) -> TrainingSize:
+        """Its size, from which it is seen which methods apply."""
+        rows = self.scaled.rows
+        return TrainingSize(rows.n_rows, len(self.class_indices), rows.n_nonzeros, rows.n_features, self.n_classes)
+
+    @property
+    def are_bags(self) -> bool:
+        """Whether the rows may be bags of terms: texts as they are, or other counts that are not negative."""
+        return not (self.dense or self.scaled.equalised) and float(self.scaled.rows.values.min(initial=0.0)) >= 0
 
     @property
     def positives(self) -> list[int]:
@@ -210,7 +222,7 @@ class SelectionData:
 
     @property
     def counts(self) -> LabelCounts:
-        """The same of the second of two classes."""
+        """Numbers of labels of the second of two classes, by origin."""
         random, unknown = self.counts_by_origin
         return LabelCounts(int(random[1]), int(random.sum()), int(unknown[1]), int(unknown.sum()))
 
@@ -262,7 +274,7 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     if rows.n_rows < MANY_ROWS:
         return data
     counts = np.zeros(rows.n_features, np.int64)
-    for part in _parts(rows):
+    for part in _slices(rows):
         counts += np.bincount(rows.columns(part.start, part.stop), minlength=rows.n_features)
         checkpoint()
     kept = counts >= _SHARE * rows.n_rows
@@ -281,7 +293,7 @@ def labeled_alone(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
     if rows.n_rows == data.scaled.rows.n_rows:
         return data
     kept = np.zeros(rows.n_features, bool)
-    for part in _parts(rows):
+    for part in _slices(rows):
         kept[rows.columns(part.start, part.stop)] = True
         checkpoint()
     return _with_rows(data, rows if kept.all() else with_features(rows, kept, checkpoint, data.space), kept)
@@ -307,7 +319,7 @@ def with_features(
     """
     columns = (np.cumsum(kept) - 1).astype(np.uint32)
     indptr = np.zeros(rows.n_rows + 1, np.int64)
-    n_nonzeros = sum(int(np.count_nonzero(kept[rows.columns(part.start, part.stop)])) for part in _parts(rows))
+    n_nonzeros = sum(int(np.count_nonzero(kept[rows.columns(part.start, part.stop)])) for part in _slices(rows))
     indices, values = space.zeros(n_nonzeros, np.uint32), space.zeros(n_nonzeros, np.float32)
     copied = Pages(indices), Pages(values)
     done = 0
@@ -325,8 +337,3 @@ def with_features(
         done = following
         checkpoint()
     return SparseRows(indptr, indices, values, int(np.count_nonzero(kept)))
-
-
-def _parts(rows: SparseRows) -> Iterator[slice]:
-    """The nonzeros, some million at a time."""
-    return (slice(int(rows.indptr[start]), int(rows.indptr[stop])) for start, stop in rows.slices(_SLICE))

@@ -9,11 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import log, log_add_exp, log_of, log_sum_exp, logit, logit_of
+from core.numerics.elementary import Matrix, Vector, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
 from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _RANGE, _SLOPES = 2.1, 15
 """of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of

@@ -8,19 +8,15 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.runner import Adjoint, Phase, Procedure, Report, Scores, Steps
 from core.numerics.compiled import exp, log
-from core.numerics.elementary import log_of
+from core.numerics.elementary import Matrix, Vector, log_of
 from core.numerics.vectors import dot
 from core.problem import Linear, Result, Status
 from core.progress import Checkpoint
 from core.selection.data import SelectionData
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 SMOOTHING = 10.0
 """average documents that are added to each class, so that nothing is impossible: about as many as are labeled"""

@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.evaluation.training_warnings import RANDOM_LABELS
-from core.numerics.elementary import exp, expit, expit_of, log_of, logit, logit_of
+from core.numerics.elementary import Vector, exp, expit, expit_of, log_of, logit, logit_of
 from core.selection.log_evidence import LEAST, LabelCounts
-
-Vector = NDArray[np.float64]
 
 STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
 """steps of the grid, in logits around its centre"""
@@ -94,7 +92,7 @@ def log_mean(evidence: Vector, logs: Vector) -> float:
     return highest + log_of(max(float((_density(evidence) * exp(logs - highest)).sum()), _LEAST))
 
 
-def within(fractions: Vector, bounds: NDArray[np.float64] | None) -> Vector:
+def bounded_fractions(fractions: Vector, bounds: NDArray[np.float64] | None) -> Vector:
     """Class fractions, shape (n_classes,), brought between ``bounds``, shape (n_classes, 2): those that are free are
     multiplied by one factor, so that all sum to 1.
     """

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import log_of, log_sum_exp, logit
+from core.numerics.elementary import Matrix, Vector, log_of, log_sum_exp, logit
 from core.one_vs_rest import labels_of, n_classes_of, positives_of
 from core.selection.log_evidence import LEAST
 from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
-
-Vector = NDArray[np.float64]
 
 ERROR = 0.3
 """in logits: scale of the error of a predicted fraction where labels left out say where its classes meet, or nothing
@@ -111,8 +109,6 @@ def midpoint(held_out: Vector, class_indices: NDArray[np.integer[Any]], positive
         middle, float(np.sqrt(squares / max(1, freedom) * spread)) / 2, max(_LEAST_SEPARATION, above - below), n_labels
     )
 
-
-Matrix = NDArray[np.float64]
 
 _RANGE, _STEPS = 2.5, 51
 """of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of

@@ -64,7 +64,7 @@ def path_bytes(n_labeled: int, n_problems: int, n_fractions: int) -> int:
     return 8 * n_fractions * n_labeled * max(_PATHS * n_problems + _PATH_COPIES, _COMPARED_PATHS * n_problems)
 
 
-def is_dense(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
+def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
     """Whether distances between such rows are meaningful."""
     return n_nonzeros >= _DENSE * n_rows * n_features
 
@@ -73,7 +73,7 @@ def _neighbours_apply(size: TrainingSize) -> bool:
     """Whether distances are meaningful, and neighbours can be found in bearable time and memory."""
     n_rows, n_features = size.n_documents, size.n_features
     bearable = _LEAST_ROWS <= n_rows <= _MOST_ROWS and n_rows * n_features <= _MOST_VALUES
-    return bearable and is_dense(n_rows, n_features, size.n_nonzeros)
+    return bearable and distances_apply(n_rows, n_features, size.n_nonzeros)
 
 
 def _label_spreading_bytes(size: TrainingSize) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from core.progress import TOGETHER
-from core.selection.candidates import Block, Candidate
+from core.selection.candidates import Candidate, SelectionBlock
 from core.selection.class_fractions import by_class
 from core.selection.stack import Choice
 
-Offered = tuple[Block, Candidate]
+Offered = tuple[SelectionBlock, Candidate]
 
 
 class Alone(StrEnum):
@@ -63,11 +63,11 @@ def report_of(
     }
 
 
-def _key(block: Block, candidate: Candidate) -> str:
+def _key(block: SelectionBlock, candidate: Candidate) -> str:
     return f"{block.name}/{candidate.algorithm}" if block.name else candidate.algorithm
 
 
-def _title(block: Block, candidate: Candidate) -> str:
+def _title(block: SelectionBlock, candidate: Candidate) -> str:
     where = {"": "", TOGETHER: " on all parts side by side"}.get(block.name, f" on {block.name}")
     return candidate.title + where
 
@@ -83,7 +83,7 @@ def _tried(candidate: Candidate, positives: Sequence[int], classes: Sequence[str
     }
 
 
-def _scaling(block: Block) -> str:
+def _scaling(block: SelectionBlock) -> str:
     scaled = block.data.scaled
     scales = "each divided by its root mean square" if scaled.equalised else "all by one scale"
     return f"centred, {scales}" if scaled.centre.any() else scales

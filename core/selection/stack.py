@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.binomial import QUARTILE, wilson_interval
-from core.numerics.elementary import exp
+from core.numerics.elementary import Vector, exp
 from core.one_vs_rest import labels_of
 from core.problem import Linear, Result, Status, unlabeled_scores
 from core.progress import Checkpoint
 from core.selection.candidates import Candidate
 from core.validation.calibration import SLOPE, Calibration, calibration_at
-
-Vector = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.03
 """weight below which a candidate has no part in a stack"""

@@ -6,11 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
 from core.engine.runner import Scheduler, Steps, Vector
+from core.numerics.elementary import Matrix
 from core.numerics.vectors import dot
 from core.options.linear import LinearOptions, TsvmOptions
 from core.problem import Linear, Problem, Result, ensure_complete, unlabeled_scores
@@ -18,8 +18,6 @@ from core.progress import CALIBRATION, Phase, Span
 from core.selection.fraction_path import labeled_scores
 from core.training import SeveralTask
 from core.validation.folds import N_FOLDS
-
-Matrix = NDArray[np.float64]
 
 FOLD_TOLERANCE = 3e-2
 """tolerance of solutions without a fold, which are compared and not kept"""
@@ -64,7 +62,7 @@ class _Fit:
         return result if keep else replace(result, decision=Linear(np.zeros(0), 0.0), unlabeled_scores=np.zeros(0))
 
 
-class Member(NamedTuple):
+class LabelSolutions(NamedTuple):
     """The solutions of all labels by one method, their scores in units of their spread."""
 
     results: list[Result]
@@ -77,14 +75,14 @@ class Member(NamedTuple):
     left have none with the label"""
 
     @classmethod
-    def of(cls, results: list[Result], spreads: list[Spread], held_out: Matrix) -> "Member":
+    def of(cls, results: list[Result], spreads: list[Spread], held_out: Matrix) -> "LabelSolutions":
         """That of solutions of all labels; ``held_out`` is standardised."""
         return cls(results, spreads, standardised(unlabeled_scores(results), spreads), held_out)
 
 
 def solve_labels(
     task: SeveralTask, scheduler: Scheduler, rows_problem: Problem, options: Sequence[LinearOptions], span: Span
-) -> Member:
+) -> LabelSolutions:
     """Solve the problems of all labels with these options, one a label; raises Stopped.
 
     All run over the same rows, side by side, so that they share passes.
@@ -110,4 +108,4 @@ def solve_labels(
         if fold is not None:
             left_out = (task.folds == fold) & (task.known[:, column] != 0)
             held_out[left_out, column] = fit.labeled[left_out]
-    return Member.of(results, [fits[column, None].spread for column in range(len(task.classes))], held_out)
+    return LabelSolutions.of(results, [fits[column, None].spread for column in range(len(task.classes))], held_out)

@@ -19,18 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
-from core.engine.runner import Adjoint, Product, Report, Scheduler, Scores, Steps
+from core.engine.runner import Adjoint, Product, Report, Scheduler, Scores, Steps, Vector
 from core.kernels.products import inverted, multiply_rows
-from core.numerics.small_dense import combined, factor_rows, invert_rows, row_products
+from core.numerics.small_dense import Matrix, combined, factor_rows, invert_rows, row_products
 from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
-from core.several.members import Member, Spread, standardised
+from core.several.members import LabelSolutions, Spread, standardised
 from core.several.size import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
 from core.training import SeveralTask
 from core.validation.label_calibration import fit_labels
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 RIDGE = 0.1
 """weight of |w|² beside the squared errors of the labels, of rows of a mean square length of 1"""
@@ -207,7 +204,7 @@ def solve_ridge(
     names: SparseRows,
     span: Span,
     checkpoint: Checkpoint,
-) -> tuple[Member, dict[str, float]]:
+) -> tuple[LabelSolutions, dict[str, float]]:
     """Ridge regression of all labels with the emphasis of the directions by which labels left out are likeliest, then
     with the weight of names; these two; raises Stopped.
 
@@ -231,7 +228,7 @@ def solve_ridge(
     results = scheduler.run(steps, span)
     ensure_complete(results)
     spreads = [run.spread for run in runs]
-    return Member.of(results, spreads, standardised(best.held_out, spreads)), {
+    return LabelSolutions.of(results, spreads, standardised(best.held_out, spreads)), {
         "emphasis": best.emphasis,
         "names": best.names,
     }

@@ -14,7 +14,7 @@ from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments
-from core.evaluation.measures import LabelCounts
+from core.evaluation.measures import LabelConfusion
 from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.model import LinearModel
@@ -23,7 +23,7 @@ from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Status, unlabeled_scores
 from core.progress import WHOLE, Phase, Span, Stopped, Watch
 from core.selection.data import ScaledRows, scale_features
-from core.several.members import FOLD_TOLERANCE, Member, solve_labels
+from core.several.members import FOLD_TOLERANCE, LabelSolutions, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
 from core.training import Run, SeveralTask, Training, TrainingContext, TrainingTask
 from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
@@ -40,7 +40,7 @@ class _Choice(NamedTuple):
     """A member that may be the model, fitted to labels left out."""
 
     method: str
-    member: Member
+    member: LabelSolutions
     fit: LabelFit
     report: Mapping[str, Any]
     """what was chosen besides"""
@@ -252,7 +252,7 @@ def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration
     """The method, what labels left out say of it, and the figures of each label."""
     left_out = np.isfinite(held_out) & (checked.known != 0)
     given = calibration.given(calibration.probabilities(np.nan_to_num(held_out))) & left_out
-    counts = LabelCounts(len(checked.classes))
+    counts = LabelConfusion(len(checked.classes))
     counts.add((checked.known > 0) & left_out, given)
     agreement = counts.agreement()
     figures = _by_label(

@@ -14,11 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, expit, log, log_add_exp, log_sum_exp
+from core.numerics.elementary import Vector, exp, expit, log, log_add_exp, log_sum_exp
 from core.one_vs_rest import n_classes_of, positives_of
 from core.progress import Checkpoint
-
-Vector = NDArray[np.float64]
 
 SLOPE, _SLOPE_SPREAD = 2.0, 2.0
 """mean and standard deviation of the normal prior of the slope of a logistic function of held-out scores: at a score of

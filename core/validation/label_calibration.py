@@ -12,11 +12,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, expit, log
+from core.numerics.elementary import Matrix, Vector, exp, expit, log
 from core.progress import Checkpoint
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _LOG_SLOPES = np.linspace(-1.2, 2.1, 12)
 """logarithms of the slopes that are tried"""

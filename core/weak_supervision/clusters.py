@@ -12,7 +12,7 @@ from core.documents.rows import SparseRows
 from core.engine.runner import Adjoint, Procedure, Report, Scores, Steps, Yield
 from core.errors import InvalidDocuments
 from core.models.model import Model
-from core.numerics.elementary import standard_normal
+from core.numerics.elementary import Matrix, Vector, standard_normal
 from core.numerics.k_means import assign, k_means
 from core.numerics.vectors import add_scaled, dot
 from core.one_vs_rest import n_problems, own_scores
@@ -24,8 +24,6 @@ from core.selection.naive_bayes_em import SMOOTHING, Moments, NaiveBayesEM
 from core.training import Run, Training, TrainingTask
 from core.weak_supervision.derived import Derived
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _SAMPLE = 10_000

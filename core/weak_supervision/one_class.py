@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.documents.votes import checked_weights
 from core.errors import Fault, InvalidDocuments
+from core.numerics.elementary import Vector
 from core.options.auto import AutoOptions
 from core.problem import Status
 from core.training import Run, SingleTask, Training, TrainingTask
 from core.validation.calibration import Calibration, fit_sigmoid
 from core.weak_supervision.derived import Derived
-
-Vector = NDArray[np.float64]
 
 _MEDIAN = 0.8275735551899077
 """median of Kolmogorov's distribution: the largest error of an empirical distribution of n numbers, times √n"""

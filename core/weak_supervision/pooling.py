@@ -16,7 +16,7 @@ from core.documents.reorder import compact
 from core.documents.votes import Votes, checked_weights
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
-from core.numerics.elementary import log
+from core.numerics.elementary import Matrix, Vector, log
 from core.progress import WHOLE, Phase, Span
 from core.selection.candidates import LAMBDAS, grid_search
 from core.selection.data import SelectionData
@@ -24,9 +24,6 @@ from core.training import Run, Training, TrainingTask
 from core.validation.calibration import fit_calibration
 from core.weak_supervision.derived import Derived
 from core.weak_supervision.voters import Ballots, VoterModel
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _ROUNDS, _STEPS = 3, 5
 """classifiers that are fitted, and steps of the voters' model after each"""

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from core.documents.votes import Votes
 from core.numerics.binomial import QUANTILE_OF_BOTH, wilson_interval
-from core.numerics.elementary import log, softmax
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from core.numerics.elementary import Matrix, Vector, log, softmax
 
 _RIGHT, _RIGHT_LABELS = 0.7, 2.0
 """how often a voter is right of whom nothing is known, and the labels that this is worth"""

@@ -20,8 +20,8 @@ from distributed import Client, Future
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, Space, SparseRows
-from core.engine.engine import Answers, Engine
-from core.engine.parts import parts_of
+from core.engine.engine import Engine, RowOperator
+from core.engine.parts import part_ranges
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH
@@ -71,13 +71,13 @@ class ClusterEngine(Engine):
         super().__init__(space)
         self._client, self._stored = client, stored
 
-    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Answers:
+    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> RowOperator:
         """See Engine. Few rows are read here."""
         local = Passes(rows, threads, checkpoint)
         if rows.n_nonzeros < _LEAST_NONZEROS:
             return local
         try:
-            return ClusterAnswers(self._client, self._stored, rows, local, checkpoint)
+            return ClusterOperator(self._client, self._stored, rows, local, checkpoint)
         except BaseException:
             local.close()
             raise
@@ -121,8 +121,8 @@ class _Kept(NamedTuple):
     """number of the pass that used it last"""
 
 
-class ClusterAnswers:
-    """See core.engine.engine.Answers."""
+class ClusterOperator:
+    """See core.engine.engine.RowOperator."""
 
     def __init__(
         self, client: Client, stored: ClusterStore, rows: SparseRows, local: Passes, checkpoint: Checkpoint
@@ -139,7 +139,7 @@ class ClusterAnswers:
         self._waiting.look([])
         with named_errors():
             self._workforce = Workforce(client)
-        shares = self._shares(parts_of(rows))
+        shares = self._shares(part_ranges(rows))
         threads = self._workforce.threads
         workers = placement([""] * len(shares), threads) if threads else [""] * len(shares)
         self._shards = [self._placed(rows, parts, worker) for parts, worker in zip(shares, workers, strict=True)]
@@ -198,11 +198,11 @@ class ClusterAnswers:
         return self._workforce.look() and any(each.worker not in self._workforce.threads for each in self._shards)
 
     def product(self, request: Product, alone: bool = False) -> Vector:
-        """See Answers."""
+        """See RowOperator."""
         return self.products([request])[0]
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """See Answers."""
+        """See RowOperator."""
         answers: list[Vector] = []
         for first in range(0, len(requests), WIDTH):
             vectors, weights, scores = (list(each) for each in zip(*requests[first : first + WIDTH], strict=True))
@@ -211,15 +211,15 @@ class ClusterAnswers:
         return answers
 
     def scores(self, request: Scores, alone: bool = False) -> None:
-        """See Answers."""
+        """See RowOperator."""
         self._ask(tasks.scores, [request.vector], [request.skipped], [(request.scores, request.skipped == 0)])
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
-        """See Answers."""
+        """See RowOperator."""
         self.adjoints([request], alone)
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
-        """See Answers. Few rows are read here, where they are added to the sums one by one."""
+        """See RowOperator. Few rows are read here, where they are added to the sums one by one."""
         self._local.adjoints([each for each in requests if self._local.reads_few(each)], alone)
         many = [each for each in requests if not self._local.reads_few(each)]
         found = self._ask(tasks.adjoint, [], [each.weights for each in many], []) if many else []
@@ -227,7 +227,7 @@ class ClusterAnswers:
             request.sums[:] += sums
 
     def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
-        """See Answers."""
+        """See RowOperator."""
         if not requests:
             return []
         rows = [each for request in requests for each in (request.labels, request.weights)]
@@ -235,15 +235,15 @@ class ClusterAnswers:
         return self._ask(tasks.cut, [request.vector for request in requests], rows, targets)
 
     def is_light(self, request: Product) -> bool:
-        """See Answers."""
+        """See RowOperator."""
         return self._local.is_light(request)
 
     def side_by_side(self, works: Iterable[Callable[[], None]], checkpoint: Checkpoint | None = None) -> None:
-        """See Answers."""
+        """See RowOperator."""
         self._local.side_by_side(works, checkpoint)
 
     def close(self) -> None:
-        """See Answers."""
+        """See RowOperator."""
         self._local.close()
         self._kept.clear()
         self._shards = []

@@ -152,7 +152,7 @@ def _right(model: Model, scores: NDArray[np.float64], documents: Documents, posi
 
 
 def _right_of_served(model: Model, encoded: Documents, documents: Documents, positions: Positions) -> Positions:
-    """The same of a model that predicts the documents anew, as they are ``encoded``."""
+    """How many answers of a model that predicts the documents anew, as they are ``encoded``, are right of each."""
 
     def parts() -> Iterator[Positions]:
         for start in range(0, len(positions), _COMPARED_ROWS):

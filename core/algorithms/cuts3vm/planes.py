@@ -9,7 +9,7 @@ from core.engine.runner import Adjoint, Adjoints, Cut, Procedure, Scores, Vector
 from core.numerics.small_dense import combined, times_rows
 from core.numerics.vectors import dot, dots
 from core.numerics.width import WIDTH
-from core.optimizers.simplex_qp import maximise
+from core.optimizers.simplex_qp import maximise_on_simplex
 from core.problem import Problem
 
 _PATIENCE = 30
@@ -174,7 +174,7 @@ class Planes:
         """
         normals, gram = self._normals[: len(self)], self._gram[: len(self), : len(self)]
         yield from self._multiply(normals, gram)
-        self._duals = maximise(gram, self._offsets, self._duals)
+        self._duals = maximise_on_simplex(gram, self._offsets, self._duals)
         products = np.empty(len(self))
         dots(np.ascontiguousarray(gram), self._duals, products)
         slack = max(0.0, float((self._offsets - products).max()))

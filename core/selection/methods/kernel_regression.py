@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.engine.kernel_requests import CheckModelSize
-from core.engine.runner import Report, Steps, Stopped, Yield
+from core.engine.runner import Report, Steps, Stopped, Vector, Yield
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
 from core.numerics import blocked_lapack as dense
@@ -19,8 +19,6 @@ from core.problem import Expansion, Result, Status
 from core.progress import Checkpoint, Phase
 from core.selection.data import SelectionData
 from core.selection.registry import LANDMARKS
-
-Vector = NDArray[np.float64]
 
 _RIDGE = 1e-2
 _BLOCK = 1 << 21
@@ -59,7 +57,7 @@ class KernelRegression:
             yield Report(Phase("regression"), 0, constant, constant, 0.0)
             weights = dense.solved(self._factor, dense.solved(self._factor, targets - mean), transposed=True)
             scores = []
-            for part in strips(len(self._dense), len(rows)):
+            for part in row_strips(len(self._dense), len(rows)):
                 scores.append(self._values(part) @ weights + mean)
                 yield Yield()
             found = np.concatenate(scores)
@@ -77,7 +75,7 @@ class KernelRegression:
         """Lower Cholesky factor of the landmarks' kernel matrix plus the ridge; raises Stopped."""
         rows = self._landmarks
         matrix = np.empty((len(rows), len(rows)))
-        for part in strips(len(rows), len(rows)):
+        for part in row_strips(len(rows), len(rows)):
             matrix[part] = self._values(rows[part])
             self._checkpoint()
         matrix[np.diag_indices_from(matrix)] += _RIDGE
@@ -104,7 +102,7 @@ def known_scores(phase: Phase, scores: Vector, objective: float) -> Steps:
     return result
 
 
-def strips(n: int, width: int) -> list[slice]:
+def row_strips(n: int, width: int) -> list[slice]:
     """Ranges that make up 0 to n, each of as many rows of this width as are computed at once."""
     height = max(1, _BLOCK // width)
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows, to_dense
-from core.engine.runner import Steps
+from core.engine.runner import Steps, Vector
 from core.kernels.function import Kernel
 from core.numerics import blocked_lapack as dense
+from core.numerics.elementary import Matrix
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
@@ -23,9 +24,6 @@ from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.methods.kernel_regression import known_scores
 from core.selection.prediction import Prediction, centred_prediction, judge
 from core.selection.registry import Method
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 WIDTHS = (0.5, 2.0, 8.0)
 """values of γ that are tried, in units of that by the median of the distances"""

@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from core.engine.runner import Steps
+from core.engine.runner import Steps, Vector
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_scores
-from core.selection.methods.kernel_regression import known_scores, strips
+from core.selection.methods.kernel_regression import known_scores, row_strips
 from core.selection.prediction import ERROR, Prediction, predicted_fraction
 from core.selection.registry import Method
-
-Vector = NDArray[np.float64]
 
 NEIGHBOURS = 7
 _ALPHA, _ITERATIONS = 0.9, 100
@@ -84,7 +82,7 @@ class LabelSpreading:
             seeds[labeled, fold, class_indices] = 1 / np.bincount(class_indices, minlength=n_classes)[class_indices]
         start = seeds.reshape(len(seeds), -1)
         spread = np.empty_like(start)
-        for part in strips(start.shape[1], len(start)):
+        for part in row_strips(start.shape[1], len(start)):
             own = start[:, part]
             for _ in range(_ITERATIONS):
                 own = _ALPHA * (self._edges @ own) + (1 - _ALPHA) * start[:, part]
@@ -130,7 +128,7 @@ def _adjacency(rows: Float32Matrix, squares: NDArray[np.float32], checkpoint: Ch
     """
     n_rows = len(rows)
     nearest = np.empty((n_rows, NEIGHBOURS), np.int64)
-    for part in strips(n_rows, n_rows):
+    for part in row_strips(n_rows, n_rows):
         distances = squares - 2 * (rows[part] @ rows.T)
         distances[np.arange(len(distances)), np.arange(part.start, part.stop)] = np.inf
         nearest[part] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]

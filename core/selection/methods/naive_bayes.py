@@ -17,8 +17,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Report, Scheduler, Steps, Stopped
+from core.engine.runner import Report, Scheduler, Steps, Stopped, Vector
 from core.numerics.compiled import exp, log
+from core.numerics.elementary import Matrix
 from core.one_vs_rest import n_problems
 from core.problem import Linear, Result, Status
 from core.progress import Checkpoint, Phase, Span
@@ -31,9 +32,6 @@ from core.selection.posterior import refine_grid
 from core.selection.prediction import ERROR, Judgement, Prediction, judge
 from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _TIMES = (math.inf, 2.0, 0.0)
 """how many times as much as all labeled documents those without a label count together, though none more than a labeled
@@ -181,7 +179,7 @@ class NaiveBayes:
         )
 
     def fitted_to(self, scheduler: Scheduler, data: SelectionData, span: Span) -> Self:
-        """The same, fitted with all labels to all features of these data; itself if it has seen them all.
+        """This model, fitted with all labels to all features of these data; itself if it has seen them all.
 
         Raises Stopped.
         """
@@ -273,13 +271,10 @@ def try_naive_bayes(method: Method, trial: Trial) -> Candidate | None:
 
     It is judged by the log-odds of a class against all others, which are not the scores of its model.
     """
-    data, scaled = trial.frequent, trial.data.scaled
-    if trial.data.dense:
-        suited = not trial.of_parts
-    else:
-        suited = not scaled.equalised and float(scaled.rows.values.min(initial=0.0)) >= 0
+    suited = not trial.of_parts if trial.data.dense else trial.data.are_bags
     if not suited:
         return None
+    data = trial.frequent
     fitted = NaiveBayes.of(trial.scheduler, data, trial.found.grids, trial.given, trial.span, trial.watch)
 
     def solvers(spec: ModelSpec) -> Solvers:

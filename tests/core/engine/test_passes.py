@@ -15,7 +15,7 @@ from core.documents.rows import SparseRows
 from core.engine import block_loops, passes
 from core.engine import csr_loops as loops
 from core.engine import parts as cutting
-from core.engine.parts import parts_of
+from core.engine.parts import part_ranges
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Product, Scores, Vector
 from core.numerics.width import WIDTH
@@ -316,14 +316,14 @@ def test_parts_are_cut_by_the_rows_alone() -> None:
     """Small data have one part, sparse columns two, large data at most so many that their sums stay small beside the
     rows.
     """
-    assert len(parts_of(random_rows(np.random.default_rng(0), 100, 10))) == 1
+    assert len(part_ranges(random_rows(np.random.default_rng(0), 100, 10))) == 1
     nonzeros, wide = (
         1 << 19,
         SparseRows(np.arange(0, (1 << 19) + 1, 8), np.zeros(1 << 19, np.uint32), np.ones(1 << 19, np.float32), 1 << 18),
     )
-    assert len(parts_of(wide)) == 2
+    assert len(part_ranges(wide)) == 2
     narrow = wide._replace(n_features=100)
-    parts = parts_of(narrow)
+    parts = part_ranges(narrow)
     assert len(parts) == nonzeros // cutting._PART_NONZEROS
     assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])]
     assert parts[-1][1] == narrow.n_rows

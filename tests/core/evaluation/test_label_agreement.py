@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from core.evaluation.measures import LabelCounts, RankingCounts
+from core.evaluation.measures import LabelConfusion, RankingCounts
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.random((60, 7)) < 0.25
@@ -15,7 +15,7 @@ SCORES = np.round(RNG.normal(size=TRUTH.shape) + TRUTH, 1)
 
 
 def test_measures_are_those_of_scikit_learn() -> None:
-    counts = LabelCounts(7)
+    counts = LabelConfusion(7)
     for part in (slice(0, 25), slice(25, 60)):
         counts.add(TRUTH[part], GIVEN[part])
     found = counts.agreement()

@@ -5,13 +5,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import dirichlet_multinomial, multinomial
 
-from core.selection.answers import Answers, _log_polya, counted, posterior_of_classes
+from core.selection.answers import CountedAnswers, _log_polya, count_answers, posterior_of_classes
 
 NOTHING = np.zeros(3, np.int64)
 
 
-def answers(fractions: list[float], kappa: float = 1.0) -> Answers:
-    return Answers(np.array(fractions), kappa, np.ones(len(fractions)))
+def answers(fractions: list[float], kappa: float = 1.0) -> CountedAnswers:
+    return CountedAnswers(np.array(fractions), kappa, np.ones(len(fractions)))
 
 
 def zipf(n_classes: int) -> NDArray[np.float64]:
@@ -21,10 +21,10 @@ def zipf(n_classes: int) -> NDArray[np.float64]:
 
 def test_answers_that_another_model_contradicts_count_half() -> None:
     own, other = np.repeat([0, 0, 1, 2], [400, 200, 100, 300]), np.repeat([0, 1, 1, 2], [400, 200, 100, 300])
-    found = counted(own, other, 3, as_good=True)
+    found = count_answers(own, other, 3, as_good=True)
     np.testing.assert_allclose(found.fractions, np.array([505.0, 105, 305]) / 915)
     np.testing.assert_allclose(found.shared, [2 / 3, 1 / 3, 1])
-    worse = counted(own, other, 3, as_good=False)
+    worse = count_answers(own, other, 3, as_good=False)
     np.testing.assert_allclose(worse.fractions, np.array([605.0, 105, 305]) / 1015)
     assert worse.kappa == found.kappa
 
@@ -32,9 +32,9 @@ def test_answers_that_another_model_contradicts_count_half() -> None:
 def test_models_that_agree_by_chance_say_nothing() -> None:
     rng = np.random.default_rng(0)
     own, other = rng.choice(3, 20_000, p=[0.7, 0.2, 0.1]), rng.choice(3, 20_000, p=[0.7, 0.2, 0.1])
-    assert counted(own, other, 3, as_good=True).kappa < 0.02
-    assert counted(own, own, 3, as_good=True).kappa == pytest.approx(1)
-    assert counted(np.zeros(9, np.intp), np.zeros(9, np.intp), 3, as_good=True).kappa == 0
+    assert count_answers(own, other, 3, as_good=True).kappa < 0.02
+    assert count_answers(own, own, 3, as_good=True).kappa == pytest.approx(1)
+    assert count_answers(np.zeros(9, np.intp), np.zeros(9, np.intp), 3, as_good=True).kappa == 0
 
 
 def test_the_urn_is_that_of_scipy() -> None:

@@ -8,7 +8,7 @@ import pytest
 from core.documents.label_sets import LabelSets
 from core.engine.engine import MappedEngine
 from core.errors import InvalidDocuments, InvalidOption
-from core.evaluation.measures import LabelCounts
+from core.evaluation.measures import LabelConfusion
 from core.models.io import read_model
 from core.problem import Status
 from core.progress import TracePoint
@@ -21,7 +21,7 @@ TOPICS = Topics(600)
 
 
 def f1(training: Training, topics: Topics) -> tuple[float, float]:
-    counts = LabelCounts(len(LABELS))
+    counts = LabelConfusion(len(LABELS))
     counts.add(topics.truth[training.unlabeled], training.model.given_labels(there(training.probabilities)))
     found = counts.agreement()
     return found.micro.f1, found.macro.f1
@@ -48,7 +48,7 @@ def test_labels_are_found_with_their_frequencies_and_probabilities(algorithm: st
 def test_thresholds_give_more_than_scores_above_zero_do() -> None:
     few = Topics(600, seed=3)
     training = train(few.task(25))
-    counts = LabelCounts(len(LABELS))
+    counts = LabelConfusion(len(LABELS))
     counts.add(few.truth[25:], training.scores > 0)
     micro, macro = f1(training, few)
     assert micro > counts.agreement().micro.f1
@@ -79,7 +79,7 @@ def test_a_label_that_is_known_of_few_documents_is_learned_from_these() -> None:
     assert list(known.model.classes) == ["corn"]
     assert len(known.unlabeled) == 0
     given = known.model.given_labels(there(known.model.probabilities(known.model.scores(TOPICS.rows))))
-    counts = LabelCounts(1)
+    counts = LabelConfusion(1)
     counts.add(TOPICS.truth[:, [1]], given)
     assert counts.agreement().micro.f1 > 0.9
 
