@@ -1,7 +1,7 @@
 """A guard against forks of a process that has used a bucket.
 
 The client of a bucket computes in threads of its own, which a fork has not: there its first call would wait for ever.
-So a process that forks leaves the store to its children (``workers.worker.run``), and whoever breaks this
+So a process that forks leaves the store to its children (``workers.worker.store_process``), and whoever breaks this
 rule hears of it at once.
 """
 

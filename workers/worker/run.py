@@ -1,27 +1,20 @@
 """A worker process: loads the kernels, takes jobs from the queue, and runs each in a child process of its own."""
 
-import math
-import multiprocessing
 import os
 import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from multiprocessing.connection import Connection
-from pathlib import Path
 
 import structlog
 
 from core.errors import HalfmoonError
-from core.threads import available_processors
-from storage.errors import CannotStart, RedisUnavailable, Unavailable
+from storage.errors import RedisUnavailable, Unavailable
 from storage.process.background import BackgroundThread
 from storage.process.logs import configure_logging
 from storage.process.settings import Settings
-from storage.process.system import die_with_parent
 from storage.process.tracing import load, wanted
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import Queue
@@ -30,12 +23,13 @@ from storage.records import Death
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store
 from storage.store.admission import admit
-from storage.store.forks import check_fork
 from storage.upkeep.binding import Binding
 from workers.cluster.address import ClusterAddress
 from workers.encoders.catalogue import Encoders
 from workers.worker.context import WorkerContext
+from workers.worker.limits import memory_limit, usable_processors
 from workers.worker.rq_worker import RQWorker
+from workers.worker.store_process import run_in_store_process
 from workers.worker.tasks import worker_context
 
 _FIRST_BACKOFF_SECONDS = 0.2
@@ -223,83 +217,3 @@ class _WorkerHeartbeat(BackgroundThread):
                     self._name, self._seconds, starting=self._starting, sizes=self._sizes
                 )
             self._done.wait(self._seconds / 4)
-
-
-_CGROUP = Path("/sys/fs/cgroup")
-
-
-def memory_limit(cgroup: Path = _CGROUP) -> int:
-    """Bytes that this process may use."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = (_limit(cgroup / name) for name in ("memory.max", "memory/memory.limit_in_bytes"))
-    return min([machine, *(limit for limit in limits if limit is not None)])
-
-
-def _limit(path: Path) -> int | None:
-    """The number in a file of the cgroup; None if there is no such file, or no limit (``max``)."""
-    words = _words(path)
-    return int(words[0]) if words and words[0].isdecimal() else None
-
-
-def usable_processors(cgroup: Path = _CGROUP) -> int:
-    """Number of processors, at least one.
-
-    A part of one counts as a whole: so many threads are slowed down, one fewer would leave a part unused.
-    """
-    available, quota = available_processors(), _quota(cgroup)
-    return available if quota is None else max(1, min(available, quota))
-
-
-def _quota(cgroup: Path) -> int | None:
-    """Processors by the quota, None if there is none."""
-    former = (cgroup / "cpu" / name for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
-    match _words(cgroup / "cpu.max") or [word for path in former for word in _words(path)]:
-        case [quota, period] if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
-            return math.ceil(int(quota) / int(period))
-    return None
-
-
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text().split()
-    except OSError:
-        return []
-
-
-def run_in_store_process(work: Callable[[], None]) -> None:
-    """Do the work in a child process, the store process, since the worker itself never uses the store.
-
-    The client of a bucket has threads. A process that was forked after them is without, and its first call of the store
-    would wait for ever (``storage.store.forks``). What a thread of the worker uses, such as the heartbeat's connection
-    to Redis, must not be used by the work either: the thread may hold a lock of it at the fork, which nobody opens in
-    the child. Raises CannotStart and Unavailable as the work does, and Unavailable if the child ends without a word.
-
-    Raises UsedBeforeFork where the child could not use the store.
-    """
-    check_fork()
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_run, args=(work, sender, os.getpid()), name="store")
-    child.start()
-    sender.close()
-    try:
-        error: Exception | None = receiver.recv()
-    except EOFError:
-        error = Unavailable("the process that asked the store has ended without an answer")
-    finally:
-        child.join()
-        receiver.close()
-    if error is not None:
-        raise error
-
-
-def _run(work: Callable[[], None], sender: Connection, parent: int) -> None:
-    die_with_parent(parent)
-    try:
-        work()
-    except CannotStart as error:
-        sender.send(CannotStart(str(error)))
-    except Unavailable as error:
-        sender.send(Unavailable(str(error)))
-    else:
-        sender.send(None)

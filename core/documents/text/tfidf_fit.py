@@ -15,6 +15,7 @@ of its time.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
@@ -39,12 +40,12 @@ def weighed(
     texts: TextRows, terms: TextTerms, report: TextCheckpoint, threads: int | None = None
 ) -> Iterator[SparseRows]:
     """The rows of the texts, in parts, in order. ``threads``: how many; None: one a core."""
-    reader, team, done = _Reader(terms), threads_for(texts, threads), 0.0
+    reader, done = _Reader(terms), 0.0
 
     def checkpoint() -> None:
         report(done, reader.nbytes)
 
-    try:
+    with closing(threads_for(texts, threads)) as team:
         for batch in batches(texts, team.count):
             found: dict[int, SparseRows] = {}
 
@@ -55,8 +56,6 @@ def weighed(
             yield from (found[start] for start, _ in batch)
             done = batch[-1][1] / texts.n_rows
             checkpoint()
-    finally:
-        team.close()
 
 
 class _Reader:
@@ -105,13 +104,11 @@ def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, thr
     def note(done: float) -> None:
         report(done, words.nbytes + counts.nbytes + selected)
 
-    words, counts, team = Words(), Counts(options.ngrams > 1), threads_for(texts, threads)
+    words, counts = Words(), Counts(options.ngrams > 1)
     checkpoint = _steps(note, _ENDING)
-    try:
+    with closing(threads_for(texts, threads)) as team:
         for _ in counted(texts, words, counts, team, lambda done: note(_COUNTING.position(done))):
             pass
-    finally:
-        team.close()
     n_terms, found = counts.n_terms, list[Frequencies]()
     for share in counts.often(options.min_documents):
         found.append(share)

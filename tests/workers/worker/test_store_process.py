@@ -14,7 +14,8 @@ from storage.process.settings import Settings
 from storage.store import forks
 from tests.stores import Valkey
 from tests.waiting import HANG, SOON
-from workers.worker.run import _context, _WorkerHeartbeat, run_in_store_process
+from workers.worker.run import _context, _WorkerHeartbeat
+from workers.worker.store_process import run_in_store_process
 
 
 @pytest.fixture(autouse=True)
