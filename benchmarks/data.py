@@ -35,11 +35,16 @@ def load(name: str) -> DataSet:
     return DataSet(sp.csr_matrix(X), np.load(folder / "y.npy"), splits)
 
 
+def stored(name: str) -> list[dict[str, Any]]:
+    """The documents of a set of texts, with all that is known of each."""
+    with gzip.open(FOLDER / name / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 @cache
 def texts(name: str) -> tuple[list[str], NDArray[Any]]:
     """The texts of a set and their labels."""
-    with gzip.open(FOLDER / name / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
-        documents = [json.loads(line) for line in lines]
+    documents = stored(name)
     return [document["text"] for document in documents], np.array([document["label"] for document in documents])
 
 

@@ -5,7 +5,6 @@ Every run is a process of its own, over files that were made in pieces. ``python
 documents`` trains the transductive SVM in processes that may allocate 2 GiB.
 """
 
-import hashlib
 import json
 import os
 import resource
@@ -20,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psutil
 
-from benchmarks.base import apart, machine, rows_of, table, write
-from benchmarks.data import tfidf
+from benchmarks.base import apart, machine, table, write
 from benchmarks.running import status_bytes
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
@@ -31,7 +29,6 @@ from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge
 from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import open_store
-from tests.core.digests import digest
 from workers.worker.engines import EngineChoice
 from workers.worker.scratch import ScratchFiles
 
@@ -111,13 +108,17 @@ def passes(name: str, folder: Path) -> dict[str, float]:
     return found | {"allocated": status_bytes("RssAnon"), "load": load}
 
 
+def task_of(rows: SparseRows) -> TrainingTask:
+    """The transductive SVM with 1,000 labels."""
+    class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
+    return TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
+
+
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
     """The transductive SVM with 1,000 labels: seconds, passes and its end. ``limit`` bounds the allocations of every
     process; a cluster then has four workers.
     """
-    rows = rows_in(folder)
-    class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
-    task = TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
+    task = task_of(rows_in(folder))
 
     def observer(_: TracePoint) -> bool:
         return time.perf_counter() - began > seconds
@@ -140,33 +141,6 @@ def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> d
         "status": done.status.value,
         "objective": done.objective,
         "allocated": status_bytes("RssAnon"),
-    }
-
-
-def news(name: str, folder: Path) -> dict[str, Any]:
-    """Twenty newsgroups with 20 labels each: digests of the whole answer of a training, and of the labels alone."""
-    rows, y = tfidf("20news-bydate")
-    order = np.random.default_rng(0).permutation(len(y))
-    labeled = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
-    class_indices = np.full(len(y), -1)
-    class_indices[labeled] = np.unique(y, return_inverse=True)[1][labeled]
-    with engine_of(name, folder) as engine:
-        began = time.perf_counter()
-        task = TrainingTask(
-            rows_of(rows),
-            class_indices,
-            [str(label) for label in np.unique(y)],
-            "tsvm",
-            {"positive_fraction": "labeled"},
-        )
-        done = train(task, TrainingContext(engine=engine))
-    labels = hashlib.sha256(np.ascontiguousarray(done.model.labels_of(done.scores)).tobytes()).hexdigest()[:16]
-    return {
-        "seconds": time.perf_counter() - began,
-        "passes": done.passes,
-        "nonzeros": int(rows.nnz),
-        "labels": labels,
-        "all": digest(done),
     }
 
 
@@ -241,12 +215,6 @@ def main(arguments: list[str]) -> None:
             print(json.dumps(passes(engine, Path(folder))))
         case ["--run", "training", engine, folder]:
             print(json.dumps(training(engine, Path(folder))))
-        case ["--run", "news", engine, folder]:
-            print(json.dumps(news(engine, Path(folder))))
-        case ["--news"]:
-            with tempfile.TemporaryDirectory() as name:
-                for each in _ENGINES:
-                    print(each, apart("benchmarks.engines", "--run", "news", each, name), flush=True)
         case ["--run", "limited", engine, folder, seconds]:
             print(json.dumps(training(engine, Path(folder), _LIMIT, float(seconds))))
         case ["--limited", count, *engines]:

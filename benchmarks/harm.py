@@ -20,12 +20,11 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, NamedTuple
 
-import numpy as np
 import psutil
 
 from benchmarks.base import machine, put_section, table
 from benchmarks.cluster import Cluster
-from benchmarks.engines import rows_in, spread
+from benchmarks.engines import rows_in, spread, task_of
 from core.documents.rows import SparseRows
 from core.engine.engine import MemoryEngine, RowOperator
 from core.progress import Checkpoint
@@ -38,7 +37,6 @@ from workers.worker.scratch import ScratchFiles
 
 _HARMS = ("none", "worker killed", "worker stopped", "worker added", "scheduler killed")
 _STOP_SECONDS, _MORE_SECONDS = 30.0, 10.0
-_LABELED = 1_000
 
 
 class Harm(NamedTuple):
@@ -83,12 +81,6 @@ class Run(NamedTuple):
     passes: int
     attempts: int
     load: float
-
-
-def task_of(rows: SparseRows) -> TrainingTask:
-    """The transductive SVM with 1,000 labels."""
-    class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
-    return TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
 
 
 def run(task: TrainingTask, folder: Path, harm: Harm) -> Run:

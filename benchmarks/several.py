@@ -7,14 +7,12 @@ random ones.
 """
 
 import argparse
-import gzip
-import json
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import FOLDER
+from benchmarks.data import FOLDER, stored
 from core.documents.kinds import TextRows
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
@@ -50,8 +48,7 @@ class Reuters(NamedTuple):
 
 def load() -> Reuters:
     """The texts; terms are those of the training texts."""
-    with gzip.open(FOLDER / "reuters-21578" / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
-        documents = [json.loads(line) for line in lines]
+    documents = stored("reuters-21578")
     splits = np.load(FOLDER / "reuters-21578" / "splits.npz")
     parts = [[documents[row] for row in splits[name]] for name in ("modapte_train", "modapte_test")]
     sets = [[set(filter(None, each["label"].split("|"))) for each in part] for part in parts]

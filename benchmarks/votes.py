@@ -5,15 +5,13 @@
 """
 
 import argparse
-import gzip
-import json
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import FOLDER, texts
+from benchmarks.data import stored, texts
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
@@ -53,8 +51,7 @@ def rules(draws: int) -> str:
     """Test accuracy by votes of rules and certain labels, beside the certain labels alone; passes of both."""
     lines = ["| set | certain labels | with votes | alone | passes |", "| --- | --- | --- | --- | --- |"]
     for name in ("votes-youtube", "votes-semeval"):
-        with gzip.open(FOLDER / name / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
-            documents = [json.loads(line) for line in file]
+        documents = stored(name)
         known, test = ([each for each in documents if each["split"] == split] for split in ("train", "test"))
         given = TextRows.of([each["text"] for each in known])
         terms = fit_terms(given, TextOptions(), lambda *_: None)
