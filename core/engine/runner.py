@@ -22,7 +22,7 @@ from core.engine.engine import Engine, MemoryEngine, RowOperator
 from core.engine.kernel_requests import KernelRequest, KernelService, Within
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
-from core.problem import Result
+from core.problem import Result, Status
 from core.progress import WHOLE, Checkpoint, Observer, Phase, Span, Stopped, TracePoint, Watch
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Vector",
     "Yield",
     "as_part",
+    "known_result",
     "translated",
 ]
 
@@ -92,6 +93,15 @@ def as_part(steps: Steps, span: Span) -> Steps:
         return (yield request)
 
     return translated(steps, translate)
+
+
+def known_result(result: Result, phase: Phase) -> Steps:
+    """The steps of a solver whose result is known: it is reported, and cancelled where the observer stops there."""
+    try:
+        yield Report(phase, 0, result.objective, result.objective, 1.0)
+    except Stopped:
+        return replace(result, status=Status.CANCELLED)
+    return result
 
 
 def translated(steps: Procedure[T], translate: Callable[[Request], Procedure[Any]]) -> Procedure[T]:

@@ -17,11 +17,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Report, Scheduler, Steps, Stopped, Vector
+from core.engine.runner import Scheduler, Steps, Vector, known_result
 from core.numerics.compiled import exp, log
 from core.numerics.elementary import Matrix
 from core.one_vs_rest import n_problems
-from core.problem import Linear, Result, Status
+from core.problem import Linear, Result
 from core.progress import Checkpoint, Phase, Span
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.class_fractions import FractionEstimate, combine_evidence
@@ -213,13 +213,8 @@ class NaiveBayes:
         coefficients = _column(run.coefficients, run.total_coefficients, positive) / self.size
         intercept = float(_column(intercepts, intercepts.sum(axis=0), positive)) / self.size
         scores = _column(run.logits, run.total_logits, positive)[run.n_labeled :] / self.size + intercept
-        try:
-            yield Report(Phase("naive_bayes"), 0, objective, objective, 1.0)
-        except Stopped:
-            return Result(
-                Linear(coefficients[:-1], intercept + float(coefficients[-1])), scores, objective, Status.CANCELLED
-            )
-        return Result(Linear(coefficients[:-1], intercept + float(coefficients[-1])), scores, objective, run.status)
+        decision = Linear(coefficients[:-1], intercept + float(coefficients[-1]))
+        return known_result(Result(decision, scores, objective, run.status), Phase("naive_bayes"))
 
 
 def _log_odds(joint: Matrix, positives: Sequence[int], checkpoint: Checkpoint) -> Matrix:
