@@ -154,7 +154,9 @@ class DatasetProfile(Record):
     guidelines: str = ""
     """how to label, in the words of who knows"""
     shares: dict[str, float] = {}
-    """weight of each person's share of the documents; empty: all documents are everybody's"""
+    """weight of each person's share of the documents; empty: each document is for whoever comes"""
+    overlap: float = 0.0
+    """share of the documents that everybody answers"""
     classes: list[ClassProfile] = []
 
 

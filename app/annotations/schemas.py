@@ -127,6 +127,10 @@ class AnnotationSummary(Schema):
     """Number of these on which they differ, and that nobody has settled. A job takes these answers for votes."""
     flagged: int
     """Number of documents that somebody marked for others to look at."""
+    overlap: int
+    """Number of documents that everybody is to answer."""
+    overlap_answered: dict[str, int]
+    """Number of these that each person has answered or left out."""
     krippendorff: float | None
     """Krippendorff's alpha of all people, for nominal labels: 1 where they agree, 0 where they agree as by chance; null
     where nothing can be compared."""

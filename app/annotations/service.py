@@ -1,5 +1,6 @@
 """Work behind calls about annotations: append to the log of a dataset, and summarise it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
@@ -8,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from app.annotations.schemas import AnnotationBody, AnnotationsBody, AnnotationSummary, Appended, PairAgreement
+from app.datasets.shares import overlap_of
 from app.errors import InvalidRequest
 from app.services import Services
 from core.documents.drawn import Draw
@@ -33,10 +35,10 @@ def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
         raise InvalidRequest("annotations", "are needed, or undo_of: a batch of annotations to take back; not both")
     if body.annotations is None:
         sequence, accepted = services.datasets.take_back(dataset, str(body.undo_of), now)
-        return Appended(sequence=sequence, accepted=accepted)
-    kind = services.datasets.get(dataset).label_kind
-    given = [_checked(place, each, now, kind) for place, each in enumerate(body.annotations)]
-    sequence, accepted = services.datasets.annotate(dataset, given)
+    else:
+        kind = services.datasets.get(dataset).label_kind
+        given = [_checked(place, each, now, kind) for place, each in enumerate(body.annotations)]
+        sequence, accepted = services.datasets.annotate(dataset, given)
     return Appended(sequence=sequence, accepted=accepted)
 
 
@@ -51,6 +53,8 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         if documents.drawn is None
         else np.bincount(documents.drawn[labeled], minlength=len(Draw))
     )
+    # those that the dataset itself labels are nobody's to answer
+    overlap = [each for each in overlap_of(services, dataset).tolist() if each in answers or not labeled[each]]
     compared = [answer for answer in answers.values() if len(answer.votes) > 1]
     return AnnotationSummary(
         sequence=count,
@@ -66,6 +70,8 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         agreed=sum(answer.agreed for answer in compared),
         disputed=sum(answer.disputed for answer in compared),
         flagged=sum(answer.flagged for answer in answers.values()),
+        overlap=len(overlap),
+        overlap_answered=Counter(name for each in overlap if each in answers for name in answers[each].answered_by),
         krippendorff=krippendorff([[*answer.votes.values()] for answer in compared]),
         pairs=_pairs([answer.votes for answer in compared]),
     )
@@ -116,5 +122,15 @@ def _checked(place: int, given: AnnotationBody, now: datetime, kind: LabelKind) 
             raise InvalidRequest(f"annotations[{place}].labels", _SEVERAL)
         label = given.labels[0]
     draw = None if given.drawn is None else Draw.of(given.drawn)
-    known = given.id, given.document, given.action, label, draw, given.by, given.mode, given.at or now
-    return NewAnnotation(*known, given.note, given.batch)
+    return NewAnnotation(
+        id=given.id,
+        document=given.document,
+        action=given.action,
+        label=label,
+        drawn=draw,
+        by=given.by,
+        mode=given.mode,
+        at=given.at or now,
+        note=given.note,
+        batch=given.batch,
+    )

@@ -42,6 +42,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "archived": False,
         "guidelines": "",
         "shares": {},
+        "overlap": 0.0,
     },
     "Job": {
         "id": _JOB,

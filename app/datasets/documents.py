@@ -1,19 +1,17 @@
-"""Stored documents in the form of the upload, and whose they are to label: claims of people, and their shares."""
+"""Stored documents in the form of the upload."""
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.services import Services
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.label_sets import EXCLUDED
 from core.documents.rows import SparseRows
-from storage.errors import RedisUnavailable
+from storage.records import Label
 from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
@@ -129,43 +127,7 @@ def _known(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Field
     return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
-def claimed_by_others(services: Services, dataset: str, by: str | None) -> set[int]:
-    """Positions of the documents that others than this person have claimed; none where nobody is named."""
-    with suppress(RedisUnavailable):
-        return set() if by is None else services.redis_state.claims.of_others(dataset, by)
-    return set()
-
-
-def claim(services: Services, dataset: str, positions: Collection[int], by: str | None, seconds: int) -> set[int]:
-    """Claim documents for a person; positions of the documents that others were faster to claim.
-
-    Claims of nobody, or of no seconds, are none.
-    """
-    with suppress(RedisUnavailable):
-        return (
-            set() if by is None or not seconds else services.redis_state.claims.claim(dataset, positions, by, seconds)
-        )
-    return set()
-
-
-def are_of_others(services: Services, dataset: str, person: str | None, n_documents: int) -> NDArray[np.bool_]:
-    """shape (n_documents,): whether a document is in the share of another person; raises NotFound.
-
-    A number that looks random decides by the position, so a share stays the same, and is a random sample of the
-    documents. Who has no share may label all of them.
-    """
-    shares = {} if person is None else services.datasets.profile(dataset).shares
-    if person is None or person not in shares:
-        return np.zeros(n_documents, bool)
-    ends = np.cumsum([*shares.values()])
-    drawn = mixed(np.arange(n_documents, dtype=np.uint64)) / np.float64(1 << 64) * ends[-1]
-    owners = np.minimum(np.searchsorted(ends, drawn, side="right"), len(ends) - 1)
-    return np.asarray(owners != list(shares).index(person))
-
-
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers that look random, all different: the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    with np.errstate(over="ignore"):
-        mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return mixed ^ (mixed >> np.uint64(31))
+def class_indices_among(documents: Documents, classes: Sequence[Label]) -> NDArray[np.intp]:
+    """The labels of documents as positions in these classes, shape (n_documents,); -1 for others and for none."""
+    places = {label: place for place, label in enumerate(classes)}
+    return np.array([*(places.get(label, -1) for label in documents.classes), -1])[documents.class_indices]

@@ -95,7 +95,7 @@ def show_dataset(services: ServicesDep, id: str) -> DatasetOut:
     openapi_extra=_CHANGE,
 )
 async def change_dataset(request: Request) -> Response:
-    """Change the name, the guidelines or the shares of a dataset, or put it away; documents and labels stay."""
+    """Change the name or the guidelines of a dataset, or who labels what, or put it away; documents and labels stay."""
     services = services_of(request)
     body = await read_json(request, services, DatasetChanges)
     changed = await in_thread(services.store_pool, change_profile, services, request.path_params["id"], body)

@@ -23,7 +23,9 @@ class DatasetOut(DatasetFacts, RecordSchema):
     guidelines: str
     """How to label its documents, in the words of who knows."""
     shares: dict[str, float]
-    """Weight of each person's share of the documents to label; empty: all are everybody's."""
+    """Weight of each person's share of the documents to label; empty: each document is for whoever comes."""
+    overlap: float
+    """Share of the documents that everybody answers."""
 
     @classmethod
     def of(cls, dataset: Dataset, profile: DatasetProfile) -> Self:
@@ -47,7 +49,9 @@ class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     archived: bool | msgspec.UnsetType = msgspec.UNSET
     guidelines: Annotated[str, Meta(max_length=20_000)] | msgspec.UnsetType = msgspec.UNSET
     shares: Annotated[dict[ShortText, Share], Meta(max_length=100)] | msgspec.UnsetType = msgspec.UNSET
-    """Weight of each person's share, by name; {} lets all documents be everybody's."""
+    """Weight of each person's share, by name; {}: each document is for whoever comes."""
+    overlap: Annotated[float, Meta(ge=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
+    """Share of the documents that everybody answers, each without seeing what others said: a random sample."""
 
 
 class ClassBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,8 +1,7 @@
 """Schemas of documents as answers show them, and the values of their query."""
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
 from pydantic import Field
@@ -16,25 +15,10 @@ from storage.records import Label
 MAX_PAGE = 500
 
 
-class State(StrEnum):
-    """Filter of the documents of a page by people's answers."""
-
-    LABELED = "labeled"
-    UNLABELED = "unlabeled"
-    SKIPPED = "skipped"
-    """left out by a person, and without a label"""
-    OPEN = "open"
-    """neither labeled nor left out"""
-
-
-class Order(StrEnum):
-    """Order of the documents."""
-
-    POSITION = "position"
-    LIKELIEST = "likeliest"
-    """those first of whose label a model is the surest"""
-    LEAST_CERTAIN = "least_certain"
-    RANDOM = "random"
+State = Literal["labeled", "unlabeled", "skipped", "open"]
+"""Filter of the documents of a page by people's answers."""
+Order = Literal["position", "likeliest", "least_certain", "random"]
+"""Order of the documents."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +47,20 @@ class DocumentQuery:
     ] = None
     label: Annotated[str | None, Query(max_length=256, description="Label that the documents have.")] = None
     predicted: Annotated[str | None, Query(max_length=256, description="Label that the model predicts.")] = None
-    state: Annotated[State | None, Query(description="State: open documents have no label and were not left out.")] = (
-        None
-    )
+    state: Annotated[
+        State | None,
+        Query(
+            description="State: open documents have no label and were not left out, skipped ones have none since they "
+            "were."
+        ),
+    ] = None
     at_least: Annotated[
         float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")
     ] = 0.0
     at_most: Annotated[float, Query(ge=0, le=1, description="Most probability of it.")] = 1.0
     order: Annotated[
         Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")
-    ] = Order.POSITION
+    ] = "position"
     seed: Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random order.")] = 0
     model: Annotated[
         str | None,
@@ -104,39 +92,31 @@ class DocumentQuery:
         Query(
             min_length=1,
             max_length=256,
-            description="Name of a person: documents in the shares of others are left out.",
+            description="Name of a person: documents in the shares of others are left out. Those that everybody "
+            "answers are shown without what others said until this person has answered, and come first in random "
+            "order.",
         ),
     ] = None
     disagreement: Annotated[
         bool, Query(description="Only documents to which people gave different labels, and that nobody has settled.")
     ] = False
     flagged: Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")] = False
-    skipped: Annotated[bool, Query(description="Only documents that people left out: the same as `state=skipped`.")] = (
-        False
-    )
-    probability_below: Annotated[
-        float, Query(ge=0, le=1, description="Only documents to whose label the model gives a probability below this.")
-    ] = 1.0
     exact: Annotated[bool, Query(description=EXACT)] = False
     separator: Annotated[
         str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
     ] = Reading.separator
 
     @property
-    def meant(self) -> State | None:
-        """State of the documents that are meant; None for any."""
-        return State.SKIPPED if self.skipped else self.state
-
-    @property
     def needs_scores(self) -> bool:
         """Whether it takes predictions of all documents to answer."""
-        by_model = self.order in (Order.LIKELIEST, Order.LEAST_CERTAIN)
-        return by_model or self.mistaken or self.predicted is not None or self.bounded
+        return (
+            self.order in ("likeliest", "least_certain") or self.mistaken or self.predicted is not None or self.bounded
+        )
 
     @property
     def bounded(self) -> bool:
         """Whether it bounds the probability that a model gives to its label."""
-        return self.at_least > 0 or self.at_most < 1 or self.probability_below < 1
+        return self.at_least > 0 or self.at_most < 1
 
 
 class StoredDocument(Schema):

@@ -1,6 +1,6 @@
 """Pages of documents: which documents a query means, in its order, from its cursor on."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -9,19 +9,23 @@ from numpy.typing import NDArray
 
 from app.codecs.json.text import InvalidJson, decode_json
 from app.codecs.tables.cells import NONE_APPLIES
-from app.datasets.documents import are_of_others, claim, claimed_by_others, mixed, stored_documents
-from app.documents.schemas import MAX_PAGE, DocumentQuery, Order, State
+from app.datasets.documents import class_indices_among, stored_documents
+from app.datasets.shares import Part, claim, mixed, part_of
+from app.documents.schemas import MAX_PAGE, DocumentQuery
 from app.documents.search import search
 from app.errors import InvalidRequest
 from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
-from storage.records import Given, Version
+from storage.records import Version
 from storage.repositories.datasets import Answer, Documents, StoredFields
 
 _MOST_BYTES = 8 << 20
 """Bytes of the documents of a page, or nonzeros; a single document may have more."""
+
+_NOTHING = Answer(None, Draw.UNKNOWN, frozenset(), {}, {}, flagged=False)
+"""The answer about a document of which nobody said anything."""
 
 Positions = NDArray[np.int64]
 Page = dict[str, Any]
@@ -40,8 +44,8 @@ class _Opened(NamedTuple):
     id: str
     documents: Documents
     extra: StoredFields
-    answers: Mapping[int, Answer]
-    """What people say of documents, by position."""
+    part: Part
+    """What the person whose share it is has to label; without one all documents and answers."""
     predictor: Predictor | None
     scores: DatasetScores | None
     """Predictions of all documents, if the query needs them."""
@@ -52,14 +56,11 @@ def check(query: DocumentQuery) -> None:
     if query.needs_scores and query.model is None:
         raise InvalidRequest(
             "model",
-            "is needed: predicted, mistaken, at_least, at_most, probability_below and these orders are about what a "
-            "model predicts",
+            "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts",
         )
-    if query.skipped and query.state is not None:
-        raise InvalidRequest("skipped", "and state say both which documents are meant: give one of them")
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
-    if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION or query.claim):
+    if query.ids is not None and (query.cursor or query.contains or query.order != "position" or query.claim):
         raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains, order nor claim")
     if query.claim is not None and query.by is None:
         raise InvalidRequest("by", "is needed: a claim is that of a person")
@@ -75,9 +76,13 @@ def pages(
     """
     opened = _open(services, dataset, query, predictor)
     if joined and opened.documents.label_kind == "several":
-        names = map(str, opened.documents.classes)
         odd = next(
-            (each for each in names if query.separator in each or each != each.strip() or each == NONE_APPLIES), None
+            (
+                each
+                for each in map(str, opened.documents.classes)
+                if query.separator in each or each != each.strip() or each == NONE_APPLIES
+            ),
+            None,
         )
         if odd is not None:
             detail = f"{query.separator!r} cannot part the label {odd!r}; give another, as by ?separator=|"
@@ -88,16 +93,20 @@ def pages(
         return
     keys = _sort_keys(opened, query)
     candidates = _candidates(opened, query)
-    of_others = are_of_others(services, dataset, query.share, len(opened.documents.class_indices))
-    candidates = candidates[~of_others[candidates]]
-    if query.claim is not None and (taken := claimed_by_others(services, dataset, query.by)):
-        candidates = candidates[~np.isin(candidates, [*taken])]
-    cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
+    cursor = None if query.cursor is None else int(query.cursor)
+    if cursor is not None and cursor >= len(opened.documents.class_indices):
+        raise InvalidRequest("cursor", "must be the next of an earlier page")
+    # how an unlabeled document was drawn decides whether its later label is evidence of the class fractions; the order
+    # of the documents says nothing about their labels
+    draw = Draw.RANDOM if query.order == "random" and query.label is None else None
+    if query.needs_scores:
+        draw = Draw.CHOSEN
+    if query.contains:
+        draw = Draw.FOUND
     while True:
         found, cursor, total = _next(opened, query, candidates, keys, cursor)
-        found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim or 0)])]
-        # how an unlabeled document was drawn decides whether its later label is evidence of the class fractions
-        draw = _draw(query)
+        lost = claim(services, dataset, opened.part, found.tolist(), query.by, query.claim or 0)
+        found = found[~np.isin(found, [*lost])]
         unlabeled = found[~opened.documents.labeled[found]]
         if draw is not None and len(unlabeled):
             services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
@@ -107,20 +116,20 @@ def pages(
 
 
 def _open(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> _Opened:
-    answers = services.datasets.log(dataset).answers()
-    documents = services.datasets.open_annotated(dataset, answers)
+    part = part_of(services, dataset, query.share, query.by if query.claim is not None else None)
+    documents = services.datasets.open_annotated(dataset, part.answers)
     scores = None
     if predictor is not None and query.needs_scores:
         scores = scores_of_dataset(services, *predictor, dataset, documents)
         if scores.probabilities is None and query.bounded:
             raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
-    return _Opened(dataset, documents, services.datasets.fields(dataset), answers, predictor, scores)
+    return _Opened(dataset, documents, services.datasets.fields(dataset), part, predictor, scores)
 
 
 def _where(opened: _Opened, wanted: Callable[[Answer], bool]) -> NDArray[np.bool_]:
     """Which documents people say something of that is wanted, shape (n_documents,)."""
     found = np.zeros(len(opened.documents.class_indices), bool)
-    found[[position for position, answer in opened.answers.items() if wanted(answer)]] = True
+    found[[position for position, answer in opened.part.answers.items() if wanted(answer)]] = True
     return found
 
 
@@ -128,18 +137,11 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
     """Ascending positions of the documents that have the label, the state and the prediction of a query."""
     documents, scores = opened.documents, opened.scores
     labeled = documents.labeled
-    wanted = np.ones(len(labeled), bool)
-    if query.meant is not None:
+    wanted = ~opened.part.of_others
+    if query.state is not None:
         left_out = ~labeled & _where(opened, lambda answer: answer.skipped)
-        match query.meant:
-            case State.LABELED:
-                wanted &= labeled
-            case State.UNLABELED:
-                wanted &= ~labeled
-            case State.SKIPPED:
-                wanted &= left_out
-            case State.OPEN:
-                wanted &= ~labeled & ~left_out
+        states = {"labeled": labeled, "unlabeled": ~labeled, "skipped": left_out, "open": ~labeled & ~left_out}
+        wanted &= states[query.state]
     if query.label is not None:
         wanted &= documents.has(_class_index("label", query.label, documents.classes))
     if query.by is not None and query.claim is None:
@@ -153,18 +155,10 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
         if query.predicted is not None:
             wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.predictor.version.classes)
         if query.mistaken:
-            wanted &= labeled & (scores.predicted != _in_classes(opened.predictor.version, documents))
+            wanted &= labeled & (scores.predicted != class_indices_among(documents, opened.predictor.version.classes))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
-            if query.probability_below < 1:
-                wanted &= scores.probabilities < query.probability_below
     return np.flatnonzero(wanted)
-
-
-def _in_classes(version: Version, documents: Documents) -> NDArray[np.intp]:
-    """The labels of documents as positions in the classes of a version, shape (n_documents,); -1 for unknown ones."""
-    places = {label: place for place, label in enumerate(version.classes)}
-    return np.array([*(places.get(label, -1) for label in documents.classes), -1])[documents.class_indices]
 
 
 def _class_index(field: str, label: str, classes: Any) -> int:
@@ -176,18 +170,21 @@ def _class_index(field: str, label: str, classes: Any) -> int:
 
 def _sort_keys(opened: _Opened, query: DocumentQuery) -> NDArray[np.uint64] | None:
     """Sort keys of documents, all different, shape (n_documents,); None for the order of positions."""
-    n = len(opened.documents.class_indices)
-    positions = np.arange(n, dtype=np.uint64)
+    positions = np.arange(len(opened.documents.class_indices), dtype=np.uint64)
     match query.order:
-        case Order.POSITION:
+        case "position":
             return None
-        case Order.RANDOM:
-            return (mixed(positions + np.uint64(query.seed << 32)) >> np.uint64(32) << np.uint64(32)) | positions
+        case "random":
+            keys = mixed(positions + np.uint64(query.seed << 32)) >> np.uint64(33) << np.uint64(32)
+            keys |= positions + np.uint64(1 << 63)
+            # all get what everybody answers first, in one order
+            keys[opened.part.overlap] = positions[: len(opened.part.overlap)]
+            return keys
         case _:
             assert opened.scores is not None
             # bits of numbers that are not negative ascend with them
             bits = np.ascontiguousarray(opened.scores.certainty, np.float32).view(np.uint32).astype(np.uint64)
-            if query.order is Order.LIKELIEST:
+            if query.order == "likeliest":
                 bits = np.uint64(0xFFFFFFFF) - bits
             return (bits << np.uint64(32)) | positions
 
@@ -230,16 +227,7 @@ def _ordered(positions: Positions, keys: NDArray[np.uint64], most: int | None) -
 
 
 def _named(services: Services, dataset: str, ids: str) -> Positions:
-    names = _names(ids)
-    found = services.datasets.positions(dataset, set(names))
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise InvalidRequest("ids", f"there is no document {missing[0]!r} in the dataset")
-    return np.array([found[name] for name in dict.fromkeys(names)], np.int64)
-
-
-def _names(ids: str) -> list[str]:
-    """The ids of a query: a list of JSON, or separated by commas."""
+    """Positions of the documents with these ids, which are a list of JSON, or separated by commas."""
     names = ids.split(",")
     if ids.startswith('["'):
         try:
@@ -248,20 +236,27 @@ def _names(ids: str) -> list[str]:
             raise InvalidRequest("ids", error.detail) from None
     if len(names) > MAX_PAGE:
         raise InvalidRequest("ids", f"are more than {MAX_PAGE}")
-    return names
-
-
-def _position(cursor: str, count: int) -> int:
-    if int(cursor) >= count:
-        raise InvalidRequest("cursor", "must be the next of an earlier page")
-    return int(cursor)
+    found = services.datasets.positions(dataset, set(names))
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InvalidRequest("ids", f"there is no document {missing[0]!r} in the dataset")
+    return np.array([found[name] for name in dict.fromkeys(names)], np.int64)
 
 
 def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | None) -> Page:
     documents = stored_documents(opened.documents, found, opened.extra)
     for position, fields in documents.items():
         labels = fields.get("labels")
-        fields |= _said(opened.answers.get(position), fields["label"] if labels is None else tuple(labels))
+        label = fields["label"] if labels is None else tuple(labels)
+        answer = opened.part.answers.get(position, _NOTHING)
+        givers = [person for person, vote in answer.votes.items() if vote == label]
+        fields |= {
+            "skipped": answer.skipped and label is None,
+            "by": ", ".join(givers) if givers else None,
+            "people": answer.votes,
+            "notes": answer.notes,
+            "flagged": answer.flagged,
+        }
     if opened.predictor is not None:
         _add_predictions(opened, opened.predictor, found, documents)
     version = None if opened.predictor is None else opened.predictor.version
@@ -271,20 +266,6 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
         "total": total,
         "model": version and version.name,
         "version": version and version.number,
-    }
-
-
-def _said(answer: Answer | None, label: Given | None) -> dict[str, Any]:
-    """People's answers to a document that has this label, or these."""
-    if answer is None:
-        return {"skipped": False, "by": None, "people": {}, "notes": {}, "flagged": False}
-    givers = [person for person, vote in answer.votes.items() if vote == label]
-    return {
-        "skipped": answer.skipped and label is None,
-        "by": ", ".join(givers) if givers else None,
-        "people": answer.votes,
-        "notes": answer.notes,
-        "flagged": answer.flagged,
     }
 
 
@@ -303,12 +284,3 @@ def _add_predictions(
             "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
             "score": float(scores.scores[place]),
         }
-
-
-def _draw(query: DocumentQuery) -> Draw | None:
-    """The draw of a query; None for the order of the documents, which says nothing about their labels."""
-    if query.contains:
-        return Draw.FOUND
-    if query.needs_scores:
-        return Draw.CHOSEN
-    return Draw.RANDOM if query.order is Order.RANDOM and query.label is None else None

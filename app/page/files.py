@@ -4,8 +4,7 @@ import gzip
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -56,25 +55,12 @@ class PageFile(NamedTuple):
 @cache
 def page_files() -> Mapping[str, PageFile]:
     """The files by their paths below the package."""
-    return {path: _page_file(path, entry) for path, entry in _entries(files("app.page"), "")}
-
-
-def _entries(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
-    found: list[tuple[str, Traversable]] = []
-    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
-        path = prefix + entry.name
-        if entry.is_dir():
-            found += _entries(entry, f"{path}/")
-        elif _suffix(path) in _TYPES:
-            found.append((path, entry))
+    folder = Path(__file__).parent
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _TYPES:
+            data = path.read_bytes()
+            tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+            name = path.relative_to(folder).as_posix()
+            found[name] = PageFile(_TYPES[path.suffix], data, gzip.compress(data, 9, mtime=0), tag)
     return found
-
-
-def _page_file(path: str, entry: Traversable) -> PageFile:
-    data = entry.read_bytes()
-    tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-    return PageFile(_TYPES[_suffix(path)], data, gzip.compress(data, 9, mtime=0), tag)
-
-
-def _suffix(path: str) -> str:
-    return path[path.rfind(".") :]

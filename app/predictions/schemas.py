@@ -180,7 +180,8 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     price: Annotated[float, Meta(ge=0)] | None = None
     """Price of an answer of that voter, in any currency."""
     share: ShortText | None = None
-    """Name of a person: documents in the shares of others are not suggested."""
+    """Name of a person: documents in the shares of others are not suggested. Of those that everybody answers the ones
+    that this person has not answered are, first among the random ones."""
     include: list[Literal["document"]] = []
     """What to include in each suggestion: document, the document as it was sent."""
 

@@ -9,7 +9,8 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.datasets.documents import are_of_others, claim, claimed_by_others, stored_documents
+from app.datasets.documents import stored_documents
+from app.datasets.shares import Part, claim, part_of
 from app.errors import InvalidRequest
 from app.http.requests import read_json
 from app.predictions.schemas import Strategy, SuggestBody
@@ -58,6 +59,8 @@ class _Source(NamedTuple):
     model: Model
     dataset: str
     documents: Documents
+    part: Part
+    """What the person has to label."""
 
 
 async def suggest(request: Request, services: Services, reference: str) -> Response:
@@ -73,14 +76,12 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
 
 
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
-    answers = services.datasets.log(body.dataset).answers()
-    documents = services.datasets.open_annotated(body.dataset, answers)
-    source = _Source(services, version, model, body.dataset, documents)
+    part = part_of(services, body.dataset, body.share, body.by)
+    documents = services.datasets.open_annotated(body.dataset, part.answers)
+    source = _Source(services, version, model, body.dataset, documents, part)
     asking = None if body.for_ is None else Asking(services, body, rates_of(services, version), documents)
-    answered = {position for position, answer in answers.items() if answer.answered}
-    taken = [*answered.union(claimed_by_others(services, body.dataset, body.by))]
-    of_others = are_of_others(services, body.dataset, body.share, len(documents.labeled))
-    unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled & ~of_others), taken, assume_unique=True)
+    answered = [position for position, answer in part.answers.items() if answer.answered_by]
+    unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled & ~part.of_others), answered, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = ignorance(version)
     random = bool(ignorant) or body.strategy == "random"
@@ -123,7 +124,7 @@ def _claimed(
     kept: dict[int, Draw] = {}
     while True:
         drawn = _drawn(source, unlabeled, body, body.n - len(kept), share, warnings)
-        lost = claim(source.services, body.dataset, drawn.keys(), body.by, body.claim)
+        lost = claim(source.services, body.dataset, source.part, drawn.keys(), body.by, body.claim)
         kept |= {position: draw for position, draw in drawn.items() if position not in lost}
         if not lost:
             return kept
@@ -136,10 +137,12 @@ def _drawn(
     """Positions of at most ``n`` documents to label, in order, and the draw of each; ``share`` of them are random.
 
     These are drawn first, from all that have no label: what the model would choose may be among them, as in any random
-    sample.
+    sample. Of those that everybody answers, which are a random sample, too, all get the same ones first.
     """
     n = min(n, len(unlabeled))
     random = random_positions(unlabeled, n, share, body.seed)
+    shared = source.part.overlap[np.isin(source.part.overlap, unlabeled)][: len(random)]
+    random = np.concatenate([shared, np.setdiff1d(random, shared, assume_unique=True)])[: len(random)]
     chosen = _chosen(
         source, np.setdiff1d(unlabeled, random, assume_unique=True), body.strategy, n - len(random), warnings
     )
@@ -169,7 +172,7 @@ def _least_certain(source: _Source, candidates: Positions, most: int) -> Balance
 
 def _known(source: _Source) -> DatasetScores:
     """The predictions of the dataset, by the votes as well where voters differ."""
-    services, version, model, dataset, documents = source
+    services, version, model, dataset, documents = source[:5]
     known = scores_of_dataset(services, version, model, dataset, documents)
     return with_votes(services, version, known, model, documents)
 

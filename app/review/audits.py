@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from app.datasets.shares import part_of
 from app.predictions.scoring import DatasetScores, score_stored, scores_at, scores_of_dataset
 from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, LabelError, VersionError
 from app.services import Services
@@ -95,11 +96,14 @@ def audit_out(audit: Audit, documents: Documents) -> AuditOut:
     )
 
 
-def report(services: Services, dataset: str, id: str, reference: str | None, precision: float) -> AuditReport:
-    """Report of the labels of an audit by now; raises NotFound."""
+def report(
+    services: Services, dataset: str, id: str, reference: str | None, precision: float, person: str | None
+) -> AuditReport:
+    """Report of the labels of an audit by now, with what is open to a person, if one is named; raises NotFound."""
     audit = services.datasets.audits.get(dataset, id)
     answers = services.datasets.log(dataset).answers()
     answered = {*_answered(answers)}
+    seen = {*_answered(part_of(services, dataset, person).answers)}
     documents = services.datasets.open_annotated(dataset, answers)
     drawn = audit_out(audit, documents)
     named = list(zip(audit.positions, drawn.documents, strict=True))
@@ -109,7 +113,10 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     reference = audit.model if reference is None else reference
     errors, automatic, warnings = [], None, []
     if reference is not None:
-        versions = _versions(services, reference)
+        if "@" in reference:
+            versions = [services.models.resolve(reference)]
+        else:
+            versions = list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
         errors = [_error(version, _answers(services, version, audit, documents, labeled)) for version in versions]
         promised = _trained_before(services, reference, versions, audit)
         automatic = _automatic(services, promised, audit, documents, labeled, precision)
@@ -129,7 +136,7 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
         labeled=len(labeled),
         likeliest=max(likeliest.values()) / len(labeled) if len(labeled) else None,
         skipped=n_skipped,
-        open=[id for position, id in named if not documents.labeled[position] and position not in answered],
+        open=[id for position, id in named if position not in seen],
         versions=errors,
         automatic=automatic,
         forecast=_forecast(errors),
@@ -139,14 +146,7 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
 
 def _answered(answers: Mapping[int, Answer]) -> list[int]:
     """Positions of the documents that somebody gave a label or left out."""
-    return [position for position, answer in answers.items() if answer.answered]
-
-
-def _versions(services: Services, reference: str) -> list[Version]:
-    """The newest versions of a model, or the one that an alias names."""
-    if "@" in reference:
-        return [services.models.resolve(reference)]
-    return list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
+    return [position for position, answer in answers.items() if answer.answered_by]
 
 
 def _trained_before(services: Services, reference: str, versions: list[Version], audit: Audit) -> Version:

@@ -11,7 +11,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.datasets.documents import stored_documents
+from app.datasets.documents import class_indices_among, stored_documents
 from app.errors import InvalidRequest
 from app.http.requests import read_json
 from app.predictions.scoring import rows_at, run_scoring
@@ -82,8 +82,7 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     held_out, duplicates = (
         [item for item in found.values() if (item["why"] == "duplicate") is duplicate] for duplicate in (False, True)
     )
-    room = max(body.n - len(held_out), body.n // 2)
-    kept = duplicates[:room]
+    kept = duplicates[: max(body.n - len(held_out), body.n // 2)]
     listed = [*held_out[: body.n - len(kept)], *kept]
     if "document" in body.include:
         _include_documents(services, documents, body.dataset, listed)
@@ -117,9 +116,7 @@ def _ranked(
     """The doubtful labels that nobody has answered since, by the model and the votes together, and the number of
     left-out labels that still stand.
     """
-    places = {label: place for place, label in enumerate(version.classes)}
-    of_class = np.array([*(places.get(label, -1) for label in documents.classes), -1])
-    labels = of_class[documents.class_indices[left_out.positions]]
+    labels = class_indices_among(documents, version.classes)[left_out.positions]
     known = labels >= 0
     n_labeled = int(np.count_nonzero(known))
     known &= ~np.isin(left_out.positions, answered)

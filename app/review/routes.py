@@ -21,6 +21,10 @@ ModelName = Annotated[
     str | None, Query(max_length=300, description="Model, or name@alias; by default that of the audit.")
 ]
 Precision = Annotated[float, Query(ge=0.5, le=0.999, description="Precision to promise of automatic labels.")]
+Person = Annotated[
+    str | None,
+    Query(min_length=1, max_length=256, description="Name of the person to whom documents are open, or not."),
+]
 _BODIES = (408, 413, 415, 422, 429, 503, 507)
 _DOUBTS: dict[int | str, dict[str, Any]] = {200: {"model": Doubts}, **error_responses(404, 409, *_BODIES)}
 _LOCATION = {"Location": {"description": "URL of the audit.", "schema": {"type": "string"}}}
@@ -76,9 +80,15 @@ def list_audits(services: ServicesDep, id: str) -> AuditPage:
 
 @router.get("/{id}/audits/{audit}", responses=error_responses(404, 422, 429, 503))
 async def show_audit(
-    request: Request, services: ServicesDep, id: str, audit: str, model: ModelName = None, precision: Precision = 0.95
+    request: Request,
+    services: ServicesDep,
+    id: str,
+    audit: str,
+    model: ModelName = None,
+    precision: Precision = 0.95,
+    share: Person = None,
 ) -> AuditReport:
     """Show the results of an audit by its labels now: the error of each version with its interval, and the documents
     that may be labeled automatically.
     """
-    return await run_scoring(request, services, audits.report, services, id, audit, model, precision)
+    return await run_scoring(request, services, audits.report, services, id, audit, model, precision, share)

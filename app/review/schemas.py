@@ -178,7 +178,8 @@ class AuditReport(AuditOut):
     skipped: int
     """Number of its documents that a person left out: the error says nothing of these."""
     open: list[str]
-    """Ids of those that people have yet to answer, in order."""
+    """Ids of those that people have yet to answer, in order; with ``share`` also those that everybody answers and this
+    person has not."""
     versions: list[VersionError]
     """Versions of the model, newest first; none if no model is named."""
     automatic: Automatic | None

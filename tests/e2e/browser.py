@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, sync_playwright
 
+from tests.there import there
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SWITCHES = ["--no-sandbox", "--disable-dev-shm-usage"]
 """Of Chromium: a container has neither the rights for its sandbox nor much shared memory."""
@@ -70,6 +72,12 @@ class Seat:
     def view(self, name: str) -> None:
         """Go to a view by its link."""
         self.press(self.page.get_by_role("navigation").get_by_role("link", name=name, exact=True))
+
+    def beside(self) -> "Seat":
+        """A seat at the same view in a browser of its own, for another person."""
+        other = Seat(there(self.page.context.browser).new_context().new_page())
+        other.page.goto(self.page.url)
+        return other
 
     def leave_field(self) -> None:
         """Give the keys back to the view."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.demo.vectors import Documents, load_vectors
+from tests.e2e.browser import Seat, seat
 from tests.e2e.person import write_messages
 from tests.e2e.service import Service, large
 
@@ -36,3 +37,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def truth(tmp_path: Path) -> dict[str, str]:
     """The label of each document of ``messages.csv``, which does not have it."""
     return write_messages(tmp_path / "messages.csv")
+
+
+@pytest.fixture
+def at(service: Service) -> Iterator[Seat]:
+    """A seat at the page of the service, which complains of nothing to the end."""
+    with seat(service.url) as at:
+        yield at
+        assert at.complaints == []

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,16 @@ def messages() -> list[tuple[str, str]]:
     ]
 
 
+def write_table(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table as CSV, the names of its columns first."""
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
 def write_messages(path: Path) -> dict[str, str]:
     """Write the messages as CSV without their labels; the label of each by its id."""
     found = messages()
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text"], *([f"m{k}", text] for k, (text, _) in enumerate(found))])
+    write_table(path, [["id", "text"], *([f"m{k}", text] for k, (text, _) in enumerate(found))])
     return {f"m{k}": label for k, (_, label) in enumerate(found)}
 
 
@@ -108,18 +114,14 @@ def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
     return answered
 
 
-def label_any(at: Seat, count: int) -> None:
-    """Give the first class to the next documents."""
-    for _ in range(count):
-        at.page.wait_for_selector("article .document")
-        id = at.page.inner_text("article .clip")
-        at.page.keyboard.press("1")
-        at.page.wait_for_function(NEXT, arg=id)
-
-
 def dataset_of(service: Service) -> str:
     """Id of the data that were sent last."""
     return str(service.get("/v1/datasets")["datasets"][0]["id"])
+
+
+def summary_of(service: Service) -> Any:
+    """Summary of the answers to the data that were sent last."""
+    return service.get(f"/v1/datasets/{dataset_of(service)}/annotations/summary")
 
 
 def saved(at: Seat, count: int) -> None:

@@ -23,14 +23,14 @@ from tests.e2e.person import (
     check_accessible,
     dataset_of,
     label,
-    label_any,
     messages,
     open_data,
     saved,
+    summary_of,
+    write_table,
 )
 from tests.e2e.service import Service
 from tests.processes import Program
-from tests.there import there
 from tests.waiting import HANG, until
 from tests.workers.encoders.tiny import static_folder
 
@@ -72,60 +72,57 @@ def publish(at: Seat, service: Service) -> None:
     assert "<svg" in service.client.get(f"/{link}", headers={"accept": "text/html"}).text
 
 
-def test_the_walk(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     texts = {text: f"m{k}" for k, (text, _) in enumerate(messages())}
-    with seat(service.url) as at:
-        page = at.page
-        check_accessible(at)
-        open_data(at, tmp_path / "messages.csv")
-        add_classes(at)
-        answered = label(at, truth, 40)
-        saved(at, 40)
-        page.keyboard.press("u")
-        page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{answered[-1]}'")
-        label(at, truth, 1)
-        check_accessible(at)
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-        at.reach(page.locator("[name=mode]"))
-        page.keyboard.press("ArrowDown")
-        at.leave_field()
-        page.get_by_text("the model:").wait_for()
-        check_accessible(at)
+    page = at.page
+    check_accessible(at)
+    open_data(at, tmp_path / "messages.csv")
+    add_classes(at)
+    answered = label(at, truth, 40)
+    saved(at, 40)
+    page.keyboard.press("u")
+    page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{answered[-1]}'")
+    label(at, truth, 1)
+    check_accessible(at)
+    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    at.reach(page.locator("[name=mode]"))
+    page.keyboard.press("ArrowDown")
+    at.leave_field()
+    page.get_by_text("the model:").wait_for()
+    check_accessible(at)
 
-        at.view("Doubts")
-        page.get_by_role("heading", name="Doubts").wait_for()
-        check_accessible(at)
+    at.view("Doubts")
+    page.get_by_role("heading", name="Doubts").wait_for()
+    check_accessible(at)
 
-        at.view("One class")
-        page.wait_for_selector(".sheet li")
-        confirmed = len(page.query_selector_all(".sheet li"))
-        check_accessible(at)
-        at.press(page.locator(".sheet input").first, "Space")
-        page.wait_for_selector(".sheet .out")
-        at.press(page.get_by_role("button", name=f"{confirmed - 1} documents as"))
-        page.wait_for_function("() => document.querySelectorAll('.sheet .out').length === 0")
+    at.view("One class")
+    page.wait_for_selector(".sheet li")
+    check_accessible(at)
+    at.press(page.locator(".sheet input").first, "Space")
+    page.wait_for_selector(".sheet .out")
+    confirmed = int(page.inner_text(".dock button").split()[1])  # the same texts count each
+    at.press(page.get_by_role("button", name=f"{confirmed} documents as"))
+    page.wait_for_function("() => document.querySelectorAll('.sheet .out').length === 0")
 
-        at.view("Audit")
-        audit(at, truth, texts, 50)
-        check_accessible(at)
-        assert page.locator("#report tbody tr td").nth(1).inner_text().endswith("%")
+    at.view("Audit")
+    audit(at, truth, texts, 50)
+    check_accessible(at)
+    assert page.locator("#report tbody tr td").nth(1).inner_text().endswith("%")
 
-        publish(at, service)
+    publish(at, service)
 
-        at.view("Try")
-        at.type(page.get_by_role("textbox", name="Text"), "urgent: claim your free prize, win cash")
-        page.locator("#answer h2").first.wait_for()
-        check_accessible(at)
-        at.view("Jobs")
-        page.get_by_text("succeeded").first.wait_for()
-        check_accessible(at)
+    at.view("Try")
+    at.type(page.get_by_role("textbox", name="Text"), "urgent: claim your free prize, win cash")
+    page.locator("#answer h2").first.wait_for()
+    check_accessible(at)
+    at.view("Jobs")
+    page.get_by_text("succeeded").first.wait_for()
+    check_accessible(at)
 
-        assert at.complaints == []
-        dataset = dataset_of(service)
-        summary = service.get(f"/v1/datasets/{dataset}/annotations/summary")
-        assert summary["labeled"] == 40 + confirmed - 1 + 50
-        [model] = [each for each in service.get("/v1/models")["models"] if each["aliases"]]
-        assert model["aliases"] == {"live": 1}
+    summary = summary_of(service)
+    assert summary["labeled"] == 40 + confirmed + 50
+    [model] = [each for each in service.get("/v1/models")["models"] if each["aliases"]]
+    assert model["aliases"] == {"live": 1}
 
 
 def test_two_people_without_names_get_no_document_twice(
@@ -135,9 +132,7 @@ def test_two_people_without_names_get_no_document_twice(
     (tmp_path / "few.csv").write_text("\n".join([line for line in lines if '"' not in line][:41]) + "\n")
     with seat(service.url) as ann:
         open_data(ann, tmp_path / "few.csv")
-        browser = there(ann.page.context.browser)
-        bob = Seat(browser.new_context().new_page())
-        bob.page.goto(ann.page.url)
+        bob = ann.beside()
         bob.page.wait_for_selector("article .document")
         for at in (ann, bob):
             add_classes(at)
@@ -174,8 +169,7 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
     So it says of labels that differ in blanks alone.
     """
     rows = [[f"m{k}", text, "" if k > 9 else label + " " * (k == 9)] for k, (text, label) in enumerate(messages()[:60])]
-    with (tmp_path / "blanks.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text", "label"], *rows])
+    write_table(tmp_path / "blanks.csv", [["id", "text", "label"], *rows])
     with seat(service.url) as at:
         open_data(at, tmp_path / "blanks.csv")
         at.page.get_by_text("differ in case or spaces alone").wait_for()
@@ -186,7 +180,7 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
         model = next((service.data / "store/jobs" / job["id"]).glob("attempts/*/model.safetensors"))
         model.write_bytes(model.read_bytes()[:-1])
         at.page.reload()
-        label_any(at, 8)
+        label(at, {id: "ham" for id, *_ in rows}, 8)
         at.page.get_by_text("The model can suggest nothing, so these documents are random.").wait_for()
         at.page.get_by_role("link", name="What helps").click()
         at.page.get_by_role("heading", name="A stored file is damaged").wait_for()
@@ -228,63 +222,59 @@ def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
         assert [each["label"] for each in entries] == labels[41:45]
 
 
-def test_a_workbook(service: Service, tmp_path: Path) -> None:
+def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     """The page shows its first rows as the service reads them, whichever program wrote it, and takes its columns."""
     texts = [f"free {kind} number {k} <&>" for k, kind in enumerate(["prize", "dinner"] * 6)]
     rows: list[list[Cell]] = [["nr", "mail", "kind", "day"]]
     rows += [[k, text, None, (45291 + k, DATE)] for k, text in enumerate(texts, 1)]
     (tmp_path / "mails.xlsx").write_bytes(workbook({"Old": [["gone"]], "Mails": rows}, hidden=["Old"]))
-    with seat(service.url) as at:
-        page = at.page
-        with page.expect_file_chooser() as chosen:
-            at.press(page.get_by_role("button", name="Choose a file"))
-        chosen.value.set_files(tmp_path / "mails.xlsx")
-        assert page.locator("select[name=text]").input_value() == "mail"
-        assert page.locator("select[name=label]").input_value() == "kind"
-        cells = page.locator("tbody tr").first.locator("td").all_inner_texts()
-        assert cells == ["1", texts[0], "", "2024-01-01"]
-        check_accessible(at)
-        at.press(page.get_by_role("button", name="Use these documents"))
-        page.wait_for_selector("article .document")
-        stored = service.get(f"/v1/datasets/{dataset_of(service)}/documents?limit=20")["documents"]
-        assert [each["text"] for each in stored] == texts
-        assert stored[0]["fields"] == {"nr": "1", "day": "2024-01-01"}
-        assert at.complaints == []
+    page = at.page
+    with page.expect_file_chooser() as chosen:
+        at.press(page.get_by_role("button", name="Choose a file"))
+    chosen.value.set_files(tmp_path / "mails.xlsx")
+    assert page.locator("select[name=text]").input_value() == "mail"
+    assert page.locator("select[name=label]").input_value() == "kind"
+    cells = page.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert cells == ["1", texts[0], "", "2024-01-01"]
+    check_accessible(at)
+    at.press(page.get_by_role("button", name="Use these documents"))
+    page.wait_for_selector("article .document")
+    stored = service.get(f"/v1/datasets/{dataset_of(service)}/documents?limit=20")["documents"]
+    assert [each["text"] for each in stored] == texts
+    assert stored[0]["fields"] == {"nr": "1", "day": "2024-01-01"}
 
 
-def test_classes_that_are_numbers(service: Service, tmp_path: Path) -> None:
+def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) -> None:
     """A table has texts, also where they look like numbers.
 
     A key that is held down answers once, and a reload forgets nothing that was answered.
     """
-    with (tmp_path / "numbers.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(
-            [["id", "text", "label"], *([f"n{k}", f"text {k}", k % 2 if k < 4 else ""] for k in range(40))]
-        )
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "numbers.csv")
-        page.get_by_role("button", name="2 1", exact=True).wait_for()
-        first = page.inner_text("article .clip")
-        page.keyboard.press("1")
-        page.wait_for_function(NEXT, arg=first)
-        second = page.inner_text("article .clip")
-        for _ in range(3):
-            page.keyboard.down("2")
-        page.wait_for_function(NEXT, arg=second)
-        saved(at, 2)
-        page.reload()
-        page.wait_for_selector("article .document")
-        page.keyboard.press("u")
-        page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{second}'")
-        saved(at, 1)
-        entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
-        assert [(each["document"], each["action"], each["label"]) for each in entries] == [
-            (first, "label", "0"),
-            (second, "label", "1"),
-            (second, "undo", None),
-        ]
-        assert at.complaints == []
+    write_table(
+        tmp_path / "numbers.csv",
+        [["id", "text", "label"], *([f"n{k}", f"text {k}", k % 2 if k < 4 else ""] for k in range(40))],
+    )
+    page = at.page
+    open_data(at, tmp_path / "numbers.csv")
+    page.get_by_role("button", name="2 1", exact=True).wait_for()
+    first = page.inner_text("article .clip")
+    page.keyboard.press("1")
+    page.wait_for_function(NEXT, arg=first)
+    second = page.inner_text("article .clip")
+    for _ in range(3):
+        page.keyboard.down("2")
+    page.wait_for_function(NEXT, arg=second)
+    saved(at, 2)
+    page.reload()
+    page.wait_for_selector("article .document")
+    page.keyboard.press("u")
+    page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{second}'")
+    saved(at, 1)
+    entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
+    assert [(each["document"], each["action"], each["label"]) for each in entries] == [
+        (first, "label", "0"),
+        (second, "label", "1"),
+        (second, "undo", None),
+    ]
 
 
 @contextmanager
@@ -355,26 +345,3 @@ def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, t
         assert at.complaints == []
         jobs = service.get("/v1/jobs")["jobs"]
         assert [job["encoder"] and job["encoder"]["name"] for job in reversed(jobs)][:2] == [None, "tiny"]
-
-
-def test_a_person_sees_the_own_share_alone(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "messages.csv")
-        at.view("People")
-        at.type(page.get_by_label("Your name"), "ann")
-        page.keyboard.press("Enter")
-        for person in ("ann", "bob"):
-            at.type(page.get_by_label("Person", exact=True), person)
-            page.keyboard.press("Enter")
-            page.get_by_label(f"Parts of {person}").wait_for()
-        check_accessible(at)
-        path = f"/v1/datasets/{dataset_of(service)}"
-        until(lambda: service.get(path)["shares"] == {"ann": 1, "bob": 1})
-        own = {each["id"] for each in service.get(f"{path}/documents?share=ann&limit=500")["documents"]}
-        with page.expect_response(lambda answer: "/documents?" in answer.url) as asked:
-            at.view("Label")
-        found = {each["id"] for each in asked.value.json()["documents"]}
-        assert found
-        assert found < own < {*truth}
-        assert at.complaints == []

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.data import FOLDER, texts
 from tests.e2e.browser import NEEDS_CHROMIUM, Seat, seat
-from tests.e2e.person import ALL_SAVED, NEXT, open_data
+from tests.e2e.person import ALL_SAVED, NEXT, open_data, write_table
 from tests.e2e.service import Service
 from tests.waiting import HANG
 
@@ -69,8 +69,7 @@ def test_a_file_goes_in_and_comes_out_labeled(tmp_path: Path, name: str, count: 
     documents, labels = texts(name)
     truth = {f"{name}-{k}": str(label) for k, label in enumerate(labels)}
     labels_of = dict(zip(documents, truth.values(), strict=True))
-    with (tmp_path / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text"], *zip(truth, documents, strict=True)])
+    write_table(tmp_path / f"{name}.csv", [["id", "text"], *zip(truth, documents, strict=True)])
     with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url, accept_downloads=True) as at:
         began = time.monotonic()
         page, walk = at.page, Walk(at, name, truth)

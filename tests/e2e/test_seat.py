@@ -18,6 +18,8 @@ from tests.e2e.person import (
     messages,
     open_data,
     saved,
+    summary_of,
+    write_table,
 )
 from tests.e2e.service import Service
 from tests.waiting import HANG, until
@@ -69,84 +71,44 @@ def test_classes_are_the_same_for_all(service: Service, tmp_path: Path, truth: d
         add_classes(ann)
         label(ann, truth, 6)
         saved(ann, 6)
-        browser = ann.page.context.browser
-        assert browser is not None
-        bob = Seat(browser.new_context().new_page())
-        bob.page.goto(ann.page.url)
+        bob = ann.beside()
         for key, name in enumerate(CLASSES, 1):
             bob.page.get_by_role("button", name=f"{key} {name}", exact=True).wait_for()
         dataset = dataset_of(service)
-        before = service.get(f"/v1/datasets/{dataset}/annotations/summary")["classes"]
+        before = summary_of(service)["classes"]
         bob.view("Classes")
         bob.type(bob.page.get_by_label("become"), "good")
         bob.press(bob.page.get_by_role("button", name="Change"))
         bob.page.get_by_text("good now").first.wait_for()
         renamed = {"good" if name == "ham" else name: count for name, count in before.items()}
-        assert service.get(f"/v1/datasets/{dataset}/annotations/summary")["classes"] == renamed
+        assert summary_of(service)["classes"] == renamed
         bob.press(bob.page.get_by_role("button", name="Undo"))
-        until(lambda: service.get(f"/v1/datasets/{dataset}/annotations/summary")["classes"] == before)
+        until(lambda: summary_of(service)["classes"] == before)
         until(lambda: [e["name"] for e in service.get(f"/v1/datasets/{dataset}/classes")["classes"]] == CLASSES)
         assert ann.complaints + bob.complaints == []
 
 
-def test_two_people_settle_what_they_disagree_on(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    """They see the same audit, differ on some documents, and one of them settles these from the list of disputes, and
-    changes one of which they agreed."""
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "messages.csv")
-        add_classes(at)
-        dataset = dataset_of(service)
-        ids = [f"m{k}" for k in range(10)]
-        for by in ("ann", "bob"):
-            given = [
-                {"id": f"{by}{k}", "document": id, "by": by, "label": truth[id] if by == "ann" or k else "neither"}
-                for k, id in enumerate(ids)
-            ]
-            service.post(f"/v1/datasets/{dataset}/annotations", {"annotations": given})
-        at.view("People")
-        page.get_by_text("agree on 9 (90%)").wait_for()
-        check_accessible(at)
-        at.press(page.get_by_role("link", name="Settle 1 document"))
-        page.get_by_text("1 document", exact=True).wait_for()
-        at.press(page.get_by_role("button", name="Read m0", exact=True))
-        page.get_by_text("bob: neither").first.wait_for()
-        check_accessible(at)
-        page.keyboard.press(str(1 + CLASSES.index(truth["m0"])))
-        path = f"/v1/datasets/{dataset}/documents?ids=m0"
-        until(lambda: service.get(path)["documents"][0]["label"] == truth["m0"])
-        assert service.get(path)["documents"][0]["people"] == {"ann": truth["m0"], "bob": "neither", "": truth["m0"]}
-        page.get_by_label("people disagree").uncheck()
-        page.get_by_label("Label of m1", exact=True).select_option(label="neither")
-        until(lambda: service.get(path.replace("m0", "m1"))["documents"][0]["label"] == "neither")
-        assert at.complaints == []
-
-
 def test_what_was_confirmed_together_is_taken_back_together(
-    service: Service, tmp_path: Path, truth: dict[str, str]
+    at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]
 ) -> None:
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "messages.csv")
-        add_classes(at)
-        label(at, truth, 25)
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-        dataset = dataset_of(service)
-        at.view("One class")
-        page.wait_for_selector(".sheet li")
-        # the class was chosen by the mouse: Enter confirms all the same
-        page.get_by_role("button", name="2 spam").click()
-        page.get_by_role("button", name="as spam").wait_for()
-        page.keyboard.press("Enter")
-        page.get_by_text("confirmed as spam").first.wait_for()
-        summary = f"/v1/datasets/{dataset}/annotations/summary"
-        until(lambda: service.get(summary)["labeled"] > 25)
-        page.keyboard.press("u")
-        until(lambda: service.get(summary)["labeled"] == 25)
-        assert at.complaints == []
+    page = at.page
+    open_data(at, tmp_path / "messages.csv")
+    add_classes(at)
+    label(at, truth, 25)
+    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    at.view("One class")
+    page.wait_for_selector(".sheet li")
+    # the class was chosen by the mouse: Enter confirms all the same
+    page.get_by_role("button", name="2 spam").click()
+    page.get_by_role("button", name="as spam").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("confirmed as spam").first.wait_for()
+    until(lambda: summary_of(service)["labeled"] > 25)
+    page.keyboard.press("u")
+    until(lambda: summary_of(service)["labeled"] == 25)
 
 
-def test_a_table_without_names_whose_texts_repeat(service: Service, tmp_path: Path) -> None:
+def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tmp_path: Path) -> None:
     """Its first row is a document, and has no id.
 
     The same texts are confirmed together, a note alone brings no version, and a tried text shows the words that speak
@@ -154,39 +116,36 @@ def test_a_table_without_names_whose_texts_repeat(service: Service, tmp_path: Pa
     """
     found = messages()[:60]
     rows = [[text, kind] for text, kind in found] + [["free prize, claim the cash now", ""]] * 3
-    with (tmp_path / "bare.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    with seat(service.url) as at:
-        page = at.page
-        with page.expect_file_chooser() as chosen:
-            at.press(page.get_by_role("button", name="Choose a file"))
-        chosen.value.set_files(tmp_path / "bare.csv")
-        assert page.get_by_label("The first row is a document").is_checked()
-        at.reach(page.get_by_label("Label, if some are known"))
-        page.keyboard.press("End")
-        at.press(page.get_by_role("button", name="Use these documents"))
-        page.wait_for_selector("article .document")
-        dataset = dataset_of(service)
-        assert service.get(f"/v1/datasets/{dataset}")["n_documents"] == len(rows)
-        page.get_by_role("link", name="Version 1").wait_for(timeout=HANG * 1000)
-        at.leave_field()
-        page.keyboard.press("n")
-        page.locator("input[name=note]:focus").wait_for()
-        page.keyboard.type("which offer?")
-        page.keyboard.press("Enter")
-        saved(at, 1)
-        page.get_by_role("button", name="Train now").and_(page.locator(":disabled")).wait_for()
-        at.view("One class")
-        page.get_by_role("button", name="spam").first.click()
-        page.get_by_text("× 3").wait_for()
-        page.get_by_role("button", name="3 documents as spam").wait_for()
-        page.keyboard.press("Enter")
-        until(lambda: service.get(f"/v1/datasets/{dataset}/annotations/summary")["labeled"] == len(rows))
-        at.view("Try")
-        at.type(page.get_by_role("textbox", name="Text"), "claim a free prize")
-        page.locator("#answer mark", has_text="free").wait_for()
-        check_accessible(at)
-        assert at.complaints == []
+    write_table(tmp_path / "bare.csv", rows)
+    page = at.page
+    with page.expect_file_chooser() as chosen:
+        at.press(page.get_by_role("button", name="Choose a file"))
+    chosen.value.set_files(tmp_path / "bare.csv")
+    assert page.get_by_label("The first row is a document").is_checked()
+    at.reach(page.get_by_label("Label, if some are known"))
+    page.keyboard.press("End")
+    at.press(page.get_by_role("button", name="Use these documents"))
+    page.wait_for_selector("article .document")
+    dataset = dataset_of(service)
+    assert service.get(f"/v1/datasets/{dataset}")["n_documents"] == len(rows)
+    page.get_by_role("link", name="Version 1").wait_for(timeout=HANG * 1000)
+    at.leave_field()
+    page.keyboard.press("n")
+    page.locator("input[name=note]:focus").wait_for()
+    page.keyboard.type("which offer?")
+    page.keyboard.press("Enter")
+    saved(at, 1)
+    page.get_by_role("button", name="Train now").and_(page.locator(":disabled")).wait_for()
+    at.view("One class")
+    page.get_by_role("button", name="spam").first.click()
+    page.get_by_text("× 3").wait_for()
+    page.get_by_role("button", name="3 documents as spam").wait_for()
+    page.keyboard.press("Enter")
+    until(lambda: summary_of(service)["labeled"] == len(rows))
+    at.view("Try")
+    at.type(page.get_by_role("textbox", name="Text"), "claim a free prize")
+    page.locator("#answer mark", has_text="free").wait_for()
+    check_accessible(at)
 
 
 def test_the_tour(service: Service) -> None:
@@ -222,7 +181,7 @@ def test_the_tour(service: Service) -> None:
 GRAINS = ("corn", "ship", "wheat")
 
 
-def test_several_labels_of_a_document(service: Service, tmp_path: Path) -> None:
+def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path) -> None:
     """Keys toggle the classes that apply, Enter confirms them, also none, and undo brings them back to be changed.
 
     A model of several labels says them first, if that is wished.
@@ -231,122 +190,110 @@ def test_several_labels_of_a_document(service: Service, tmp_path: Path) -> None:
         f"d{k}": "report of " + " ".join(each for j, each in enumerate(GRAINS) if k >> j & 1) + f" number {k}"
         for k in range(48)
     }
-    with (tmp_path / "grains.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text"], *texts.items()])
-    with seat(service.url) as at:
-        page = at.page
-        with page.expect_file_chooser() as chosen:
-            at.press(page.get_by_role("button", name="Choose a file"))
-        chosen.value.set_files(tmp_path / "grains.csv")
-        at.press(page.get_by_label("A document may have several labels"), "Space")
-        at.press(page.get_by_role("button", name="Use these documents"))
-        page.wait_for_selector("article .document")
-        at.type(page.get_by_label("Name of a new class"), ", ".join(GRAINS))
-        page.keyboard.press("Enter")
-        check_accessible(at)
-        given = {}
-        for _ in range(24):
-            id = page.inner_text("article .clip")
-            given[id] = [each for each in GRAINS if each in texts[id]]
-            for each in given[id]:
-                page.keyboard.press(str(1 + GRAINS.index(each)))
-            page.keyboard.press("Enter")
-            page.wait_for_function(NEXT, arg=id)
-        saved(at, 24)
-        dataset = dataset_of(service)
-        page.keyboard.press("u")
-        page.wait_for_function("id => document.querySelector('article .clip')?.innerText === id", arg=id)
-        pressed = page.locator(".answer[aria-pressed=true]").all_inner_texts()
-        assert [each.split()[-1] for each in pressed] == given[id], "the answer is there to be changed"
+    write_table(tmp_path / "grains.csv", [["id", "text"], *texts.items()])
+    page = at.page
+    with page.expect_file_chooser() as chosen:
+        at.press(page.get_by_role("button", name="Choose a file"))
+    chosen.value.set_files(tmp_path / "grains.csv")
+    at.press(page.get_by_label("A document may have several labels"), "Space")
+    at.press(page.get_by_role("button", name="Use these documents"))
+    page.wait_for_selector("article .document")
+    at.type(page.get_by_label("Name of a new class"), ", ".join(GRAINS))
+    page.keyboard.press("Enter")
+    check_accessible(at)
+    given = {}
+    for _ in range(24):
+        id = page.inner_text("article .clip")
+        given[id] = [each for each in GRAINS if each in texts[id]]
+        for each in given[id]:
+            page.keyboard.press(str(1 + GRAINS.index(each)))
         page.keyboard.press("Enter")
         page.wait_for_function(NEXT, arg=id)
-        saved(at, 26)
-        found = service.get(f"/v1/datasets/{dataset}/documents?state=labeled&limit=100")["documents"]
-        assert {each["id"]: sorted(each["labels"]) for each in found} == given
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-        at.reach(page.locator("[name=mode]"))
-        page.keyboard.press("ArrowDown")
-        at.leave_field()
-        page.get_by_text("the model:").wait_for()
-        check_accessible(at)
-        at.view("Documents")
-        at.press(page.get_by_role("button", name="Labels of d7", exact=True))
-        page.get_by_role("group", name="Classes that apply").get_by_role("button", name="corn").first.wait_for()
-        check_accessible(at)
-        assert at.complaints == []
+    saved(at, 24)
+    dataset = dataset_of(service)
+    page.keyboard.press("u")
+    page.wait_for_function("id => document.querySelector('article .clip')?.innerText === id", arg=id)
+    pressed = page.locator(".answer[aria-pressed=true]").all_inner_texts()
+    assert [each.split()[-1] for each in pressed] == given[id], "the answer is there to be changed"
+    page.keyboard.press("Enter")
+    page.wait_for_function(NEXT, arg=id)
+    saved(at, 26)
+    found = service.get(f"/v1/datasets/{dataset}/documents?state=labeled&limit=100")["documents"]
+    assert {each["id"]: sorted(each["labels"]) for each in found} == given
+    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    at.reach(page.locator("[name=mode]"))
+    page.keyboard.press("ArrowDown")
+    at.leave_field()
+    page.get_by_text("the model:").wait_for()
+    check_accessible(at)
+    at.view("Documents")
+    at.press(page.get_by_role("button", name="Labels of d7", exact=True))
+    page.get_by_role("group", name="Classes that apply").get_by_role("button", name="corn").first.wait_for()
+    check_accessible(at)
 
 
-def test_a_model_of_a_tree_and_of_votes(service: Service, tmp_path: Path) -> None:
+def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Path) -> None:
     """Classes with steps make a nested model; votes make one without a label, and the voters are listed."""
     steps = ("sport/football", "sport/tennis", "politics/vote")
     rows = [[f"d{k}", f"{steps[k % 3].replace('/', ' ')} {k}", steps[k % 3] if k < 24 else ""] for k in range(60)]
-    with (tmp_path / "steps.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text", "label"], *rows])
+    write_table(tmp_path / "steps.csv", [["id", "text", "label"], *rows])
     voted = [[id, text, "", "ham" if k % 2 else "spam"] for k, (id, text, _) in enumerate(rows)]
-    with (tmp_path / "voted.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text", "label", "vote:rule"], *voted])
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "steps.csv")
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-        assert service.get("/v1/jobs?model=steps")["jobs"][0]["nested"] is True
-        at.view("Data")
-        open_data(at, tmp_path / "voted.csv")
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-        at.view("People")
-        page.get_by_role("heading", name="Voters").wait_for()
-        page.get_by_role("cell", name="rule").wait_for()
-        page.get_by_text("Worth counts").wait_for()
-        check_accessible(at)
-        assert at.complaints == []
+    write_table(tmp_path / "voted.csv", [["id", "text", "label", "vote:rule"], *voted])
+    page = at.page
+    open_data(at, tmp_path / "steps.csv")
+    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    assert service.get("/v1/jobs?model=steps")["jobs"][0]["nested"] is True
+    at.view("Data")
+    open_data(at, tmp_path / "voted.csv")
+    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    at.view("People")
+    page.get_by_role("heading", name="Voters").wait_for()
+    page.get_by_role("cell", name="rule").wait_for()
+    page.get_by_text("Worth counts").wait_for()
+    check_accessible(at)
 
 
-def test_more_like_these(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_more_like_these(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     """Labels of one class alone find more of it, say how common it is, and lead to confirming many at once."""
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "messages.csv")
-        at.type(page.get_by_label("Name of a new class"), "spam")
-        page.keyboard.press("Enter")
-        at.leave_field()
-        given = 0
-        while given < 8:
-            id = page.inner_text("article .clip")
-            given += truth[id] == "spam"
-            page.keyboard.press("1" if truth[id] == "spam" else "Space")
-            page.wait_for_function(NEXT, arg=id)
-        at.press(page.get_by_role("button", name="Find more like these"))
-        page.get_by_role("link", name="Confirm more like these").wait_for(timeout=HANG * 1000)
-        page.get_by_text("of all documents are spam").wait_for()
-        check_accessible(at)
-        at.press(page.get_by_role("link", name="Confirm more like these"))
-        page.get_by_role("button", name="spam").first.click()
-        page.wait_for_selector(".sheet li")
-        [job, *_] = [each for each in service.get("/v1/jobs")["jobs"] if each["dataset"] == dataset_of(service)]
-        assert job["report"]["share"]["low"] <= job["report"]["share"]["share"] <= job["report"]["share"]["high"]
-        assert at.complaints == []
+    page = at.page
+    open_data(at, tmp_path / "messages.csv")
+    at.type(page.get_by_label("Name of a new class"), "spam")
+    page.keyboard.press("Enter")
+    at.leave_field()
+    given = 0
+    while given < 8:
+        id = page.inner_text("article .clip")
+        given += truth[id] == "spam"
+        page.keyboard.press("1" if truth[id] == "spam" else "Space")
+        page.wait_for_function(NEXT, arg=id)
+    at.press(page.get_by_role("button", name="Find more like these"))
+    page.get_by_role("link", name="Confirm more like these").wait_for(timeout=HANG * 1000)
+    page.get_by_text("of all documents are spam").wait_for()
+    check_accessible(at)
+    at.press(page.get_by_role("link", name="Confirm more like these"))
+    page.get_by_role("button", name="spam").first.click()
+    page.wait_for_selector(".sheet li")
+    [job, *_] = [each for each in service.get("/v1/jobs")["jobs"] if each["dataset"] == dataset_of(service)]
+    assert job["report"]["share"]["low"] <= job["report"]["share"]["share"] <= job["report"]["share"]["high"]
 
 
-def test_a_tree_is_walked_by_keys(service: Service, tmp_path: Path) -> None:
+def test_a_tree_is_walked_by_keys(at: Seat, service: Service, tmp_path: Path) -> None:
     """A key goes a step deeper or labels a leaf; Enter labels as deep as a person knows; Backspace goes up."""
-    with (tmp_path / "tree.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "text"], *([f"d{k}", f"text {k}"] for k in range(5))])
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "tree.csv")
-        at.type(page.get_by_label("Name of a new class"), "sport/football, sport/tennis, politics")
-        page.keyboard.press("Enter")
-        page.get_by_role("button", name="1 sport").wait_for()
-        for keys in (["1", "2"], ["1", "Enter"], ["1", "Backspace", "2"]):
-            id = page.inner_text("article .clip")
-            for key in keys:
-                page.keyboard.press(key)
-            check_accessible(at)
-            page.wait_for_function(NEXT, arg=id)
-        saved(at, 3)
-        entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
-        assert [each["label"] for each in entries] == ["sport/tennis", "sport", "politics"]
-        assert at.complaints == []
+    write_table(tmp_path / "tree.csv", [["id", "text"], *([f"d{k}", f"text {k}"] for k in range(5))])
+    page = at.page
+    open_data(at, tmp_path / "tree.csv")
+    at.type(page.get_by_label("Name of a new class"), "sport/football, sport/tennis, politics")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="1 sport").wait_for()
+    for keys in (["1", "2"], ["1", "Enter"], ["1", "Backspace", "2"]):
+        id = page.inner_text("article .clip")
+        for key in keys:
+            page.keyboard.press(key)
+        check_accessible(at)
+        page.wait_for_function(NEXT, arg=id)
+    saved(at, 3)
+    entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
+    assert [each["label"] for each in entries] == ["sport/tennis", "sport", "politics"]
 
 
 LIGHT_AND_DARK: tuple[Literal["light", "dark"], ...] = ("light", "dark")

@@ -2,12 +2,22 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from tests.e2e.browser import NEEDS_CHROMIUM, Seat, seat
-from tests.e2e.person import ALL_SAVED, CLASSES, add_classes, dataset_of, label, label_any, open_data
+from tests.e2e.person import (
+    ALL_SAVED,
+    CLASSES,
+    add_classes,
+    check_accessible,
+    dataset_of,
+    label,
+    open_data,
+    summary_of,
+    write_table,
+)
 from tests.e2e.service import Service
-from tests.there import there
 from tests.waiting import HANG, until
 
 pytestmark = NEEDS_CHROMIUM
@@ -37,19 +47,17 @@ def test_no_answer_is_lost_and_one_truth_is_left(service: Service, tmp_path: Pat
         open_data(ann, tmp_path / "messages.csv")
         add_classes(ann)
         named(ann, "ann")
-        other = there(ann.page.context.browser).new_context()
-        bob = Seat(other.new_page())
-        bob.page.goto(ann.page.url)
+        bob = ann.beside()
         named(bob, "bob")
         answered = [*label(bob, truth, 2), *label(ann, truth, 5)]
-        other.set_offline(True)
+        bob.page.context.set_offline(True)
         answered += label(bob, truth, OFFLINE)
         bob.page.get_by_text("Nothing is lost").wait_for()
         for _ in range(3):
             service.kill("api")
             answered += label(ann, truth, 3)
             until(lambda: service.parts("api") and service.client.get("/v1/health/live").is_success)
-        other.set_offline(False)
+        bob.page.context.set_offline(False)
         for at in (ann, bob):
             at.page.wait_for_function(ALL_SAVED, timeout=HANG * 1000)
         dataset = f"/v1/datasets/{dataset_of(service)}"
@@ -73,32 +81,74 @@ def test_no_answer_is_lost_and_one_truth_is_left(service: Service, tmp_path: Pat
         settle(ann, service, dataset, truth)
 
 
-def test_who_has_answered_the_own_share_is_told_so(service: Service, tmp_path: Path) -> None:
-    lines = ["id,text", *(f"m{k},see you at home {k}" for k in range(12))]
-    (tmp_path / "few.csv").write_text("\n".join(lines))
-    with seat(service.url) as at:
-        page = at.page
-        open_data(at, tmp_path / "few.csv")
-        add_classes(at)
-        named(at, "ann")
-        path = f"/v1/datasets/{dataset_of(service)}"
-        service.client.patch(path, json={"shares": {"ann": 1, "bob": 1}})
-        own = service.get(f"{path}/documents?share=ann")["total"]
-        page.reload()
-        label_any(at, own - 1)
-        page.keyboard.press("1")
-        page.get_by_role("heading", name="Your share is answered").wait_for()
-        page.get_by_text(f"{12 - own} documents in the shares of others are").wait_for()
+SAME = {f"m{k}": "ham" for k in range(12)}
+"""Documents that are much the same, and their label."""
+
+
+@pytest.fixture
+def ann(at: Seat, tmp_path: Path) -> Seat:
+    """A person at a few documents."""
+    write_table(tmp_path / "few.csv", [["id", "text"], *([id, f"see you at home {id}"] for id in SAME)])
+    open_data(at, tmp_path / "few.csv")
+    add_classes(at)
+    named(at, "ann")
+    at.view("People")
+    return at
+
+
+def test_who_has_answered_the_own_share_is_told_so(service: Service, ann: Seat) -> None:
+    for person in ("ann", "bob"):
+        ann.type(ann.page.get_by_label("Person", exact=True), person)
+        ann.page.keyboard.press("Enter")
+        ann.page.get_by_label(f"Parts of {person}").wait_for()
+    check_accessible(ann)
+    path = f"/v1/datasets/{dataset_of(service)}"
+    until(lambda: service.get(path)["shares"] == {"ann": 1, "bob": 1})
+    own = [each["id"] for each in service.get(f"{path}/documents?share=ann")["documents"]]
+    ann.view("Label")
+    answered = label(ann, SAME, len(own) - 1)
+    assert {*answered} < {*own} < {*SAME}
+    ann.page.keyboard.press("1")
+    ann.page.get_by_role("heading", name="Your share is answered").wait_for()
+    ann.page.get_by_text(f"{len(SAME) - len(own)} documents in the shares of others are").wait_for()
+
+
+def test_what_everybody_answers_is_compared_and_settled(service: Service, ann: Seat) -> None:
+    """Two people answer it, each without seeing what the other said. One settles what they differ on, and changes what
+    they agreed on."""
+    ann.type(ann.page.get_by_label("Everybody answers"), "3")
+    ann.page.keyboard.press("Enter")
+    ann.page.get_by_role("region", name="Messages").get_by_text("Everybody answers 3 documents").wait_for()
+    path = f"/v1/datasets/{dataset_of(service)}"
+    ann.view("Label")
+    bob = ann.beside()
+    named(bob, "bob")
+    agreed, _, differing = label(ann, SAME, 3)
+    assert label(bob, SAME, 2)[0] == agreed
+    bob.page.keyboard.press("2")
+    # the rest is claimed for ann
+    bob.page.get_by_role("heading", name="Others have the last documents").wait_for()
+    until(lambda: summary_of(service)["overlap_answered"] == {"ann": 3, "bob": 3})
+    bob.view("People")
+    bob.page.get_by_text("agree on 2 (67%)").wait_for()
+    check_accessible(bob)
+    bob.press(bob.page.get_by_role("link", name="Settle 1 document"))
+    bob.press(bob.page.get_by_role("button", name=f"Read {differing}", exact=True))
+    bob.page.get_by_text("ann: ham").first.wait_for()
+    check_accessible(bob)
+    bob.page.keyboard.press("1")
+    until(lambda: service.get(f"{path}/documents?ids={differing}")["documents"][0]["label"] == "ham")
+    assert service.get(f"{path}/documents?ids={differing}")["documents"][0]["people"] == {"ann": "ham", "bob": "ham"}
+    bob.page.get_by_label("people disagree").uncheck()
+    bob.page.get_by_label(f"Label of {agreed}", exact=True).select_option(label="spam")
+    until(lambda: service.get(f"{path}/documents?ids={agreed}")["documents"][0]["label"] == "spam")
+    assert bob.complaints == []
 
 
 def settle(at: Seat, service: Service, dataset: str, truth: dict[str, str]) -> None:
     """Walk through the documents that are disputed, and leave one label to each."""
-
-    def summary() -> Any:
-        return service.get(f"{dataset}/annotations/summary")
-
-    until(lambda: summary()["compared"] == SAMPLE)
-    assert summary()["agreed"] == SAMPLE - DISPUTED
+    until(lambda: summary_of(service)["compared"] == SAMPLE)
+    assert summary_of(service)["agreed"] == SAMPLE - DISPUTED
     at.view("People")
     at.page.get_by_text(f"agree on {SAMPLE - DISPUTED} (90%)").wait_for()
     at.press(at.page.get_by_role("link", name=f"Settle {DISPUTED} documents"))

@@ -7,7 +7,7 @@ import { Curve } from "./curve.js";
 import { Document } from "./document.js";
 import { Download } from "./download.js";
 import { Saved, outboxOf } from "./outbox.js";
-import { project } from "./project.js";
+import { ownShare, project } from "./project.js";
 import { Sentence, qualityOf } from "./quality.js";
 import { Several } from "./several.js";
 import { to } from "./route.js";
@@ -49,7 +49,7 @@ function One({ dataset, audit }) {
   const model = project.value.model;
   const report = useLoad(async () => {
     await outbox.settled();
-    return get(path, (await modelOf(model)) ? { model, precision } : {});
+    return get(path, { ...ownShare(), ...((await modelOf(model)) ? { model, precision } : {}) });
   }, [path, model, precision]);
   const classes = useClasses(dataset.id);
   if (report.error) return html`<${Problem} error=${report.error} />`;

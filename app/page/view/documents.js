@@ -16,10 +16,10 @@ const STATES = { "": "any state", labeled: "with a label", unlabeled: "without a
 const ORDERS = { position: "as in the file", random: "in random order", least_certain: "the least certain first", likeliest: "the surest first" };
 const BOUNDS = { 1: "any probability", 0.95: "below 95%", 0.8: "below 80%", 0.6: "below 60%" };
 
-/** @typedef {{contains: string, state: string, label: string, by: string, predicted: string, order: string, probability_below: number, disagreement: boolean, flagged: boolean, mistaken: boolean}} Filters */
+/** @typedef {{contains: string, state: string, label: string, by: string, predicted: string, order: string, at_most: number, disagreement: boolean, flagged: boolean, mistaken: boolean}} Filters */
 
 /** @type {Filters} */
-const ALL = { contains: "", state: "", label: "", by: "", predicted: "", order: "position", probability_below: 1, disagreement: false, flagged: false, mistaken: false };
+const ALL = { contains: "", state: "", label: "", by: "", predicted: "", order: "position", at_most: 1, disagreement: false, flagged: false, mistaken: false };
 
 /** @param {{dataset: any, query: URLSearchParams}} props */
 export function Documents({ dataset, query }) {
@@ -98,7 +98,7 @@ function useRows(dataset, filters, model) {
   const [state, setState] = useState({ listed: /** @type {any[]} */ ([]), next: /** @type {string | null} */ (null), total: /** @type {number | null} */ (null), error: /** @type {any} */ (null), loading: true });
   const key = JSON.stringify([filters, model]);
   const fetch = async (/** @type {string | null} */ cursor) => {
-    const asked = { ...filters, model, limit: PAGE, cursor, probability_below: filters.probability_below < 1 ? filters.probability_below : undefined };
+    const asked = { ...filters, model, limit: PAGE, cursor, at_most: filters.at_most < 1 ? filters.at_most : undefined };
     const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== false && value !== "position"));
     return get(`v1/datasets/${part(dataset)}/documents`, given);
   };
@@ -134,7 +134,7 @@ function Filter({ filters, onChange, classes, people, version }) {
     <${Choice} title="Label" value=${filters.label} options=${[["", "any label"], ...names]} onChange=${(/** @type {string} */ label) => set({ label })} />
     ${people.length > 0 && html`<${Choice} title="Person" value=${filters.by} options=${[["", "anybody"], ...people.map((each) => [each, each])]} onChange=${(/** @type {string} */ by) => set({ by })} />`}
     ${version && html`<${Choice} title="Predicted" value=${filters.predicted} options=${[["", "any prediction"], ...version.classes.map((/** @type {any} */ each) => [String(each), String(each)])]} onChange=${(/** @type {string} */ predicted) => set({ predicted })} />
-      <${Choice} title="Probability" value=${filters.probability_below} options=${Object.entries(BOUNDS).reverse()} onChange=${(/** @type {string} */ bound) => set({ probability_below: Number(bound) })} />`}
+      <${Choice} title="Probability" value=${filters.at_most} options=${Object.entries(BOUNDS).reverse()} onChange=${(/** @type {string} */ bound) => set({ at_most: Number(bound) })} />`}
     <${Choice} title="Order" value=${filters.order} options=${Object.entries(ORDERS).slice(0, version ? undefined : 2)} onChange=${(/** @type {string} */ order) => set({ order })} />
     <${Check} title="people disagree" value=${filters.disagreement} onChange=${(/** @type {boolean} */ disagreement) => set({ disagreement })} />
     <${Check} title="marked" value=${filters.flagged} onChange=${(/** @type {boolean} */ flagged) => set({ flagged })} />

@@ -10,7 +10,7 @@ import { Guide } from "./guide.js";
 import { History } from "./history.js";
 import { Name } from "./name.js";
 import { Saved, outboxOf } from "./outbox.js";
-import { change, project } from "./project.js";
+import { change, ownShare, project } from "./project.js";
 import { Queue } from "./queue.js";
 import { to } from "./route.js";
 import { REST, Side } from "./side.js";
@@ -35,7 +35,9 @@ export function Label({ dataset, query }) {
   const trainer = trainerOf(dataset.id);
   const classes = useClasses(dataset.id);
   const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
-  const queue = useQueue(dataset.id, order, trainer);
+  // then the name says which documents come
+  const ofPersons = dataset.overlap > 0 || Object.keys(dataset.shares).length > 0;
+  const queue = useQueue(dataset.id, order, ofPersons ? project.value.by : "", trainer);
   const counts = useCounts(summary.value);
   const history = useRef(new History(dataset.id)).current;
   const current = queue.documents.value[0] ?? null;
@@ -131,7 +133,7 @@ export function Label({ dataset, query }) {
       <${Toolbar} order=${order} onOrder=${setOrder} onOpen=${open} />
       ${panel === "keys" && html`<${Keys} onClose=${() => setPanel("")} />`}
       ${panel === "guide" && html`<${Guide} dataset=${dataset} classes=${classes.listed.value} onClose=${() => setPanel("")} />`}
-      <${Name} />
+      <${Name} needed=${ofPersons} />
       ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
       <${Problem} error=${summary.error ?? classes.error.value ?? (current ? null : queue.error.value)} />
       ${queue.trouble.value && html`<${Notice}>The model can suggest nothing, so these documents are random. ${stopped(queue.trouble.value.message)}<${Remedy} ...${queue.trouble.value} /><//>`}
@@ -225,7 +227,7 @@ function Finished({ dataset, onAgain }) {
   const path = `v1/datasets/${part(dataset)}`;
   const open = useLoad(async () => {
     await outboxOf(dataset).settled();
-    const [all, own] = await Promise.all([undefined, project.value.by || undefined].map((share) => get(`${path}/documents`, { state: "open", share, limit: 1 })));
+    const [all, own] = await Promise.all([{}, ownShare()].map((share) => get(`${path}/documents`, { state: "open", ...share, limit: 1 })));
     return { all: all.total, own: own.total };
   }, [dataset]);
   if (!open.value) return html`<${Paper}><${Problem} error=${open.error} /><p class="quiet">Fetching documents …</p><//>`;
@@ -235,12 +237,12 @@ function Finished({ dataset, onAgain }) {
   return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped. The model learns from them; see what it <a href=${to("doubts")}>doubts</a>.</p><//>`;
 }
 
-/** @param {string} dataset @param {string} order @param {any} trainer */
-function useQueue(dataset, order, trainer) {
-  const fresh = () => new Queue(dataset, trainer.model, order, () => trainer.version.value !== null);
+/** @param {string} dataset @param {string} order @param {string} by whose documents these are @param {any} trainer */
+function useQueue(dataset, order, by, trainer) {
+  const fresh = () => new Queue(dataset, trainer.model, order, by, () => trainer.version.value !== null);
   const [queue, setQueue] = useState(fresh);
   useEffect(() => {
-    const next = queue.order === order ? queue : fresh();
+    const next = queue.order === order && queue.by === by ? queue : fresh();
     setQueue(next);
     const ids = order === "mixed" ? due(dataset).map((each) => each.id) : [];
     const begin = async () => {
@@ -255,7 +257,7 @@ function useQueue(dataset, order, trainer) {
     };
     begin();
     return () => void (next.closed = true);
-  }, [order]);
+  }, [order, by]);
   return queue;
 }
 

@@ -62,7 +62,11 @@ function Page() {
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
-  useEffect(() => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [current]);
+  useEffect(() => {
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    // who chose a view by its link is in that view now
+    if (document.activeElement?.matches("header a")) document.querySelector("main")?.focus({ preventScroll: true });
+  }, [current]);
   return html`
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header>

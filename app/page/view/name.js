@@ -6,12 +6,12 @@ import { html, useState } from "./ui.js";
 
 const ASKED = "halfmoon.asked";
 
-/** The question, until it is answered. */
-export function Name() {
+/** The question, until it is answered. @param {{needed: boolean}} props `needed`: the name says which documents are whose */
+export function Name({ needed }) {
   const [asked, setAsked] = useState(stored(ASKED, false));
-  if (asked || project.value.by) return null;
+  if (project.value.by || (asked && !needed)) return null;
   const done = () => (store(ASKED, true), setAsked(true));
-  return html`<div class="notice row" title="It stands beside your answers"><${NameField} onDone=${done} /><button class="small" onClick=${done}>I work alone</button></div>`;
+  return html`<div class="notice row" title="It stands beside your answers"><${NameField} onDone=${done} />${needed ? html`<span class="quiet">It says which documents are yours.</span>` : html`<button class="small" onClick=${done}>I work alone</button>`}</div>`;
 }
 
 /** A field for the name of the person. @param {{onDone?: () => void}} props */

@@ -24,8 +24,11 @@ export function change(changes) {
 
 const CLAIM = { by: ownSeat(), claim: CLAIM_SECONDS };
 
-/** What keeps others from getting the same documents. Claims are of a browser: a person may give a name later, and two may give the same. Shares are of a name. */
-export const ownPart = () => ({ ...CLAIM, share: project.value.by || undefined });
+/** Whose part of the documents is meant: shares, and what everybody answers, are by name. */
+export const ownShare = () => ({ share: project.value.by || undefined });
+
+/** What keeps others from getting the same documents. Claims are of a browser: a person may give a name later, and two may give the same. */
+export const ownPart = () => ({ ...CLAIM, ...ownShare() });
 
 /** A name for this browser, which is no name of a person. */
 function ownSeat() {

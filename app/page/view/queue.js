@@ -2,7 +2,7 @@
 
 import { get, part, post } from "./api.js";
 import { isSeveral } from "./document.js";
-import { ownPart } from "./project.js";
+import { ownPart, ownShare } from "./project.js";
 import { signal } from "./ui.js";
 
 const LEAST = 10;
@@ -20,8 +20,9 @@ const PASSING = [0, 401, 403, 429];
 /** The documents that a person is about to see. */
 export class Queue {
   /** @param {string} dataset @param {string} model @param {string} order where documents come from: "mixed" or `find:` and a text
-   * @param {() => boolean} trained whether the model exists */
-  constructor(dataset, model, order, trained) {
+   * @param {string} by the person whose documents they are @param {() => boolean} trained whether the model exists */
+  constructor(dataset, model, order, by, trained) {
+    this.by = by;
     this.trained = trained;
     this.dataset = dataset;
     this.model = model;
@@ -179,7 +180,7 @@ export class Queue {
 
   /** @param {string[]} ids */
   async #named(ids) {
-    const { documents } = await get(`v1/datasets/${part(this.dataset)}/documents`, { ids: JSON.stringify(ids), limit: ids.length });
+    const { documents } = await get(`v1/datasets/${part(this.dataset)}/documents`, { ids: JSON.stringify(ids), limit: ids.length, ...ownShare() });
     return documents;
   }
 }

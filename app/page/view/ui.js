@@ -85,9 +85,12 @@ export function Scroll({ label, children }) {
   return html`<div class="scroll" role="region" aria-label=${label} tabindex="0">${children}</div>`;
 }
 
-/** A document as it is read: it scrolls within itself. @param {{children: any}} props */
+/** A document as it is read: it scrolls within itself. It takes the focus that nothing else has, so that the keyboard is a step away from the answers.
+ * @param {{children: any}} props */
 export function Paper({ children }) {
-  return html`<article class="card paper" tabindex="0" aria-label="Document">${children}</article>`;
+  const frame = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => void (document.activeElement?.matches("body, main, header a") && frame.current?.focus({ preventScroll: true })), []);
+  return html`<article ref=${frame} class="card paper" tabindex="0" aria-label="Document">${children}</article>`;
 }
 
 const STEPS = { ArrowDown: 60, ArrowUp: -60, PageDown: 240, PageUp: -240 };

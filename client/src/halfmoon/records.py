@@ -47,7 +47,9 @@ class DatasetRecord(Struct, frozen=True):
     guidelines: str = ""
     """How to label its documents, in the words of who knows."""
     shares: dict[str, float] = {}
-    """Weight of each person's share of the documents to label; empty: all are everybody's."""
+    """Weight of each person's share of the documents to label; empty: each document is for whoever comes."""
+    overlap: float = 0.0
+    """Share of the documents that everybody answers."""
 
 
 class Made(Struct, frozen=True):

@@ -47,19 +47,17 @@ def test_the_same_id_again_changes_nothing(gateway: Gateway, dataset: str) -> No
         "sequence": 3,
         "accepted": 1,
     }
-    assert annotate(gateway, dataset, {"document": "e0", "label": "no"}) == {"sequence": 3, "accepted": 0}
+    again = {"document": "e0", "label": "no"}
+    assert annotate(gateway, dataset, again, again) == {"sequence": 3, "accepted": 0}
+    twice = {"document": "e3", "label": "yes"}
+    assert annotate(gateway, dataset, twice, twice | {"label": "no"}) == {"sequence": 4, "accepted": 1}
     entries = log(gateway, dataset)["annotations"]
     assert [(each["sequence"], each["document"], each["label"]) for each in entries] == [
         (1, "e0", "yes"),
         (2, "e1", "no"),
         (3, "e2", "no"),
+        (4, "e3", "yes"),
     ]
-
-
-def test_an_id_twice_in_a_request_counts_once(gateway: Gateway, dataset: str) -> None:
-    twice = [{"id": "x", "document": "e0", "label": "yes"}, {"id": "x", "document": "e0", "label": "no"}]
-    assert annotate(gateway, dataset, *twice) == {"sequence": 1, "accepted": 1}
-    assert log(gateway, dataset)["annotations"][0]["label"] == "yes"
 
 
 def test_the_log_comes_in_parts(gateway: Gateway, dataset: str) -> None:
@@ -165,16 +163,6 @@ def test_many_append_at_once_through_several_gateways(start: Start) -> None:
             [each["id"] for each in entries if each["by"] == f"p{k}"] == [f"{k}-{n}" for n in range(3)]
             for k in range(100)
         )
-
-
-def test_a_new_gateway_reads_what_the_log_has(start: Start) -> None:
-    first = start()
-    dataset = str(first.upload(DOCUMENTS)["id"])
-    for k in range(8):
-        annotate(first, dataset, {"document": f"e{k}", "label": "yes"})
-    second = start()
-    assert annotate(second, dataset, {"document": "e7", "label": "yes"}) == {"sequence": 8, "accepted": 0}
-    assert len(log(second, dataset)["annotations"]) == 8
 
 
 def test_how_documents_were_drawn_is_known(gateway: Gateway, dataset: str) -> None:

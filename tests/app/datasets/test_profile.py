@@ -6,6 +6,7 @@ import pytest
 
 from tests.app.annotations.test_annotations import annotate
 from tests.app.conftest import Gateway, body_of, problem_of, publish
+from tests.app.documents.test_documents import every_id
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "yes"},
@@ -43,6 +44,7 @@ def test_a_dataset_is_renamed_and_put_away(gateway: Gateway, dataset: str) -> No
 def test_a_wrong_change_changes_nothing(gateway: Gateway, dataset: str) -> None:
     shares: list[Any] = [{"ana": 0}, {"ana": -1}, {"": 1}, {"ana": "half"}, ["ana"]]
     wrong: list[tuple[dict[str, Any], str]] = [({"shares": each}, "shares") for each in shares]
+    wrong += [({"overlap": each}, "overlap") for each in (-0.1, 1.1, "all")]
     for body, field in (({"name": "a b"}, "name"), ({"name": None}, "name"), ({"label": "x"}, "label"), *wrong):
         assert field in problem_of(gateway.client.patch(f"/v1/datasets/{dataset}", json=body), 422)["detail"]
     kept = gateway.client.get(f"/v1/datasets/{dataset}").json()
@@ -101,8 +103,8 @@ def test_a_deleted_dataset_leaves_no_profile(gateway: Gateway, dataset: str) -> 
     assert gateway.kept() == []
 
 
-def listed(gateway: Gateway, dataset: str, share: str) -> set[str]:
-    answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"share": share, "limit": 500})
+def listed(gateway: Gateway, dataset: str, share: str, **query: Any) -> set[str]:
+    answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"share": share, "limit": 500, **query})
     return {each["id"] for each in body_of(answer)["documents"]}
 
 
@@ -126,5 +128,14 @@ def test_each_person_gets_the_own_share(gateway: Gateway) -> None:
     suggestions = gateway.client.post("/v1/models/news/suggest", json=body).json()["suggestions"]
     assert {each["id"] for each in suggestions} == ben - {f"d{k}" for k in range(4)}
 
-    gateway.client.patch(f"/v1/datasets/{dataset}", json={"shares": {}})
+    gateway.client.patch(f"/v1/datasets/{dataset}", json={"overlap": 0.1})
+    shared = [listed(gateway, dataset, person) for person in ("ana", "ben", "cid")]
+    assert len(shared[0] & shared[1] & shared[2]) == 40
+    assert shared[0] | shared[1] | shared[2] == everything
+    for person, own in zip(("ana", "ben", "cid"), shared, strict=True):
+        found = every_id(gateway, dataset, share=person, order="random", limit=30)
+        assert sorted(found) == sorted(own)
+        assert {*found[:40]} == shared[0] & shared[1]
+
+    gateway.client.patch(f"/v1/datasets/{dataset}", json={"shares": {}, "overlap": 0})
     assert listed(gateway, dataset, "ana") == everything

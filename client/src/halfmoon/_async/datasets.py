@@ -100,8 +100,8 @@ class AsyncDataset(ShownDataset):
 
     @operation("change_dataset")
     async def change(self, **changes: Any) -> None:
-        """Change ``name``, ``guidelines`` or ``shares`` (as ``{"ana": 1, "ben": 2}``), or put it away by
-        ``archived=True``; documents and labels stay."""
+        """Change ``name``, ``guidelines``, ``shares`` (as ``{"ana": 1, "ben": 2}``) or ``overlap`` (the share of the
+        documents that everybody answers), or put it away by ``archived=True``; documents and labels stay."""
         self.record = await self._transport.call("PATCH", self._path, DatasetRecord, json=changes, repeatable=True)
 
     @operation("list_classes")

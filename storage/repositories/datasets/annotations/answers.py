@@ -20,8 +20,8 @@ class Answer(NamedTuple):
     label: Given | None
     """label, or all of several; None of a document to which nobody gave one"""
     draw: Draw
-    skipped: bool
-    """whether people left it out, and nobody gave it a label"""
+    skips: frozenset[str]
+    """people who left it out"""
     votes: Mapping[str, Given]
     """label, or all of several, by person; who gives no name is the person ''"""
     notes: Mapping[str, str]
@@ -32,9 +32,14 @@ class Answer(NamedTuple):
     """person who settled it last, so that this label counts whatever others answer; None where nobody did"""
 
     @property
-    def answered(self) -> bool:
-        """Whether somebody gave it a label or left it out; a note or a mark answers nothing."""
-        return self.label is not None or self.skipped
+    def skipped(self) -> bool:
+        """Whether people left it out, and nobody gave it a label."""
+        return self.label is None and bool(self.skips)
+
+    @property
+    def answered_by(self) -> frozenset[str]:
+        """People who gave it a label or left it out; a note or a mark answers nothing."""
+        return self.skips.union(self.votes)
 
     @property
     def agreed(self) -> bool:
@@ -108,19 +113,20 @@ def _answer(given: list[Entries]) -> Answer | None:
     last = [found for entries in given if (found := _last(entries, *_ANSWERS))]
     labeled = [(number, entry) for number, entry in last if entry.given is not None]
     votes = {entry.by or "": entry.given for _, entry in labeled if entry.given is not None}
+    skips = frozenset(entry.by or "" for _, entry in last if entry.given is None)
     noted = [found[1] for entries in given if (found := _last(entries, "note"))]
     notes = {entry.by or "": entry.note for entry in noted if entry.note}
     flagged = any(sum(entry.action == "flag" for _, entry in entries) % 2 for entries in given)
     if not labeled:
-        return Answer(None, Draw.UNKNOWN, bool(last), votes, notes, flagged)
+        return Answer(None, Draw.UNKNOWN, skips, votes, notes, flagged)
     settled = max((each for each in labeled if each[1].action == "settle"), key=lambda each: each[0], default=None)
     if settled is not None:
         entry = settled[1]
-        return Answer(entry.given, Draw.of(entry.drawn), False, votes, notes, flagged, entry.by or "")
+        return Answer(entry.given, Draw.of(entry.drawn), skips, votes, notes, flagged, entry.by or "")
     counts = Counter(entry.given for _, entry in labeled)
     _, entry = max(labeled, key=lambda each: (counts[each[1].given], each[0]))
     label = entry.given if isinstance(entry.given, str | int) else majority([*votes.values()], entry.given)
-    return Answer(label, Draw.of(entry.drawn), False, votes, notes, flagged)
+    return Answer(label, Draw.of(entry.drawn), skips, votes, notes, flagged)
 
 
 def majority(given: Sequence[Given], newest: Given | None) -> tuple[Label, ...]:

@@ -18,7 +18,7 @@ make the same. The records stay. Entries that are not merged, or cannot be read 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 from storage.errors import LimitExceeded, StoreDamaged, StoreUnavailable
@@ -111,9 +111,15 @@ class AnnotationLog:
 
     def refreshed(self) -> int:
         """Number of entries now; raises StoreUnavailable."""
+        with self._current():
+            return len(self._entries)
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """The log as it is now, for as long as nobody else reads on; raises StoreUnavailable."""
         with self._lock:
             self._refresh()
-            return len(self._entries)
+            yield
 
     @property
     def label_type(self) -> type | None:
@@ -144,15 +150,13 @@ class AnnotationLog:
 
     def between(self, after: int, limit: int) -> list[tuple[int, Annotation]]:
         """The ``limit`` entries after entry ``after``, with their numbers, without unreadable ones."""
-        with self._lock:
-            self._refresh()
+        with self._current():
             found = enumerate(self._entries[after : after + limit], after + 1)
             return [(number, entry) for number, entry in found if entry is not None]
 
     def answers(self, number: int | None = None) -> dict[int, Answer]:
         """The answers by the positions of their documents, from all entries or from the first ``number``."""
-        with self._lock:
-            self._refresh()
+        with self._current():
             if number is None or number == len(self._entries):
                 return self._answers.now()
             earlier = self._entries[:number]
@@ -162,20 +166,17 @@ class AnnotationLog:
 
     def changed(self) -> int:
         """Number of the last entry that changed a label; 0 if none did."""
-        with self._lock:
-            self._refresh()
+        with self._current():
             return self._answers.changed
 
     def people(self) -> dict[str, int]:
         """Number of entries by person; those without a name are of the person ''."""
-        with self._lock:
-            self._refresh()
+        with self._current():
             return dict(self._people)
 
     def batch(self, name: str) -> list[Annotation]:
         """The entries that were appended as the batch of this name."""
-        with self._lock:
-            self._refresh()
+        with self._current():
             return [entry for entry in self._entries if entry is not None and entry.batch == name]
 
     def _fresh(self, entries: Sequence[Annotation]) -> list[Annotation]:
