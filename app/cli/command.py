@@ -1,6 +1,7 @@
 """Commands as values: their names, help texts, options and functions, from which a parser is made."""
 
 import argparse
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -44,6 +45,16 @@ class Command(NamedTuple):
                 epilog = None if each.example is None else f"example: {each.example}"
                 description = f"{each.help[0].upper()}{each.help[1:]}."
                 each.fill(inner.add_parser(each.name, help=each.help, description=description, epilog=epilog))
+
+
+def command(name: str, *options: Option, example: str | None = None) -> Callable[[Run], Command]:
+    """Makes a command of the function below, whose docstring is the help."""
+
+    def made(run: Run) -> Command:
+        described = inspect.getdoc(run) or ""
+        return Command(name, described[:1].lower() + described[1:].rstrip("."), run, options, example)
+
+    return made
 
 
 def python_client() -> ModuleType:

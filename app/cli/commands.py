@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from app.cli.command import Command, option
+from app.cli.command import Command, command, option
 from app.cli.files import COMMANDS as FILES
 from app.cli.files import column_options, key_of, query_of
-from app.cli.store import BACKUP, KEYS, RESTORE
+from app.cli.store import KEYS, backup, restore
 from core.errors import HalfmoonError
 from core.spelling import did_you_mean
 from storage.errors import CannotStart
@@ -79,9 +79,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Semi-supervised classification of documents as a service."
-    advice = "To see it work: halfmoon demo. To use it: halfmoon up."
-    parser = _Parser(prog="halfmoon", description=description, epilog=advice)
+    parser = _Parser(
+        prog="halfmoon",
+        description="Semi-supervised classification of documents as a service.",
+        epilog="To see it work: halfmoon demo. To use it: halfmoon up.",
+    )
     _HALFMOON.fill(parser, "command", required=False)
     return parser
 
@@ -109,7 +111,31 @@ def _importing() -> Iterator[None]:
     gc.enable()
 
 
-def _up(options: argparse.Namespace) -> int:
+_DATA = option("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
+_WORKERS = "number of worker processes (default: %(default)s)"
+
+
+@command(
+    "up",
+    option("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"),
+    option(
+        "--port",
+        type=_port,
+        default=8000,
+        help="port to listen on; 0 takes a free one (default: %(default)s)",
+    ),
+    _DATA,
+    option(
+        "--gateways",
+        type=_count,
+        default=1,
+        help="number of gateway processes at the one address (default: %(default)s)",
+    ),
+    option("--workers", type=_count, default=1, help=_WORKERS),
+    example="halfmoon up --data /srv/halfmoon --workers 2",
+)
+def up(options: argparse.Namespace) -> int:
+    """Run the whole service on this machine: gateway, workers and Valkey."""
     with _importing():
         from app.http.sockets.listener import check_exposure
         from app.local.up import Plan, up
@@ -126,14 +152,27 @@ def _up(options: argparse.Namespace) -> int:
     )
 
 
-def _restart(options: argparse.Namespace) -> int:
+@command("restart", _DATA)
+def restart(options: argparse.Namespace) -> int:
+    """Replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile."""
     from app.local.restart import request_restart
 
     print(request_restart(options.data.absolute()))
     return 0
 
 
-def _api(options: argparse.Namespace) -> int:
+@command(
+    "api",
+    option("--host", help="address to listen on, in place of HALFMOON_HOST"),
+    option("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT"),
+    # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether
+    # there are several
+    option("--descriptor", type=int, help=argparse.SUPPRESS),
+    option("--processes", type=Path, help=argparse.SUPPRESS),
+    option("--several", action="store_true", help=argparse.SUPPRESS),
+)
+def api(options: argparse.Namespace) -> int:
+    """Run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store."""
     with _importing():
         from app.http.sockets.listener import Processes
         from app.serve import serve
@@ -144,7 +183,9 @@ def _api(options: argparse.Namespace) -> int:
     return serve(GatewaySettings(**overrides), options.descriptor, processes)
 
 
-def _worker(options: argparse.Namespace) -> int:
+@command("worker")
+def worker(options: argparse.Namespace) -> int:
+    """Run a worker alone, with the same settings."""
     with _importing():
         from storage.process.settings import Settings
         from workers.worker.run import run_worker
@@ -152,7 +193,23 @@ def _worker(options: argparse.Namespace) -> int:
     return run_worker(Settings())
 
 
-def _cluster(options: argparse.Namespace) -> int:
+@command(
+    "cluster",
+    option(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; beyond this machine it needs certificates (default: %(default)s)",
+    ),
+    option(
+        "--port",
+        type=_port,
+        default=8786,
+        help="port of the scheduler; 0 takes a free one (default: %(default)s)",
+    ),
+    option("--workers", type=_count, default=2, help=_WORKERS),
+)
+def cluster(options: argparse.Namespace) -> int:
+    """Run a cluster on this machine, with which workers share large trainings (docs/engines.md)."""
     from storage.process.settings import Settings
     from workers.cluster.address import TlsFiles, security_class
 
@@ -164,7 +221,20 @@ def _cluster(options: argparse.Namespace) -> int:
     return run_cluster(options.host, options.port, options.workers, files)
 
 
-def _doctor(options: argparse.Namespace) -> int:
+@command(
+    "doctor",
+    option(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="say what would be understood of this file, and what is wrong with it, instead; or the data "
+        "folder of a `halfmoon up` (default: ./data if it is one)",
+    ),
+    *column_options(),
+    example="halfmoon doctor --data tickets.csv --text body --label topic",
+)
+def doctor(options: argparse.Namespace) -> int:
+    """Check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix."""
     from app.cli.doctor import examine, examine_documents, report
 
     if options.data is None:
@@ -178,7 +248,9 @@ def _doctor(options: argparse.Namespace) -> int:
     return report(examine_documents(options.data, query_of(options)))
 
 
-def _warm(options: argparse.Namespace) -> int:
+@command("warm")
+def warm(options: argparse.Namespace) -> int:
+    """Compile the kernels into Numba's cache, so that the first start is quick."""
     from workers.worker.warm_up import warm_up
 
     started = time.monotonic()
@@ -187,115 +259,25 @@ def _warm(options: argparse.Namespace) -> int:
     return 0
 
 
-def _demo(options: argparse.Namespace) -> int:
+@command(
+    "demo",
+    option("--url", help="address of a running service (default: one is started and stopped again)"),
+    option(
+        "--key-file",
+        type=Path,
+        help="file with an API key of scopes predict, train and admin, for a service that requires one",
+    ),
+)
+def demo(options: argparse.Namespace) -> int:
+    """Train on real vectors and texts over HTTP, label what is suggested, and show the errors."""
     from app.cli.demo import demo
 
     return demo(options.url, key_of(options))
 
 
-_DATA = option("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
-_WORKERS = "number of worker processes (default: %(default)s)"
 _HALFMOON = Command(
     "halfmoon",
     "",
     options=[option("--version", action="version", version=version("halfmoon"))],
-    commands=[
-        Command(
-            "up",
-            "run the whole service on this machine: gateway, workers and Valkey",
-            _up,
-            [
-                option("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"),
-                option(
-                    "--port",
-                    type=_port,
-                    default=8000,
-                    help="port to listen on; 0 takes a free one (default: %(default)s)",
-                ),
-                _DATA,
-                option(
-                    "--gateways",
-                    type=_count,
-                    default=1,
-                    help="number of gateway processes at the one address (default: %(default)s)",
-                ),
-                option("--workers", type=_count, default=1, help=_WORKERS),
-            ],
-            "halfmoon up --data /srv/halfmoon --workers 2",
-        ),
-        Command(
-            "restart",
-            "replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile",
-            _restart,
-            [_DATA],
-        ),
-        Command(
-            "api",
-            "run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store",
-            _api,
-            [
-                option("--host", help="address to listen on, in place of HALFMOON_HOST"),
-                option("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT"),
-                # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether
-                # there are several
-                option("--descriptor", type=int, help=argparse.SUPPRESS),
-                option("--processes", type=Path, help=argparse.SUPPRESS),
-                option("--several", action="store_true", help=argparse.SUPPRESS),
-            ],
-        ),
-        Command("worker", "run a worker alone, with the same settings", _worker),
-        Command(
-            "cluster",
-            "run a cluster on this machine, with which workers share large trainings (docs/engines.md)",
-            _cluster,
-            [
-                option(
-                    "--host",
-                    default="127.0.0.1",
-                    help="address to listen on; beyond this machine it needs certificates (default: %(default)s)",
-                ),
-                option(
-                    "--port",
-                    type=_port,
-                    default=8786,
-                    help="port of the scheduler; 0 takes a free one (default: %(default)s)",
-                ),
-                option("--workers", type=_count, default=2, help=_WORKERS),
-            ],
-        ),
-        Command(
-            "doctor",
-            "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix",
-            _doctor,
-            [
-                option(
-                    "--data",
-                    type=Path,
-                    metavar="FILE",
-                    help="say what would be understood of this file, and what is wrong with it, instead; or the data "
-                    "folder of a `halfmoon up` (default: ./data if it is one)",
-                ),
-                *column_options(),
-            ],
-            "halfmoon doctor --data tickets.csv --text body --label topic",
-        ),
-        *FILES,
-        KEYS,
-        BACKUP,
-        RESTORE,
-        Command("warm", "compile the kernels into Numba's cache, so that the first start is quick", _warm),
-        Command(
-            "demo",
-            "train on real vectors and texts over HTTP, label what is suggested, and show the errors",
-            _demo,
-            [
-                option("--url", help="address of a running service (default: one is started and stopped again)"),
-                option(
-                    "--key-file",
-                    type=Path,
-                    help="file with an API key of scopes predict, train and admin, for a service that requires one",
-                ),
-            ],
-        ),
-    ],
+    commands=[up, restart, api, worker, cluster, doctor, *FILES, KEYS, backup, restore, warm, demo],
 )

@@ -8,11 +8,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.cli.command import Command, Option, option, python_client
+from app.cli.command import Option, Run, command, option, python_client
 from storage.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -61,38 +61,126 @@ def query_of(options: argparse.Namespace) -> dict[str, str]:
     }
 
 
-def _run(run: Callable[["Halfmoon", argparse.Namespace], None], options: argparse.Namespace) -> int:
-    client = python_client()
-    warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
-    try:
-        with client.Halfmoon(options.url, key=key_of(options)) as service:
-            run(service, options)
-    except client.HalfmoonError as error:
-        print(f"halfmoon: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 def key_of(options: argparse.Namespace) -> str | None:
     """The API key in the file that the options name, if they name one."""
     return options.key_file.read_text().strip() if options.key_file else None
 
 
-def _train(service: "Halfmoon", options: argparse.Namespace) -> None:
+def _out(*formats: _Format) -> Callable[[str], Path]:
+    """The type of an argument that names a file to write in one of these formats."""
+
+    def checked(text: str) -> Path:
+        path, endings = Path(text), [ending for ending, format in _FORMATS.items() if format in formats]
+        if path.suffix not in endings:
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: the end of the name says what is written; it may be {', '.join(endings)}"
+            )
+        if not path.parent.is_dir():
+            raise argparse.ArgumentTypeError(f"there is no folder {str(path.parent)!r}")
+        return path
+
+    return checked
+
+
+_SERVICE = [
+    option("--url", help="address of the service (default: HALFMOON_URL, or http://127.0.0.1:8000)"),
+    option(
+        "--key-file",
+        type=Path,
+        help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)",
+    ),
+]
+_MODEL = option("model", help="name of the model, name@alias, or name:number for a version")
+_DOCUMENTS = option("file", type=Path, help=_FILE)
+_JOB = [
+    _DOCUMENTS,
+    *column_options(),
+    option("--model", help="name of the model (default: the name of the file)"),
+    option("--algorithm", default="auto", help="algorithm (default: %(default)s)"),
+    option(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the algorithm, as JSON; may be repeated",
+    ),
+]
+_ROWS = option(
+    "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
+)
+
+
+def _on_service(action: Callable[["Halfmoon", argparse.Namespace], None]) -> Run:
+    """The function of a command that uses a service."""
+
+    @wraps(action)
+    def run(options: argparse.Namespace) -> int:
+        client = python_client()
+        warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+        try:
+            with client.Halfmoon(options.url, key=key_of(options)) as service:
+                action(service, options)
+        except client.HalfmoonError as error:
+            print(f"halfmoon: {error}", file=sys.stderr)
+            return 1
+        return 0
+
+    return run
+
+
+@command(
+    "train",
+    *_SERVICE,
+    *_JOB,
+    option("--watch", action="store_true", help="wait for the end, with progress"),
+    option(
+        "--annotations",
+        action="store_true",
+        help="FILE is the name or id of a dataset that is there: learn from the labels that people gave it",
+    ),
+    example="halfmoon train tickets.csv --text body --label topic --model tickets --watch",
+)
+@_on_service
+def train(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Train a model on a file of documents, some of them labeled."""
     _, job = _submitted(service, options)
     print(f"job {job.id}")
     if options.watch:
         _report(job.wait(progress=True))
 
 
-def _label(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command(
+    "label",
+    *_SERVICE,
+    *_JOB,
+    option(
+        "--out",
+        type=_out("csv", "ndjson", "parquet"),
+        help="file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)",
+    ),
+    example="halfmoon label tickets.csv --text body --label topic --out labels.csv",
+)
+@_on_service
+def label(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Train on a file, and write the labels of its unlabeled documents."""
     data, job = _submitted(service, options)
     _report(job.wait(progress=True), sys.stderr)
     with _opened(options.out, "wb") as file:
         job.save_labels(file, _format(options.out), fields=bool(data.record.fields))
 
 
-def _predict(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command(
+    "predict",
+    *_SERVICE,
+    _MODEL,
+    _DOCUMENTS,
+    *column_options(("text", "id")),
+    _ROWS,
+    example="halfmoon predict tickets new.csv --text body --out predicted.csv",
+)
+@_on_service
+def predict(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Write the labels that a model gives to the documents of a file."""
     found = service.models[_reference(options.model)].predict(_file(options), **query_of(options))
     probabilities: Sequence[float | None] = found.confidences or [None] * len(found)
     names: Iterable[Any] = range(len(found)) if found.ids is None else found.ids
@@ -101,7 +189,18 @@ def _predict(service: "Halfmoon", options: argparse.Namespace) -> None:
     _print_warnings(found.warnings)
 
 
-def _evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command(
+    "evaluate",
+    *_SERVICE,
+    _MODEL,
+    _DOCUMENTS,
+    *column_options(("text", "label")),
+    option("--page", type=Path, help="file for the page of figures and plots (HTML)"),
+    example="halfmoon evaluate tickets known.csv --text body --label topic --page evaluation.html",
+)
+@_on_service
+def evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Report how good a model is on a file of labeled documents."""
     evaluation = service.models[_reference(options.model)].evaluate(
         _file(options), text=options.text, label=options.label, extra=options.extra
     )
@@ -110,21 +209,57 @@ def _evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
         options.page.write_text(evaluation.page, encoding="utf-8")
 
 
-def _export(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command(
+    "export",
+    *_SERVICE,
+    _MODEL,
+    option(
+        "--format",
+        choices=("numpy", "onnx"),
+        default="numpy",
+        help="numpy: reads text, needs NumPy alone (default); onnx: a graph",
+    ),
+    option("--out", type=Path, help="file to write (default: name and number of the version)"),
+    example="halfmoon export tickets@live --out tickets.zip && python tickets.zip new.csv",
+)
+@_on_service
+def export(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Write a model as a file that predicts without the service."""
     print(service.models[_reference(options.model)].export(options.out, options.format))
 
 
-def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command(
+    "watch",
+    *_SERVICE,
+    option("job", help="id of the job"),
+    example="halfmoon watch job-06h0…",
+)
+@_on_service
+def watch(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Follow a job to its end."""
     _report(service.jobs.get(options.job).wait(progress=True))
 
 
-def _datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command("datasets", *_SERVICE, example="halfmoon datasets")
+@_on_service
+def datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """List the datasets, newest first."""
     for dataset in service.datasets.all():
         people = dataset.annotation_summary()["labeled"]
         print(f"{dataset.id}  {dataset.name or '-':24}  {len(dataset):>9,} documents  {people:>9,} labels")
 
 
-def _labels(service: "Halfmoon", options: argparse.Namespace) -> None:
+@command(
+    "labels",
+    *_SERVICE,
+    option("dataset", help="name of the dataset, of which the newest counts, or its id"),
+    option("--model", help="model whose predictions stand beside: name, name@alias or name/number"),
+    _ROWS,
+    example="halfmoon labels tickets --model tickets --out labels.csv",
+)
+@_on_service
+def labels(service: "Halfmoon", options: argparse.Namespace) -> None:
+    """Write the label of each document of a dataset, and by whom it is."""
     more = {} if options.model is None else {"model": options.model}
     dataset, plain = service.datasets.named(options.dataset), _format(options.out) == "csv"
     labels = "label" if dataset.record.label_kind == "single" else "labels"
@@ -133,6 +268,9 @@ def _labels(service: "Halfmoon", options: argparse.Namespace) -> None:
     if plain and labels == "labels":
         documents = ({**each, labels: each[labels] and ";".join(map(str, each[labels]))} for each in documents)
     _write(options.out, columns, ([document[name] for name in columns] for document in documents))
+
+
+COMMANDS = [train, label, predict, evaluate, export, watch, datasets, labels]
 
 
 def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, Any]:
@@ -205,22 +343,6 @@ def _format(path: Path | None) -> _Format:
     return "csv" if path is None else _FORMATS[path.suffix]
 
 
-def _out(*formats: _Format) -> Callable[[str], Path]:
-    """The type of an argument that names a file to write in one of these formats."""
-
-    def checked(text: str) -> Path:
-        path, endings = Path(text), [ending for ending, format in _FORMATS.items() if format in formats]
-        if path.suffix not in endings:
-            raise argparse.ArgumentTypeError(
-                f"{text!r}: the end of the name says what is written; it may be {', '.join(endings)}"
-            )
-        if not path.parent.is_dir():
-            raise argparse.ArgumentTypeError(f"there is no folder {str(path.parent)!r}")
-        return path
-
-    return checked
-
-
 @contextmanager
 def _opened(path: Path | None, mode: Literal["w", "wb"]) -> Iterator[Any]:
     """The file, which takes its name when it is whole; without a path the standard output."""
@@ -234,117 +356,3 @@ def _opened(path: Path | None, mode: Literal["w", "wb"]) -> Iterator[Any]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _command(
-    name: str, help: str, run: Callable[["Halfmoon", argparse.Namespace], None], options: Sequence[Option], example: str
-) -> Command:
-    """A command that uses a service."""
-    return Command(name, help, partial(_run, run), [*_SERVICE, *options], f"halfmoon {example}")
-
-
-_SERVICE = [
-    option("--url", help="address of the service (default: HALFMOON_URL, or http://127.0.0.1:8000)"),
-    option(
-        "--key-file",
-        type=Path,
-        help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)",
-    ),
-]
-_MODEL = option("model", help="name of the model, name@alias, or name:number for a version")
-_DOCUMENTS = option("file", type=Path, help=_FILE)
-_JOB = [
-    _DOCUMENTS,
-    *column_options(),
-    option("--model", help="name of the model (default: the name of the file)"),
-    option("--algorithm", default="auto", help="algorithm (default: %(default)s)"),
-    option(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="option of the algorithm, as JSON; may be repeated",
-    ),
-]
-_ROWS = option(
-    "--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)"
-)
-COMMANDS = [
-    _command(
-        "train",
-        "train a model on a file of documents, some of them labeled",
-        _train,
-        [
-            *_JOB,
-            option("--watch", action="store_true", help="wait for the end, with progress"),
-            option(
-                "--annotations",
-                action="store_true",
-                help="FILE is the name or id of a dataset that is there: learn from the labels that people gave it",
-            ),
-        ],
-        "train tickets.csv --text body --label topic --model tickets --watch",
-    ),
-    _command(
-        "label",
-        "train on a file, and write the labels of its unlabeled documents",
-        _label,
-        [
-            *_JOB,
-            option(
-                "--out",
-                type=_out("csv", "ndjson", "parquet"),
-                help="file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)",
-            ),
-        ],
-        "label tickets.csv --text body --label topic --out labels.csv",
-    ),
-    _command(
-        "predict",
-        "write the labels that a model gives to the documents of a file",
-        _predict,
-        [_MODEL, _DOCUMENTS, *column_options(("text", "id")), _ROWS],
-        "predict tickets new.csv --text body --out predicted.csv",
-    ),
-    _command(
-        "evaluate",
-        "report how good a model is on a file of labeled documents",
-        _evaluate,
-        [
-            _MODEL,
-            _DOCUMENTS,
-            *column_options(("text", "label")),
-            option("--page", type=Path, help="file for the page of figures and plots (HTML)"),
-        ],
-        "evaluate tickets known.csv --text body --label topic --page evaluation.html",
-    ),
-    _command(
-        "export",
-        "write a model as a file that predicts without the service",
-        _export,
-        [
-            _MODEL,
-            option(
-                "--format",
-                choices=("numpy", "onnx"),
-                default="numpy",
-                help="numpy: reads text, needs NumPy alone (default); onnx: a graph",
-            ),
-            option("--out", type=Path, help="file to write (default: name and number of the version)"),
-        ],
-        "export tickets@live --out tickets.zip && python tickets.zip new.csv",
-    ),
-    _command("watch", "follow a job to its end", _watch, [option("job", help="id of the job")], "watch job-06h0…"),
-    _command("datasets", "list the datasets, newest first", _datasets, [], "datasets"),
-    _command(
-        "labels",
-        "write the label of each document of a dataset, and by whom it is",
-        _labels,
-        [
-            option("dataset", help="name of the dataset, of which the newest counts, or its id"),
-            option("--model", help="model whose predictions stand beside: name, name@alias or name/number"),
-            _ROWS,
-        ],
-        "labels tickets --model tickets --out labels.csv",
-    ),
-]

@@ -6,10 +6,11 @@ import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli.command import Command, Run, option
+from app.cli.command import Command, Run, command, option
 
 if TYPE_CHECKING:
     from storage.process.settings import Settings
@@ -58,7 +59,14 @@ def store_address(options: argparse.Namespace, settings: "Settings", *, existing
     return settings.store_url
 
 
-def _backup(options: argparse.Namespace) -> int:
+@command(
+    "backup",
+    option("file", type=Path, help="tar file to write; it must not exist"),
+    _DATA,
+    example="halfmoon backup halfmoon.tar --data /srv/halfmoon",
+)
+def backup(options: argparse.Namespace) -> int:
+    """Copy the store into a file."""
     _exit_on_signals()
     from storage.process.settings import Settings
     from storage.store import open_raw, open_store
@@ -77,7 +85,14 @@ def _backup(options: argparse.Namespace) -> int:
     return 0
 
 
-def _restore(options: argparse.Namespace) -> int:
+@command(
+    "restore",
+    option("file", type=Path, help="tar file that `halfmoon backup` wrote"),
+    _DATA,
+    example="halfmoon restore halfmoon.tar --data /srv/halfmoon-again",
+)
+def restore(options: argparse.Namespace) -> int:
+    """Copy a backup into an empty store."""
     _exit_on_signals()
     from storage.process.settings import Settings
     from storage.store import open_raw
@@ -111,6 +126,7 @@ def _on_keys(action: Callable[["ApiKeys", argparse.Namespace], None], *, existin
     none.
     """
 
+    @wraps(action)
     def run(options: argparse.Namespace) -> int:
         from storage.process.settings import Settings
         from storage.repositories.api_keys import ApiKeys
@@ -126,7 +142,17 @@ def _on_keys(action: Callable[["ApiKeys", argparse.Namespace], None], *, existin
     return run
 
 
-def _create(keys: "ApiKeys", options: argparse.Namespace) -> None:
+@command(
+    "create",
+    _DATA,
+    option("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'"),
+    option("--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated"),
+    option("--days", type=_days, help="days for which it is valid (default: until it is revoked)"),
+    example="halfmoon keys create --name shop --scope predict --days 365 > shop.key",
+)
+@partial(_on_keys, existing=False)
+def create_key(keys: "ApiKeys", options: argparse.Namespace) -> None:
+    """Create a key and print it; it is not shown again."""
     from storage.repositories.api_keys import Scope
 
     expires_at = None if options.days is None else datetime.now(UTC) + timedelta(days=options.days)
@@ -135,7 +161,10 @@ def _create(keys: "ApiKeys", options: argparse.Namespace) -> None:
     print(text)
 
 
-def _list(keys: "ApiKeys", options: argparse.Namespace) -> None:
+@command("list", _DATA)
+@_on_keys
+def list_keys(keys: "ApiKeys", options: argparse.Namespace) -> None:
+    """List all keys, without their secrets."""
     now = datetime.now(UTC)
     all_keys = list(keys.every())
     if not all_keys:
@@ -148,49 +177,12 @@ def _list(keys: "ApiKeys", options: argparse.Namespace) -> None:
         )
 
 
-def _revoke(keys: "ApiKeys", options: argparse.Namespace) -> None:
+@command("revoke", _DATA, option("id", help="id of the key, as `list` prints it"))
+@_on_keys
+def revoke_key(keys: "ApiKeys", options: argparse.Namespace) -> None:
+    """Make a key invalid for ever, within seconds in every gateway."""
     keys.revoke(options.id)
     print(f"{options.id} is revoked", file=sys.stderr)
 
 
-KEYS = Command(
-    "keys",
-    "create, list and revoke API keys",
-    commands=[
-        Command(
-            "create",
-            "create a key and print it; it is not shown again",
-            _on_keys(_create, existing=False),
-            [
-                _DATA,
-                option("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'"),
-                option(
-                    "--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated"
-                ),
-                option("--days", type=_days, help="days for which it is valid (default: until it is revoked)"),
-            ],
-            "halfmoon keys create --name shop --scope predict --days 365 > shop.key",
-        ),
-        Command("list", "list all keys, without their secrets", _on_keys(_list), [_DATA]),
-        Command(
-            "revoke",
-            "make a key invalid for ever, within seconds in every gateway",
-            _on_keys(_revoke),
-            [_DATA, option("id", help="id of the key, as `list` prints it")],
-        ),
-    ],
-)
-BACKUP = Command(
-    "backup",
-    "copy the store into a file",
-    _backup,
-    [option("file", type=Path, help="tar file to write; it must not exist"), _DATA],
-    "halfmoon backup halfmoon.tar --data /srv/halfmoon",
-)
-RESTORE = Command(
-    "restore",
-    "copy a backup into an empty store",
-    _restore,
-    [option("file", type=Path, help="tar file that `halfmoon backup` wrote"), _DATA],
-    "halfmoon restore halfmoon.tar --data /srv/halfmoon-again",
-)
+KEYS = Command("keys", "create, list and revoke API keys", commands=[create_key, list_keys, revoke_key])
