@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,7 +33,7 @@ from app.services import Services
 from core.documents.label_sets import label_order
 from core.errors import Fault, refuse
 from storage.records import MAX_TEXT, ClassProfile, Dataset, Given, Label, labels_in
-from storage.repositories.datasets import Batch, DatasetBuilder
+from storage.repositories.datasets import DatasetBuilder
 from storage.repositories.datasets.files.npy import draw_detail
 from storage.repositories.datasets.labels import label_detail
 from storage.store.local_files import translate_os_errors
@@ -101,22 +102,13 @@ def _start_upload(
 
 def _parse(body: Decoder, builder: DatasetBuilder, data: bytes, *, complete: bool = False) -> Iterator[None]:
     """Add the documents of the next bytes, a batch a step: a short compressed body may hold very many."""
-    steps = _batches(body, data, complete)
-    while (batch := _next(steps)) is not None:
-        builder.add(batch)
-        yield
-
-
-def _batches(body: Decoder, data: bytes, complete: bool) -> Iterator[Batch]:
-    for piece in in_blocks(data):
-        yield from body.feed(piece)
-    if complete:
-        yield from body.finish()
-
-
-@translate_os_errors("write", "the upload")
-def _next(batches: Iterator[Batch]) -> Batch | None:
-    return next(batches, None)
+    with translate_os_errors("write", "the upload"):
+        for batch in chain.from_iterable(map(body.feed, in_blocks(data))):
+            builder.add(batch)
+            yield
+        for batch in body.finish() if complete else ():
+            builder.add(batch)
+            yield
 
 
 def _seal(body: Decoder, builder: DatasetBuilder) -> Dataset:

@@ -1,6 +1,7 @@
 """Search for documents that contain a text: in their words, or in the names of their features."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -42,13 +43,15 @@ def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> H
     return Hits(np.concatenate([np.zeros(0, np.int64), *found]), passed)
 
 
-def _matcher(rows: Rows, text: str) -> "_TextMatcher | _NameMatcher":
-    parts = parts_of(rows)
+def _matcher(rows: Rows, text: str) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
+    """Says which of the documents at some positions contain the text."""
+    parts, wanted = parts_of(rows), text.lower()
     match parts.get(FIELDS["text"]) or parts.get(FIELDS["features"]):
         case TextRows() as texts:
-            return _TextMatcher(texts, text)
+            return partial(_with_text, texts, wanted)
         case NamedRows() as named:
-            return _NameMatcher(named, text)
+            columns = np.fromiter((wanted in name.lower() for name in named.names), bool, len(named.names))
+            return partial(_with_name, named, columns)
         case _:
             raise InvalidRequest("contains", "is for text and for named features: vectors have no words")
 
@@ -66,43 +69,28 @@ def _spans(rows: Rows, candidates: NDArray[np.int64]) -> Iterator[NDArray[np.int
                 return
 
 
-class _TextMatcher:
-    """Finds a text in texts. One of ASCII is searched for in the bytes of many texts at once."""
-
-    def __init__(self, rows: TextRows, text: str) -> None:
-        self._rows = rows
-        self._text = text.lower()
-
-    def __call__(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if (np.diff(chosen) == 1).all():
-            texts = self._rows.between(int(chosen[0]), int(chosen[-1]) + 1)
-        else:
-            texts = self._rows.taken(chosen)
-        if not self._text.isascii():
-            return np.fromiter((self._text in text.lower() for text in texts), bool, len(chosen))
-        found = np.zeros(texts.n_rows, bool)
-        ends = texts.indptr - texts.indptr[0]
-        data, wanted = texts.data[int(texts.indptr[0]) : int(texts.indptr[-1])].tobytes().lower(), self._text.encode()
-        place = data.find(wanted)
-        while place >= 0:
-            row = int(np.searchsorted(ends, place, "right")) - 1
-            inside = place + len(wanted) <= ends[row + 1]
-            found[row] |= inside
-            # the rest of a text that was found need not be searched; a match across two texts is none
-            place = data.find(wanted, int(ends[row + 1]) if inside else place + 1)
-        return found
+def _with_text(rows: TextRows, text: str, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which texts contain a text. One of ASCII is searched for in the bytes of many texts at once."""
+    together = (np.diff(chosen) == 1).all()
+    texts = rows.between(int(chosen[0]), int(chosen[-1]) + 1) if together else rows.taken(chosen)
+    if not text.isascii():
+        return np.fromiter((text in each.lower() for each in texts), bool, len(chosen))
+    found = np.zeros(texts.n_rows, bool)
+    ends = texts.indptr - texts.indptr[0]
+    data, wanted = texts.data[int(texts.indptr[0]) : int(texts.indptr[-1])].tobytes().lower(), text.encode()
+    place = data.find(wanted)
+    while place >= 0:
+        row = int(np.searchsorted(ends, place, "right")) - 1
+        inside = place + len(wanted) <= ends[row + 1]
+        found[row] |= inside
+        # the rest of a text that was found need not be searched; a match across two texts is none
+        place = data.find(wanted, int(ends[row + 1]) if inside else place + 1)
+    return found
 
 
-class _NameMatcher:
-    """Finds documents by a text in the name of a feature."""
-
-    def __init__(self, rows: NamedRows, text: str) -> None:
-        self._rows = rows
-        wanted = text.lower()
-        self._columns = np.fromiter((wanted in name.lower() for name in rows.names), bool, len(rows.names))
-
-    def __call__(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        rows = self._rows.taken(chosen).rows
-        first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-        counts = np.concatenate([[0], np.cumsum(self._columns[rows.indices[first:last]])])
-        return np.diff(counts[rows.indptr - first]) > 0
+def _with_name(named: NamedRows, wanted: NDArray[np.bool_], chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which documents have one of the wanted features."""
+    rows = named.taken(chosen).rows
+    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+    counts = np.concatenate([[0], np.cumsum(wanted[rows.indices[first:last]])])
+    return np.diff(counts[rows.indptr - first]) > 0

@@ -11,16 +11,7 @@ from app.evaluation.schemas import CalibrationFigures, ClassFigures, Reliability
 from app.http.requests import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from core.evaluation.measures import (
-    Agreement,
-    Confusion,
-    LabelAgreement,
-    LabelConfusion,
-    Ranking,
-    RankingCounts,
-    Reliability,
-    ranked,
-)
+from core.evaluation.measures import Agreement, Confusion, LabelConfusion, RankingCounts, Reliability, ranked
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from storage.records import Label
@@ -249,26 +240,7 @@ class SeveralEvaluator:
             )
         found = self._counts.agreement()
         rankings = [ranked(likely[:, place].astype(np.float64), truth[:, place]) for place in range(truth.shape[1])]
-        classes = self._classes(found, rankings)
-        beyond = [f"{self._beyond} labels of documents are unknown to the model, and left out"] if self._beyond else []
-        return {
-            "documents": self._documents,
-            "labeled": len(truth),
-            "accuracy": found.subset_accuracy,
-            "error": 1 - found.subset_accuracy,
-            "macro_precision": found.macro.precision,
-            "macro_recall": found.macro.recall,
-            "macro_f1": found.macro.f1,
-            "micro_f1": found.micro.f1,
-            "classes": classes,
-            "confusion": [],
-            "calibration": None,
-            "several": self._several(found),
-            "warnings": [*beyond, *self._unseen.warnings()],
-        }
-
-    def _classes(self, found: LabelAgreement, rankings: Sequence[Ranking | None]) -> list[ClassFigures]:
-        return [
+        classes = [
             ClassFigures(
                 label=label,
                 known=True,
@@ -283,17 +255,31 @@ class SeveralEvaluator:
             )
             for place, (label, own) in enumerate(zip(self._model.classes, rankings, strict=True))
         ]
-
-    def _several(self, found: LabelAgreement) -> SeveralFigures:
         averages = {
             f"{measure}_{average}": getattr(getattr(found, average), measure)
             for average in ("micro", "macro", "weighted", "samples")
             for measure in ("precision", "recall", "f1")
         }
-        return SeveralFigures(
+        several = SeveralFigures(
             **averages,
             **self._rankings.ranking()._asdict(),
             subset_accuracy=found.subset_accuracy,
             hamming_loss=found.hamming_loss,
             expected_error=self._reliability.expected_error,
         )
+        beyond = [f"{self._beyond} labels of documents are unknown to the model, and left out"] if self._beyond else []
+        return {
+            "documents": self._documents,
+            "labeled": len(truth),
+            "accuracy": found.subset_accuracy,
+            "error": 1 - found.subset_accuracy,
+            "macro_precision": found.macro.precision,
+            "macro_recall": found.macro.recall,
+            "macro_f1": found.macro.f1,
+            "micro_f1": found.micro.f1,
+            "classes": classes,
+            "confusion": [],
+            "calibration": None,
+            "several": several,
+            "warnings": [*beyond, *self._unseen.warnings()],
+        }

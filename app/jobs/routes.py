@@ -22,7 +22,7 @@ from app.jobs.service import submit
 from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
 from core.options.text import TextOptions
-from core.registry import OFFERED, Algorithm
+from core.registry import OFFERED
 from storage.errors import Conflict, RedisUnavailable
 from storage.records import Job, JobState
 
@@ -52,14 +52,12 @@ _ALGORITHM = {
 }
 
 
-def _options(algorithm: Algorithm) -> dict[str, Any]:
-    schema = algorithm.options.model_json_schema()
-    return schema | {"description": f"Options of `{algorithm.name}`: {algorithm.title}."}
-
-
 _OPTIONS = {
     "description": "Options of the algorithm; each may be left out.",
-    "anyOf": [_options(each) for each in OFFERED.values()],
+    "anyOf": [
+        each.options.model_json_schema() | {"description": f"Options of `{each.name}`: {each.title}."}
+        for each in OFFERED.values()
+    ],
 }
 _TERMS = {
     "description": "How text becomes terms; only for documents that have text.",

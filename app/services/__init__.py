@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -31,7 +31,7 @@ from storage.repositories.models import Models
 from storage.repositories.webhooks import Webhooks
 from storage.store import Store, open_store
 from storage.upkeep.binding import RENEW_SECONDS
-from storage.upkeep.cleanup import GarbageCollector, Retention
+from storage.upkeep.cleanup import GarbageCollector, remove_expired
 from storage.upkeep.reconcile import Reconciler
 from workers.encoders.catalogue import Encoders
 
@@ -217,13 +217,12 @@ def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
         settings.reconcile_interval_seconds,
     )
     yield PeriodicTask("webhooks", [bound(services.delivery.deliver)], settings.reconcile_interval_seconds)
-    retention = Retention(datasets, jobs, models, settings.retention_policy)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds, settings.abandoned_after_seconds)
-    removals = [
+    removals: list[Callable[[], object]] = [
         store.remove_abandoned,
         services.quota.recount,
         datasets.remove_abandoned,
-        retention.remove_expired,
+        partial(remove_expired, datasets, jobs, models, settings.retention_policy),
         garbage.remove_abandoned,
     ]
     yield PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds)

@@ -5,6 +5,7 @@ that remove things, by garbage collection and by a retention policy of chance; a
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import json_records
-from storage.upkeep.cleanup import GarbageCollector, Keep, Policy, Retention
+from storage.upkeep.cleanup import GarbageCollector, Keep, Policy, remove_expired
 
 ABANDONED_SECONDS = 150.0
 """longer than any upload or relabeling takes here, as a day is outside"""
@@ -190,12 +191,11 @@ class Upkeep:
         jobs, models = Jobs(self._store), Models(self._store)
         datasets = self._keepers.datasets(jobs)
         garbage = GarbageCollector(self._store, jobs, models, _LEFTOVER_SECONDS, ABANDONED_SECONDS)
-        retention = Retention(datasets, jobs, models, self._policy)
         while True:
             for act in (
                 datasets.recover_deletions,
                 datasets.remove_abandoned,
-                retention.remove_expired,
+                partial(remove_expired, datasets, jobs, models, self._policy),
                 garbage.remove_abandoned,
             ):
                 with suppress(Unavailable):

@@ -167,67 +167,65 @@ class Removed(NamedTuple):
     datasets: list[str]
 
 
-class Retention:
-    """Application of a policy to a store. May be cut short anywhere, and be run by any number of processes at once."""
+def remove_expired(datasets: Datasets, jobs: Jobs, models: Models, policy: Policy) -> Removed:
+    """Remove all that the policy does not keep. Versions go first, since they keep datasets.
 
-    def __init__(self, datasets: Datasets, jobs: Jobs, models: Models, policy: Policy) -> None:
-        self._datasets = datasets
-        self._jobs = jobs
-        self._models = models
-        self._policy = policy
+    May be cut short anywhere, and be run by any number of processes at once.
 
-    def remove_expired(self) -> Removed:
-        """Remove all that the policy does not keep. Versions go first, since they keep datasets.
+    Raises StoreUnavailable; StoreDamaged for a version that cannot be read, which may keep any dataset: these then
+    stay.
+    """
+    now = datetime.now(UTC)
+    removed = Removed(
+        list(_old_versions(models, jobs, policy.versions, now)),
+        list(_old_jobs(jobs, policy.jobs, now)),
+        list(_old_datasets(datasets, jobs, models, policy.datasets, now)),
+    )
+    if any(removed):
+        _log.info("removed what the policy does not keep", **removed._asdict())
+    return removed
 
-        Raises StoreUnavailable; StoreDamaged for a version that cannot be read, which may keep any dataset: these then
-        stay.
-        """
-        now = datetime.now(UTC)
-        removed = Removed(list(self._old_versions(now)), list(self._old_jobs(now)), list(self._old_datasets(now)))
-        if any(removed):
-            _log.info("removed what the policy does not keep", **removed._asdict())
-        return removed
 
-    def _old_versions(self, now: datetime) -> Iterator[str]:
-        if self._policy.versions is None:
-            return
-        for name in self._models.every():
-            with suppress(NotFound):
-                versions = reversed(self._models.versions(name))
-                sized = [(version, version.created_at, _size(version.files.values())) for version in versions]
-                served = self._models.resolve(name).number
-                for version in surplus(sized, self._policy.versions, now):
-                    # what an alias or an unfinished job names is refused, also if the job cannot be read
-                    with suppress(NotFound, Conflict, StoreDamaged):
-                        if version.number != served:
-                            self._models.delete_version(name, version.number, self._jobs.starting_from)
-                            yield f"{name}/{version.number}"
+def _old_versions(models: Models, jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
+    if keep is None:
+        return
+    for name in models.every():
+        with suppress(NotFound):
+            versions = reversed(models.versions(name))
+            sized = [(version, version.created_at, _size(version.files.values())) for version in versions]
+            served = models.resolve(name).number
+            for version in surplus(sized, keep, now):
+                # what an alias or an unfinished job names is refused, also if the job cannot be read
+                with suppress(NotFound, Conflict, StoreDamaged):
+                    if version.number != served:
+                        models.delete_version(name, version.number, jobs.starting_from)
+                        yield f"{name}/{version.number}"
 
-    def _old_jobs(self, now: datetime) -> Iterator[str]:
-        if self._policy.jobs is None:
-            return
-        over = [(job.request.id, job.outcome) for job in self._jobs.every() if job.state.final]
-        sized = [(id, outcome.finished_at, _size(outcome.files.values())) for id, outcome in over if outcome]
-        for id in surplus(sized, self._policy.jobs, now):
-            with suppress(NotFound):
-                self._jobs.delete(id)
-                yield id
 
-    def _old_datasets(self, now: datetime) -> Iterator[str]:
-        if self._policy.datasets is None:
-            return
-        # in this order: a job that ends in between is found as a version
-        named = {request.dataset for request in self._jobs.unfinished_requests().values()}
-        named |= {version.dataset for version in self._models.every_version()}
-        sized = [
-            (each.id, each.created_at, _size(each.files.values()))
-            for each in self._datasets.every()
-            if each.id not in named
-        ]
-        for id in surplus(sized, self._policy.datasets, now):
-            with suppress(NotFound, Conflict, StoreDamaged):
-                self._datasets.delete(id)
-                yield id
+def _old_jobs(jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
+    if keep is None:
+        return
+    over = [(job.request.id, job.outcome) for job in jobs.every() if job.state.final]
+    sized = [(id, outcome.finished_at, _size(outcome.files.values())) for id, outcome in over if outcome]
+    for id in surplus(sized, keep, now):
+        with suppress(NotFound):
+            jobs.delete(id)
+            yield id
+
+
+def _old_datasets(datasets: Datasets, jobs: Jobs, models: Models, keep: Keep | None, now: datetime) -> Iterator[str]:
+    if keep is None:
+        return
+    # in this order: a job that ends in between is found as a version
+    named = {request.dataset for request in jobs.unfinished_requests().values()}
+    named |= {version.dataset for version in models.every_version()}
+    sized = [
+        (each.id, each.created_at, _size(each.files.values())) for each in datasets.every() if each.id not in named
+    ]
+    for id in surplus(sized, keep, now):
+        with suppress(NotFound, Conflict, StoreDamaged):
+            datasets.delete(id)
+            yield id
 
 
 def surplus(entries: Iterable[tuple[T, datetime, int]], keep: Keep, now: datetime) -> Iterator[T]:

@@ -67,9 +67,8 @@ class Rows(Struct, array_like=True, tag=True):
     texts: Sequence[str]
     labels: Sequence[Label | None]
     ids: Sequence[str | None] | None
-    names: Sequence[str]
-    fields: Sequence[Sequence[Any]]
-    label_lists: tuple[Sequence[Sequence[Label] | None], Sequence[Sequence[Label] | None]] | None
+    fields: ExtraFields | None
+    label_lists: LabelLists | None
     votes: Sequence[Mapping[str, Any] | None] | None
     weights: Sequence[float] | None
 
@@ -84,7 +83,7 @@ class Invalid(Struct, array_like=True, tag=True):
     """The parts of an InvalidDocuments."""
 
     detail: str
-    faults: Sequence[tuple[str, str, str]]
+    faults: Sequence[Fault]
 
 
 class Exceeded(Struct, array_like=True, tag=True):
@@ -133,28 +132,24 @@ def _read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[B
             for message in iter(lambda: _decode(receive(stream)), None):
                 match message:
                     case Rows():
-                        yield _batch(message)
+                        yield Batch(
+                            TextRows.of(message.texts),
+                            message.labels,
+                            message.ids,
+                            fields=message.fields,
+                            label_lists=message.label_lists,
+                            votes=message.votes,
+                            weights=None if message.weights is None else np.array(message.weights, np.float64),
+                        )
                     case End():
                         return message.warnings
                     case Invalid():
-                        raise InvalidDocuments(message.detail, [Fault(*each) for each in message.faults])
+                        raise InvalidDocuments(message.detail, message.faults)
                     case Exceeded():
                         raise LimitExceeded(message.what, message.limit, message.remedy)
         except (OSError, EOFError, msgspec.MsgspecError):
             raise refused(_DIED) from None
     return []
-
-
-def _batch(rows: Rows) -> Batch:
-    return Batch(
-        TextRows.of(rows.texts),
-        rows.labels,
-        rows.ids,
-        fields=ExtraFields(rows.names, rows.fields) if rows.names else None,
-        label_lists=rows.label_lists and LabelLists(*rows.label_lists),
-        votes=rows.votes,
-        weights=None if rows.weights is None else np.array(rows.weights, np.float64),
-    )
 
 
 def _new_child(file: IO[bytes]) -> socket.socket:

@@ -108,11 +108,8 @@ def _messages(file: IO[bytes], task: Task) -> Iterator[Message]:
         for batch, header in read_rows(file, task.kind, reading):
             warnings = header.warnings
             assert isinstance(batch.rows, TextRows)
-            names, fields = ([], []) if batch.fields is None else batch.fields
             weights = None if batch.weights is None else batch.weights.tolist()
-            yield Rows(
-                list(batch.rows), batch.labels, batch.ids, names, fields, batch.label_lists, batch.votes, weights
-            )
+            yield Rows(list(batch.rows), batch.labels, batch.ids, batch.fields, batch.label_lists, batch.votes, weights)
     except InvalidDocuments as error:
         yield Invalid(error.detail, error.faults)
     except LimitExceeded as error:

@@ -9,17 +9,16 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
+from app.codecs.base import in_blocks
 from app.codecs.transport.encodings import Gunzip
 from app.datasets import service as uploads
 from app.http import body_timeout
 from app.http.sockets import connection
 from storage.records import Job
-from storage.repositories.datasets import Batch
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
 from tests.waiting import HANG, until
@@ -105,13 +104,13 @@ def test_a_fast_beginning_does_not_pay_for_dripping(start: Start, path: str) -> 
 def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only the service's own work moves, by more than a client has for the whole body."""
     gateway = start(body_idle_timeout_seconds=HANG, min_body_bytes_per_second=1e9)
-    now, batches = [0.0], uploads._batches
+    now = [0.0]
 
-    def slowly(*arguments: Any) -> Iterator[Batch]:
+    def slowly(data: bytes) -> Iterator[bytes]:
         now[0] += 2 * HANG
-        return batches(*arguments)
+        return in_blocks(data)
 
-    monkeypatch.setattr(uploads, "_batches", slowly)
+    monkeypatch.setattr(uploads, "in_blocks", slowly)
     monkeypatch.setattr(body_timeout, "time", SimpleNamespace(monotonic=lambda: now[0]))
     answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
     assert answer.status_code == 201, answer.text

@@ -14,7 +14,7 @@ from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from storage.upkeep.cleanup import GarbageCollector, Keep, Policy, Retention, surplus
+from storage.upkeep.cleanup import GarbageCollector, Keep, Policy, Removed, remove_expired, surplus
 from tests.storage.upkeep.finished_jobs import done, failed, ids
 from tests.stores import later, make_dataset, submit, success
 
@@ -27,8 +27,8 @@ def store(any_store: Store) -> Store:
     return any_store
 
 
-def retention(store: Store, **policy: Keep) -> Retention:
-    return Retention(Datasets(store), Jobs(store), Models(store), Policy(**policy))
+def retain(store: Store, **policy: Keep) -> Removed:
+    return remove_expired(Datasets(store), Jobs(store), Models(store), Policy(**policy))
 
 
 @pytest.mark.parametrize("claimed", [False, True])
@@ -80,11 +80,11 @@ def test_versions_that_something_names_stay(store: Store) -> None:
     models = Models(store)
     models.set_alias("news", "live", 2)
     starting = submit(store, start=Publication(name="news", version=3))
-    removed = retention(store, versions=NONE).remove_expired()
+    removed = retain(store, versions=NONE)
     assert [version.number for version in models.versions("news")] == [2, 3, 6]
     assert removed.versions == ["news/5", "news/4", "news/1"]
     Jobs(store).cancel(starting)
-    assert retention(store, versions=Keep(count=1)).remove_expired().versions == ["news/3"]
+    assert retain(store, versions=Keep(count=1)).versions == ["news/3"]
     assert models.aliases("news") == {"live": 2}
 
 
@@ -96,9 +96,9 @@ def test_the_version_that_is_served_stays_though_it_is_not_the_newest(store: Sto
         Jobs(store).record_outcome(id, success(store).model_copy(update={"comparison": worse}))
         Jobs(store).publish(id)
     models = Models(store)
-    assert retention(store, versions=Keep(count=1)).remove_expired().versions == ["news/3", "news/2"]
+    assert retain(store, versions=Keep(count=1)).versions == ["news/3", "news/2"]
     assert [version.number for version in models.versions("news")] == [1, 4]
-    assert retention(store, versions=NONE).remove_expired().versions == ["news/4"]
+    assert retain(store, versions=NONE).versions == ["news/4"]
     assert models.resolve("news").number == 1
 
 
@@ -108,10 +108,10 @@ def test_datasets_that_something_names_stay(store: Store) -> None:
     id = submit(store, dataset=of_a_job)
     failed(store, dataset=of_a_failure)
     relabeled = Datasets(store).relabel(unused, {"d1": None})
-    assert set(retention(store, datasets=NONE).remove_expired().datasets) == {of_a_failure, unused, relabeled.id}
+    assert set(retain(store, datasets=NONE).datasets) == {of_a_failure, unused, relabeled.id}
     assert set(store.children("datasets")) == {of_a_version, of_a_job}
     Jobs(store).cancel(id)
-    assert retention(store, datasets=NONE, versions=NONE).remove_expired().datasets == [of_a_job]
+    assert retain(store, datasets=NONE, versions=NONE).datasets == [of_a_job]
 
 
 def test_the_dataset_of_a_version_whose_deletion_may_be_undone_stays(store: Store) -> None:
@@ -120,34 +120,34 @@ def test_the_dataset_of_a_version_whose_deletion_may_be_undone_stays(store: Stor
 
     def needed(name: str, numbers: Collection[int]) -> None:
         if Models(store).deleted(name, 1):
-            assert retention(store, datasets=NONE).remove_expired().datasets == []
+            assert retain(store, datasets=NONE).datasets == []
             raise StoreUnavailable("nobody knows whether a job needs it")
 
     with pytest.raises(StoreUnavailable):
         Models(store).delete_version("news", 1, needed)
     assert store.children("datasets") == [dataset]
     Models(store).delete_version("news", 1)
-    assert retention(store, datasets=NONE).remove_expired().datasets == [dataset]
+    assert retain(store, datasets=NONE).datasets == [dataset]
 
 
 def test_a_dataset_of_which_others_share_the_documents_keeps_them(store: Store) -> None:
     base = make_dataset(store).id
     changed = Datasets(store).relabel(base, {"d1": None}).id
     done(store, dataset=changed)
-    assert retention(store, datasets=NONE).remove_expired().datasets == [base]
+    assert retain(store, datasets=NONE).datasets == [base]
     assert len(Datasets(store).open(changed).class_indices) == 60
 
 
 def test_unfinished_jobs_stay(store: Store) -> None:
     running, queued, over = submit(store), submit(store), failed(store)
     Jobs(store).claim_attempt(running, "w")
-    assert retention(store, jobs=NONE).remove_expired().jobs == [over]
+    assert retain(store, jobs=NONE).jobs == [over]
     assert ids(store) == {running, queued}
 
 
 def test_without_a_policy_everything_stays(store: Store) -> None:
     there = {done(store), done(store), failed(store, 90_000), submit(store)}
-    assert not any(retention(store).remove_expired())
+    assert not any(retain(store))
     assert ids(store) == there
     assert len(store.children("datasets")) == 4
     assert len(Models(store).versions("news")) == 2
@@ -155,7 +155,7 @@ def test_without_a_policy_everything_stays(store: Store) -> None:
 
 def test_a_job_ages_from_its_end(store: Store) -> None:
     old, young = failed(store, 100), failed(store, 10)
-    assert retention(store, jobs=Keep(seconds=50)).remove_expired().jobs == [old]
+    assert retain(store, jobs=Keep(seconds=50)).jobs == [old]
     assert ids(store) == {young}
 
 
