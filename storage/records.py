@@ -272,7 +272,7 @@ JobSize = Literal["small", "medium", "large"]
 SIZES: tuple[JobSize, ...] = get_args(JobSize)
 
 
-class Place(NamedTuple):
+class QueuePlace(NamedTuple):
     """The place of a job among others: it decides when the job has its turn."""
 
     size: JobSize = "medium"

@@ -43,8 +43,8 @@ from storage.records import (
     JobSize,
     JobSpec,
     Label,
-    Place,
     Publication,
+    QueuePlace,
     Version,
 )
 from storage.repositories.idempotency import IdempotencyKey
@@ -155,7 +155,7 @@ def _submit(
         )
         # if Redis is unavailable by now, the reconciler enqueues the stored job later
         with suppress(RedisUnavailable):
-            services.queue.enqueue(job.request.id, Place(job.request.size, key_id))
+            services.queue.enqueue(job.request.id, QueuePlace(job.request.size, key_id))
     return job, created
 
 

@@ -38,7 +38,7 @@ def _answers(schema: Any, *others: int) -> dict[int | str, dict[str, Any]]:
 
 
 @on_versions(router, "POST", "/predict", ("predict_newest", "predict_version"), _answers(Prediction), **DOCUMENT_BODY)
-async def predict_newest(request: Request) -> Response:
+async def predict_documents(request: Request) -> Response:
     """Predict labels and scores by one version of a model."""
     return await predict(request, services_of(request), version_reference(request))
 
@@ -65,7 +65,7 @@ async def label_newest(request: Request) -> Response:
     parameters=[EXTRA, ENCODING],
     **_EXPLAINED,
 )
-async def explain_newest(request: Request) -> Response:
+async def explain_documents(request: Request) -> Response:
     """Explain one version of a model, and scores of documents.
 
     A linear model lists features. A kernel model lists training documents, by their position in the training dataset
@@ -83,7 +83,7 @@ async def explain_newest(request: Request) -> Response:
     parameters=[ENCODING],
     **json_body(SuggestBody, {"dataset": "ds-…", "n": 20, "strategy": "diverse"}),
 )
-async def suggest_newest(request: Request) -> Response:
+async def suggest_documents(request: Request) -> Response:
     """Suggest documents of a dataset to label next, by one version of a model.
 
     Only documents are suggested that have no label in that dataset, and that nobody has labeled or left out in its log:

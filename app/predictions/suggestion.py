@@ -24,7 +24,7 @@ from app.predictions.scoring import (
     two_likeliest,
 )
 from app.predictions.service import load_model
-from app.predictions.voting import Asking, rates_of, with_votes
+from app.predictions.voting import VoterQuery, rates_of, with_votes
 from app.services import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import (
@@ -79,7 +79,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     part = part_of(services, body.dataset, body.share, body.by)
     documents = services.datasets.open_annotated(body.dataset, part.answers)
     source = _Source(services, version, model, body.dataset, documents, part)
-    asking = None if body.for_ is None else Asking(services, body, rates_of(services, version), documents)
+    asking = None if body.for_ is None else VoterQuery(services, body, rates_of(services, version), documents)
     answered = [position for position, answer in part.answers.items() if answer.answered_by]
     unlabeled = np.setdiff1d(np.flatnonzero(~documents.labeled & ~part.of_others), answered, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]

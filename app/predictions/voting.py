@@ -65,7 +65,7 @@ def with_votes(
     return known._replace(predicted=predicted, rivals=rivals, margins=margins, probabilities=probabilities)
 
 
-class Asking:
+class VoterQuery:
     """What a voter is asked next: ``suggest`` for a voter."""
 
     def __init__(self, services: Services, body: SuggestBody, rates: VoterRates, documents: Documents) -> None:

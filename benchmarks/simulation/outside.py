@@ -14,7 +14,7 @@ import redis.exceptions
 from benchmarks.simulation.world import World
 from storage.errors import RedisUnavailable, StoreUnavailable
 from storage.queue.redis_state import Leases
-from storage.records import File, Place, Record
+from storage.records import File, QueuePlace, Record
 from storage.store import KeyMissing
 from storage.store.keys import Damage
 
@@ -23,7 +23,7 @@ R = TypeVar("R", bound=Record)
 _MORE = b',"of_the_next_release":1}'
 _GROWN = re.compile(r"jobs/[^/]+/(request|outcome)\.json|models/[^/]+/versions/\d+\.json|datasets/[^/]+/manifest\.json")
 """Records that say more in the next release."""
-_ANY_PLACE = Place()
+_ANY_PLACE = QueuePlace()
 _decode: Any = Record.model_validate_json.__func__  # type: ignore[attr-defined]
 
 
@@ -284,7 +284,7 @@ class SimulatedQueue:
     def __init__(self, redis: SimulatedRedis) -> None:
         self._redis = redis
 
-    def enqueue(self, job_id: str, place: Place = _ANY_PLACE, *, at_front: bool = False) -> None:
+    def enqueue(self, job_id: str, place: QueuePlace = _ANY_PLACE, *, at_front: bool = False) -> None:
         """See Queue."""
         self._guarded(lambda: self._redis.push(job_id, at_front))
 

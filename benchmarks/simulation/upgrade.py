@@ -12,7 +12,7 @@ from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
 from storage.names import new_id
 from storage.records import Outcome
-from storage.repositories.idempotency import Claim, IdempotencyKey
+from storage.repositories.idempotency import IdempotencyKey, IdempotencyRecord
 from storage.store import json_records
 
 KEY = "key-before"
@@ -36,7 +36,7 @@ class Upgrade:
         id, now = new_id("job"), datetime.fromtimestamp(self._world.now, UTC).isoformat()
         request = f'"id":"{id}","dataset":"{dataset}","model":"m","algorithm":"tsvm","options":{{}},"seed":0'
         content, folder, key = self._store.content, f"jobs/{id}", IdempotencyKey(KEY, None, FINGERPRINT).digest
-        content[f"idempotency/{key}.json"] = json_records.encode(Claim(job=id, fingerprint=FINGERPRINT))
+        content[f"idempotency/{key}.json"] = json_records.encode(IdempotencyRecord(job=id, fingerprint=FINGERPRINT))
         content[f"open/{id}"] = b""
         content[f"{folder}/request.json"] = f'{{{request},"key":"{key}","created_at":"{now}"}}'.encode()
         age = self._world.random.randrange(3)

@@ -31,7 +31,7 @@ from rq.exceptions import DequeueTimeout, NoSuchJobError
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from storage.records import SIZES, JobSize, Place
+from storage.records import SIZES, JobSize, QueuePlace
 
 _LONGEST_BLOCK_SECONDS = 2.0
 """seconds after which a worker looks for itself, in case that Redis has lost its bell"""
@@ -85,7 +85,7 @@ class OrderedQueue(rq.Queue):
     def __init__(self, name: str, redis: Redis, sizes: Collection[JobSize] = SIZES) -> None:
         super().__init__(name, connection=redis, serializer=JSONSerializer)
         self.sizes = [size for size in SIZES if size in sizes]
-        self.place = Place()
+        self.place = QueuePlace()
 
     def waiting_key(self, size: JobSize) -> str:
         """Key of the sorted set of the messages of a size."""

@@ -16,7 +16,7 @@ from redis import Redis
 
 from storage.names import age_seconds
 from storage.queue.redis_state import RedisState, redis_errors
-from storage.records import SIZES, JobSize, Place
+from storage.records import SIZES, JobSize, QueuePlace
 
 if TYPE_CHECKING:
     from storage.queue.ordered_queue import OrderedQueue
@@ -26,7 +26,7 @@ _RESULT_SECONDS = 60
 _MARGIN_SECONDS = 120
 _PROBE_MILLISECONDS = 1000
 _TURNS_SECONDS = 0.25
-_ANY_PLACE = Place()
+_ANY_PLACE = QueuePlace()
 
 
 class Turns(NamedTuple):
@@ -75,7 +75,7 @@ class Queue:
 
         return OrderedQueue(self._name, self._redis)
 
-    def enqueue(self, job_id: str, place: Place = _ANY_PLACE, *, at_front: bool = False) -> None:
+    def enqueue(self, job_id: str, place: QueuePlace = _ANY_PLACE, *, at_front: bool = False) -> None:
         """Hand a job to a worker that takes its size, when it has its turn. A job that is enqueued twice is run once: a
         worker drops a job that is over or is being run.
 

@@ -156,7 +156,7 @@ class RedisState:
         self._redis = redis
         self._namespace = namespace
         self.leases = Leases(redis, namespace)
-        self.claims = Claims(redis, namespace)
+        self.claims = DocumentClaims(redis, namespace)
 
     def publish_progress(self, job_id: str, progress: Progress, points: Sequence[TraceRow] = ()) -> None:
         """Replace the progress of a job, and append the points that its trace has gained."""
@@ -296,8 +296,10 @@ return lost
 """A script of Redis, so that of several people who claim a document at the same time one gets it."""
 
 
-class Claims:
-    """Claims in Redis: of each dataset a sorted set of ``position:person``, by the time at which the claim ends."""
+class DocumentClaims:
+    """Claims of documents in Redis: of each dataset a sorted set of ``position:person``, by the time at which the claim
+    ends.
+    """
 
     def __init__(self, redis: Redis, namespace: str) -> None:
         self._redis = redis

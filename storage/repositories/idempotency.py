@@ -37,7 +37,7 @@ class IdempotencyKey(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Claim(Record):
+class IdempotencyRecord(Record):
     """Claim of a job to a key, with the fingerprint of its request."""
 
     job: str
@@ -61,7 +61,9 @@ class IdempotencyKeys:
         Raises IdempotencyConflict, JobDeleted.
         """
         digest = key.digest
-        while not json_records.create(self._store, _path(digest), Claim(job=job, fingerprint=key.fingerprint)):
+        while not json_records.create(
+            self._store, _path(digest), IdempotencyRecord(job=job, fingerprint=key.fingerprint)
+        ):
             first = self.find(digest)
             if first is None:  # it was freed in between
                 continue
@@ -76,9 +78,9 @@ class IdempotencyKeys:
                 return first.job
         return job
 
-    def find(self, digest: str) -> Claim | None:
+    def find(self, digest: str) -> IdempotencyRecord | None:
         """The claim to the key of this digest, None if it is free."""
-        return json_records.find(self._store, _path(digest), Claim)
+        return json_records.find(self._store, _path(digest), IdempotencyRecord)
 
     def retire(self, digest: str | None, job: str) -> None:
         """Mark the job of a key as deleted.

@@ -36,7 +36,7 @@ _POLL_SECONDS = 0.2
 _KEY = "queue.json"
 
 
-class _Queue(Record):
+class _BoundQueue(Record):
     """Queue of a store: ``queue.json``, which is replaced."""
 
     id: str
@@ -124,7 +124,7 @@ class Binding:
                 )
             self._sleep(_POLL_SECONDS)
 
-    def _watch(self, known: _Queue) -> None:
+    def _watch(self, known: _BoundQueue) -> None:
         """Watch whether the store is in use with another queue than the queue of this Redis; raises CannotStart if it
         is.
         """
@@ -142,15 +142,15 @@ class Binding:
             )
 
     def _write(self, id: str) -> None:
-        self._store.replace(_KEY, json_records.encode(_Queue(id=id, beat=secrets.token_hex(8))))
+        self._store.replace(_KEY, json_records.encode(_BoundQueue(id=id, beat=secrets.token_hex(8))))
 
     def _name_store(self) -> None:
         with redis_errors():
             self._redis.set(self._name("store"), self._store_id, px=round(1000 * _STORE_TTL_SECONDS))
 
-    def _read(self) -> _Queue | None:
+    def _read(self) -> _BoundQueue | None:
         try:
-            return json_records.find(self._store, _KEY, _Queue)
+            return json_records.find(self._store, _KEY, _BoundQueue)
         except StoreDamaged:
             return None
 

@@ -31,7 +31,7 @@ from storage.names import new_id
 from storage.problems import WORKER_DIED, problem
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
-from storage.records import Death, Job, JobState, Outcome, Place, Problem
+from storage.records import Death, Job, JobState, Outcome, Problem, QueuePlace
 from storage.repositories.deletions import Sightings
 from storage.repositories.jobs import Jobs
 
@@ -149,7 +149,7 @@ class Reconciler:
                 job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{death_detail(self._jobs.death(id, job.attempt))}")
             )
             return False
-        self._queue.enqueue(id, Place(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
+        self._queue.enqueue(id, QueuePlace(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
 
     def _grace_seconds(self, job: Job) -> float:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.demo.vectors import Documents, load_vectors
+from app.cli.demo.vectors import Vectors, load_vectors
 from tests.e2e.browser import Seat, seat
 from tests.e2e.person import write_messages
 from tests.e2e.service import Service, large
 
 
 @pytest.fixture(scope="session")
-def text() -> Documents:
+def text() -> Vectors:
     return load_vectors(0)
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.cli.demo.vectors import Documents
+from app.cli.demo.vectors import Vectors
 from tests.e2e.service import Service, as_npz
 
 ROUNDS, EACH = 3, 40
 
 
-def error_on(service: Service, text: Documents, positions: NDArray[np.int64]) -> float:
+def error_on(service: Service, text: Vectors, positions: NDArray[np.int64]) -> float:
     """Accuracy of the newest version on the documents at these positions, which are sent as new ones."""
     answer = service.client.post(
         "/v1/models/loop/predict", content=as_npz(text.rows[positions]), headers={"Content-Type": "application/x-npz"}
@@ -29,7 +29,7 @@ def train(service: Service, dataset: str, **more: Any) -> Any:
     return done
 
 
-def test_suggest_label_train_and_again(service: Service, text: Documents) -> None:
+def test_suggest_label_train_and_again(service: Service, text: Vectors) -> None:
     # the pool is the first thousand documents; the others are never sent but to judge by
     pool, others = np.arange(1000), np.arange(1000, 1500)
     first = np.concatenate([np.flatnonzero(text.labels[pool] == name)[:5] for name in np.unique(text.labels)])

@@ -8,11 +8,11 @@ import pytest
 
 from app.cli.demo import demo
 from app.cli.demo.texts import ASKED, KNOWN, MODULES, documents_of, load_texts
-from app.cli.demo.vectors import Documents
+from app.cli.demo.vectors import Vectors
 from tests.e2e.service import Service, as_npz
 
 
-def test_few_labels_in_and_a_model_that_predicts_out(service: Service, text: Documents) -> None:
+def test_few_labels_in_and_a_model_that_predicts_out(service: Service, text: Vectors) -> None:
     dataset = service.upload(as_npz(text.rows, labels=np.where(text.labeled, text.labels, "")), "text")
     assert (dataset["n_documents"], dataset["n_labeled"], dataset["n_features"]) == (1500, 100, 11960)
     job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "main", "algorithm": "tsvm"})

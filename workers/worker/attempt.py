@@ -28,7 +28,7 @@ from storage.errors import (
 )
 from storage.problems import TIMED_OUT, problem, problem_of
 from storage.process.tracing import Attributes, tracing
-from storage.records import JobRequest, JobState, Outcome, Place, Problem
+from storage.records import JobRequest, JobState, Outcome, Problem, QueuePlace
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from workers.worker.context import WorkerContext
@@ -97,7 +97,7 @@ class RunningAttempt:
         self._jobs = Jobs(context.store)
         self._job_id, self._number = job_id, number
         self._prefix = f"jobs/{job_id}/attempts/{number}"
-        self._place: Place | None = None
+        self._place: QueuePlace | None = None
         self.heartbeat = Heartbeat(
             context.redis_state,
             job_id,
@@ -133,7 +133,7 @@ class RunningAttempt:
         with StoreWatch(self._jobs, self._job_id, self._number, self.heartbeat):
             try:
                 request = self._retry.call(lambda: self._jobs.get(self._job_id).request)
-                self._place = Place(request.size, request.caller)
+                self._place = QueuePlace(request.size, request.caller)
                 return self._traced(request, started_at)
             except NotFound:
                 # another attempt had ended it; what is left here may be files of a version, which garbage collection

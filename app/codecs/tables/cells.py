@@ -173,7 +173,7 @@ Name = Callable[[int], str]
 """Names the document of a row in a fault."""
 
 
-class Known(NamedTuple):
+class CellLabels(NamedTuple):
     """What cells say of their documents, as a batch has it."""
 
     label_lists: LabelLists | None
@@ -243,7 +243,7 @@ def known_in(
     indicators: Mapping[str, Sequence[Any]],
     separator: str,
     name: Name,
-) -> Known:
+) -> CellLabels:
     """What the cells of these columns say, None for an empty one; votes are by voter, indicators by label.
 
     Raises InvalidDocuments.
@@ -257,7 +257,9 @@ def known_in(
             refuse(Fault(name(row), field, detail) for row, labels in enumerate(each) if labels and "" in labels)
         lists = LabelLists(*given)
     weights = columns.get("weight")
-    return Known(lists, _votes(votes, name) if votes else None, None if weights is None else _weights(weights, name))
+    return CellLabels(
+        lists, _votes(votes, name) if votes else None, None if weights is None else _weights(weights, name)
+    )
 
 
 def _labels(cell: Any, separator: str) -> list[Label] | None:

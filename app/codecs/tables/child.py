@@ -35,7 +35,7 @@ from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.labels import LabelLists
 
-Kind = Literal["parquet", "stream", "workbook"]
+FileKind = Literal["parquet", "stream", "workbook"]
 MEMORY_BYTES = 5 << 28
 """Bytes of data that a child may have: a page or a batch may take 256 MiB, several times while it is unpacked."""
 _LARGEST_MESSAGE = 1 << 28
@@ -54,14 +54,14 @@ _LENGTH = struct.Struct("<I")
 class Task(Struct):
     """Task of a child."""
 
-    kind: Kind
+    kind: FileKind
     bounds: Bounds
     columns: dict[Column, str]
     separator: str
     extra: Extra | None
 
 
-class Rows(Struct, array_like=True, tag=True):
+class FileRows(Struct, array_like=True, tag=True):
     """Some rows of the file."""
 
     texts: Sequence[str]
@@ -95,7 +95,7 @@ class Exceeded(Struct, array_like=True, tag=True):
 
 
 Stream = io.BufferedRWPair
-Message = Rows | End | Invalid | Exceeded
+Message = FileRows | End | Invalid | Exceeded
 _decode = msgpack.Decoder(Message).decode
 _helper: tuple[subprocess.Popen[bytes], socket.socket] | None = None
 _lock = threading.Lock()
@@ -104,9 +104,9 @@ _lock = threading.Lock()
 class ChildDecoder(WholeBodyDecoder):
     """Yields batches of rows, when the body is whole."""
 
-    def __init__(self, reading: Reading, kind: Kind) -> None:
+    def __init__(self, reading: Reading, kind: FileKind) -> None:
         super().__init__(reading)
-        self._kind: Kind = kind
+        self._kind: FileKind = kind
         self._warnings: list[str] = []
 
     def finish(self) -> Iterator[Batch]:
@@ -119,7 +119,7 @@ class ChildDecoder(WholeBodyDecoder):
         return self._warnings
 
 
-def _read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[Batch, None, list[str]]:
+def _read_in_child(file: IO[bytes], kind: FileKind, reading: Reading) -> Generator[Batch, None, list[str]]:
     """The documents of a file, and in the end notes for its sender.
 
     Raises InvalidDocuments, also where the child has died, and LimitExceeded.
@@ -131,7 +131,7 @@ def _read_in_child(file: IO[bytes], kind: Kind, reading: Reading) -> Generator[B
             send(stream, msgpack.encode(task))
             for message in iter(lambda: _decode(receive(stream)), None):
                 match message:
-                    case Rows():
+                    case FileRows():
                         yield Batch(
                             TextRows.of(message.texts),
                             message.labels,
@@ -217,7 +217,7 @@ def _exactly(stream: Stream, size: int) -> bytes:
 _EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
 
 
-def _format(media_type: str, kind: Kind, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
+def _format(media_type: str, kind: FileKind, what: str, aliases: tuple[str, ...], endings: tuple[str, ...]) -> Format:
     description = (
         f"{what}, read where the extra arrow is installed. By default the columns text, label or labels (lists), id, "
         "weight and vote:NAME are read, and others kept."

@@ -20,10 +20,10 @@ from app.codecs.tables.child import (
     MEMORY_BYTES,
     End,
     Exceeded,
+    FileKind,
+    FileRows,
     Invalid,
-    Kind,
     Message,
-    Rows,
     Stream,
     Task,
     receive,
@@ -96,7 +96,7 @@ def _serve(file: IO[bytes], stream: Stream) -> None:
             return
 
 
-def read_rows(file: IO[bytes], kind: Kind, reading: Reading) -> Iterator[tuple[Batch, Header]]:
+def read_rows(file: IO[bytes], kind: FileKind, reading: Reading) -> Iterator[tuple[Batch, Header]]:
     """The documents of a file of this kind, some rows at a time, and the columns of the table."""
     return read_workbook(file, reading) if kind == "workbook" else arrow_rows.read_rows(file, kind, reading)
 
@@ -109,7 +109,9 @@ def _messages(file: IO[bytes], task: Task) -> Iterator[Message]:
             warnings = header.warnings
             assert isinstance(batch.rows, TextRows)
             weights = None if batch.weights is None else batch.weights.tolist()
-            yield Rows(list(batch.rows), batch.labels, batch.ids, batch.fields, batch.label_lists, batch.votes, weights)
+            yield FileRows(
+                list(batch.rows), batch.labels, batch.ids, batch.fields, batch.label_lists, batch.votes, weights
+            )
     except InvalidDocuments as error:
         yield Invalid(error.detail, error.faults)
     except LimitExceeded as error:

@@ -22,7 +22,7 @@ from storage.process.settings import DatasetLimits
 from storage.records import Dataset, DatasetProfile, Given, Label, LabelKind
 from storage.repositories.datasets.annotations.answers import Answer, NewAnnotation, checked_entries
 from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
-from storage.repositories.datasets.annotations.offered import Audits, Suggestions
+from storage.repositories.datasets.annotations.offered import Audits, SuggestedDocuments
 from storage.repositories.datasets.builder import DatasetBuilder
 from storage.repositories.datasets.documents import (
     Documents,
@@ -61,7 +61,7 @@ class Datasets:
         self._limits = limits or DatasetLimits()
         self._sightings = Sightings()
         self._deletions = Deletions(store, self._sightings)
-        self._suggestions = Suggestions(store)
+        self._suggestions = SuggestedDocuments(store)
         self._logs = AnnotationLogs(store)
         self._indexes = IdIndexes()
         self.audits = Audits(store)

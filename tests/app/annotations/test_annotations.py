@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.queue.redis_state import Claims
+from storage.queue.redis_state import DocumentClaims
 from tests.app.conftest import Gateway, Start, body_of, problem_of, publish
 from tests.app.predictions.test_suggestion import ids, suggest
 
@@ -204,7 +204,7 @@ def test_others_are_suggested_in_place_of_what_somebody_was_faster_to_claim(
 ) -> None:
     publish(gateway.store)
     first = ids(suggest(gateway, dataset=dataset, n=3, by="ann", claim=600))
-    monkeypatch.setattr(Claims, "of_others", lambda *_: set())  # what was read before ann came
+    monkeypatch.setattr(DocumentClaims, "of_others", lambda *_: set())  # what was read before ann came
     second = ids(suggest(gateway, dataset=dataset, n=5, by="bob", claim=600))
     assert sorted(first + second) == [f"e{k}" for k in range(8)]
 

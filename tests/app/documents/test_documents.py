@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from storage.queue.redis_state import Claims
+from storage.queue.redis_state import DocumentClaims
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
 
@@ -257,7 +257,7 @@ def test_documents_that_somebody_was_faster_to_claim_are_not_given(
     gateway: Gateway, texts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = ids(documents(gateway, texts, limit=3, by="ann", claim=600))
-    monkeypatch.setattr(Claims, "of_others", lambda *_: set())  # what was read before ann came
+    monkeypatch.setattr(DocumentClaims, "of_others", lambda *_: set())  # what was read before ann came
     assert ids(documents(gateway, texts, limit=5, by="bob", claim=600)) == [
         each for each in ids(documents(gateway, texts, limit=5)) if each not in taken
     ]

@@ -16,7 +16,7 @@ from rq.exceptions import DequeueTimeout
 
 from storage.queue.ordered_queue import COSTS, OrderedQueue
 from storage.queue.queue import Queue
-from storage.records import SIZES, JobSize, Place
+from storage.records import SIZES, JobSize, QueuePlace
 
 SECONDS: Mapping[JobSize, float] = {"small": 1.0, "medium": 4.0, "large": 16.0}
 
@@ -58,7 +58,7 @@ class Simulation:
             now = min(pending[0][0] if pending else math.inf, free_at[0][0] if free_at else math.inf)
             while pending and pending[0][0] <= now:
                 id = pending.pop(0)[1]
-                self.queue.enqueue(id, Place(known[id].size, known[id].caller))
+                self.queue.enqueue(id, QueuePlace(known[id].size, known[id].caller))
             while free_at and free_at[0][0] <= now:
                 idle.append(heapq.heappop(free_at)[1])
             for worker in sorted(idle):
@@ -133,7 +133,7 @@ def test_a_flow_is_taken_in_the_order_in_which_it_came(redis: Redis) -> None:
 def test_a_worker_takes_only_its_sizes(redis: Redis) -> None:
     world = Simulation(redis, [("small",), ("medium", "large")])
     for number, size in enumerate(("large", "small", "medium")):
-        world.queue.enqueue(f"job-{number:024}", Place(size))  # type: ignore[arg-type]
+        world.queue.enqueue(f"job-{number:024}", QueuePlace(size))  # type: ignore[arg-type]
     assert [world.take(0), world.take(0)] == ["job-" + "1".zfill(24), None]
     assert [world.take(1), world.take(1), world.take(1)] == ["job-" + "2".zfill(24), "job-" + "0".zfill(24), None]
 
@@ -141,9 +141,9 @@ def test_a_worker_takes_only_its_sizes(redis: Redis) -> None:
 def test_what_had_its_turn_goes_to_the_front_the_oldest_first(redis: Redis) -> None:
     world = Simulation(redis, [SIZES])
     ids = [f"job-{number:024}" for number in range(4)]
-    world.queue.enqueue(ids[0], Place("small", "a"))
-    world.queue.enqueue(ids[3], Place("large", "b"), at_front=True)
-    world.queue.enqueue(ids[1], Place("small", "b"), at_front=True)
+    world.queue.enqueue(ids[0], QueuePlace("small", "a"))
+    world.queue.enqueue(ids[3], QueuePlace("large", "b"), at_front=True)
+    world.queue.enqueue(ids[1], QueuePlace("small", "b"), at_front=True)
     assert [id for id, _ in sorted(world.queue.turns(ids[0]).order.items(), key=lambda each: each[1])] == [
         ids[1],
         ids[3],
@@ -163,7 +163,7 @@ def test_an_idle_worker_hears_of_a_job_and_gives_up_in_time(redis: Redis) -> Non
 
 def test_a_job_says_that_no_worker_takes_its_size(redis: Redis) -> None:
     queue = Queue(redis, "q")
-    queue.enqueue("job-" + "0" * 24, Place("large"))
+    queue.enqueue("job-" + "0" * 24, QueuePlace("large"))
     state = queue._redis_state
     state.record_heartbeat("w", 60.0, sizes=("small", "medium"))
     assert (

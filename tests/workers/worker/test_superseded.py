@@ -13,7 +13,7 @@ from core.train import Training
 from storage.names import new_id
 from storage.queue.queue import Queue
 from storage.queue.redis_state import Leases
-from storage.records import JobState, Outcome, Place
+from storage.records import JobState, Outcome, QueuePlace
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
@@ -161,7 +161,7 @@ def test_a_child_whose_worker_died_before_it_began_leaves(
     fake.append(work_until(left.is_set))
     id, waiting = submit(store), []
 
-    def noted(self: Queue, id: str, place: Place, *, at_front: bool = False) -> None:
+    def noted(self: Queue, id: str, place: QueuePlace, *, at_front: bool = False) -> None:
         waiting.append((id, at_front))
 
     monkeypatch.setattr(Queue, "enqueue", noted)

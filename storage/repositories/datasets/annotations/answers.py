@@ -60,7 +60,7 @@ _ANSWERS: tuple[Action, ...] = ("label", "settle", "skip")
 """actions of which the last one of a person counts"""
 
 
-class Answers:
+class AggregatedAnswers:
     """The answers of a log, entry after entry.
 
     Of each person the last answer counts that was not taken back. Of several people the label counts that the last one

@@ -24,7 +24,7 @@ from threading import Lock
 from storage.errors import LimitExceeded, StoreDamaged, StoreUnavailable
 from storage.recent import Recent
 from storage.records import Annotation, Annotations, labels_in
-from storage.repositories.datasets.annotations.answers import Answer, Answers
+from storage.repositories.datasets.annotations.answers import AggregatedAnswers, Answer
 from storage.store import KeyMissing, Store, json_records
 from storage.store.json_records import in_parallel
 
@@ -102,7 +102,7 @@ class AnnotationLog:
         self._unread: set[str] = set()
         """keys of the records that could not be read"""
         self._ids: set[str] = set()
-        self._answers = Answers()
+        self._answers = AggregatedAnswers()
         self._people: Counter[str] = Counter()
         self._label_type: type | None = None
 
@@ -160,7 +160,7 @@ class AnnotationLog:
             if number is None or number == len(self._entries):
                 return self._answers.now()
             earlier = self._entries[:number]
-        answers = Answers()
+        answers = AggregatedAnswers()
         answers.add(earlier)
         return answers.now()
 
@@ -253,7 +253,7 @@ class AnnotationLog:
             raise
 
     def _forget(self) -> None:
-        self._entries, self._ids, self._answers, self._label_type = [], set(), Answers(), None
+        self._entries, self._ids, self._answers, self._label_type = [], set(), AggregatedAnswers(), None
         self._people.clear()
         self._unread.clear()
 

@@ -23,7 +23,7 @@ from storage.store.json_records import in_parallel
 _CACHED_RECORDS = 10_000
 
 
-class Suggestions:
+class SuggestedDocuments:
     """The suggested documents of a store. Records never change, so they are cached."""
 
     def __init__(self, store: Store) -> None:
