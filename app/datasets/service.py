@@ -35,7 +35,7 @@ from core.errors import Fault, refuse
 from storage.records import MAX_TEXT, ClassProfile, Dataset, Given, Label, labels_in
 from storage.repositories.datasets import DatasetBuilder
 from storage.repositories.datasets.files.npy import draw_detail
-from storage.repositories.datasets.labels import label_detail
+from storage.repositories.datasets.labels import label_detail, labels_detail
 from storage.store.local_files import translate_os_errors
 
 T = TypeVar("T")
@@ -161,9 +161,7 @@ def _given_detail(given: Any) -> str | None:
 
 
 def _list_detail(labels: Any) -> str | None:
-    if not isinstance(labels, list):
-        return "must be a list of labels"
-    return next((detail for label in labels if (detail := label_detail(label, None)) is not None), None)
+    return labels_detail(labels) if isinstance(labels, list) else "must be a list of labels"
 
 
 def _entries(

@@ -117,7 +117,8 @@ class Reconciler:
             repairs.published.append(id)
         else:
             since = before[1] if before is not None and before[0] == job.attempt else self._clock()
-            if self._clock() - since <= self._grace_seconds(job):  # rule 4
+            grace = self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(job) else 1)
+            if self._clock() - since <= grace:  # rule 4
                 return job.attempt, since
             # rules 5 to 7; a lease that changes no more would keep the next worker from the job, also that of an
             # attempt which was never claimed
@@ -151,10 +152,6 @@ class Reconciler:
             return False
         self._queue.enqueue(id, QueuePlace(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
-
-    def _grace_seconds(self, job: Job) -> float:
-        """How long a job may be without a lease before it counts as lost."""
-        return self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(job) else 1)
 
     def _attempts_used_up(self, job: Job) -> bool:
         # an attempt that began after the look for leases is alive

@@ -200,7 +200,7 @@ class NpzDecoder(WholeBodyDecoder):
 
 
 class NpyDecoder(NpzDecoder):
-    """The same for a file of the dense matrix alone."""
+    """Yields batches of rows of a file that is the dense matrix alone."""
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""

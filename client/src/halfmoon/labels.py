@@ -45,16 +45,12 @@ class Labels:
     def __repr__(self) -> str:
         return f"<Labels of {len(self)} documents: {tally(line.label for line in self._lines)}>"
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return _OF_SEVERAL if any(line.labels is not None for line in self._lines) else _COLUMNS
-
     def columns(self) -> dict[str, list[Any]]:
         """Columns by name: id, label, score, probability, and the extra fields that were asked for.
 
         Documents of several labels have the columns id, labels (lists) and probabilities (dicts).
         """
-        own = self._names
+        own = _OF_SEVERAL if any(line.labels is not None for line in self._lines) else _COLUMNS
         extra = dict.fromkeys(name for line in self._lines for name in line.fields)
         beside = {
             f"fields.{name}" if name in own else name: [line.fields.get(name) for line in self._lines] for name in extra

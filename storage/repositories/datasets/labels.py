@@ -144,6 +144,11 @@ def label_detail(label: Any, kind: type | None) -> str | None:
     return text_detail(label)
 
 
+def labels_detail(labels: Sequence[Any]) -> str | None:
+    """Why one of several labels is invalid; None if all are valid."""
+    return next((detail for label in labels if (detail := label_detail(label, None)) is not None), None)
+
+
 def text_detail(text: str) -> str | None:
     """Why a text is no label and no id, None if it may be one."""
     if not 1 <= len(text) <= MAX_TEXT:

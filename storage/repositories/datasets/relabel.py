@@ -20,7 +20,7 @@ from storage.repositories.datasets.documents import Documents, changed, class_co
 from storage.repositories.datasets.files.ids import IdIndex, Ids
 from storage.repositories.datasets.files.label_sets import LabelSetsWriter
 from storage.repositories.datasets.files.npy import WITHOUT_LABEL, DrawnWriter, NpyWriter, draw_detail
-from storage.repositories.datasets.labels import LabelLists, label_detail, list_faults
+from storage.repositories.datasets.labels import LabelLists, labels_detail, list_faults
 from storage.repositories.datasets.manifest import class_warnings, content_digest
 from storage.store.local_files import sha256_of
 
@@ -122,7 +122,7 @@ def _refuse_invalid(changes: Changes, kind: LabelKind, limits: DatasetLimits) ->
         Fault(id, name, detail)
         for name, each in lists.items()
         for id, labels in each.items()
-        if (detail := _labels_detail(labels_in(labels)))
+        if (detail := labels_detail(labels_in(labels)))
     )
     if several:
         ids = [*{**changes.labels, **changes.excluded}]
@@ -148,10 +148,6 @@ def _drawn(documents: Documents, positions: Mapping[str, int], changes: Changes)
     for id, word in changes.drawn.items():
         drawn[positions[id]] = Draw.of(word)
     return drawn
-
-
-def _labels_detail(labels: Sequence[Label]) -> str | None:
-    return next((detail for label in labels if (detail := label_detail(label, None))), None)
 
 
 def _refuse_lost(documents: Documents, kind: LabelKind, changes: Changes, positions: Mapping[str, int]) -> None:

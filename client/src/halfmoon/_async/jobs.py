@@ -117,7 +117,7 @@ class AsyncJob(ShownJob):
 
     @operation("download_labels")
     async def iter_labels(self, *, fields: bool = False) -> AsyncIterator[LabeledDocument]:
-        """The same one by one, without holding all of them."""
+        """The labels one by one, without holding all of them."""
         rest = b""
         async with self._transport.stream(self._labels(fields), headers={"Accept": LABEL_TYPES["ndjson"]}) as answer:
             async for block in answer.aiter_bytes():

@@ -159,7 +159,7 @@ class AsyncModel(ModelMixin, ModelReference):
     async def evaluation(
         self, data: AsyncDataset | str, *, held_out: bool = False, annotations: int | str | None = None
     ) -> Evaluation:
-        """The same on a dataset, by a link that a browser opens too.
+        """Evaluate on a dataset, by a link that a browser opens too.
 
         ``annotations``: a number of entries of its log, or ``"latest"``.
         """
