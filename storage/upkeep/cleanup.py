@@ -177,16 +177,16 @@ def remove_expired(datasets: Datasets, jobs: Jobs, models: Models, policy: Polic
     """
     now = datetime.now(UTC)
     removed = Removed(
-        list(_old_versions(models, jobs, policy.versions, now)),
-        list(_old_jobs(jobs, policy.jobs, now)),
-        list(_old_datasets(datasets, jobs, models, policy.datasets, now)),
+        list(_remove_old_versions(models, jobs, policy.versions, now)),
+        list(_remove_old_jobs(jobs, policy.jobs, now)),
+        list(_remove_old_datasets(datasets, jobs, models, policy.datasets, now)),
     )
     if any(removed):
         _log.info("removed what the policy does not keep", **removed._asdict())
     return removed
 
 
-def _old_versions(models: Models, jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
+def _remove_old_versions(models: Models, jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
     if keep is None:
         return
     for name in models.every():
@@ -202,7 +202,7 @@ def _old_versions(models: Models, jobs: Jobs, keep: Keep | None, now: datetime) 
                         yield f"{name}/{version.number}"
 
 
-def _old_jobs(jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
+def _remove_old_jobs(jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
     if keep is None:
         return
     over = [(job.request.id, job.outcome) for job in jobs.every() if job.state.final]
@@ -213,7 +213,9 @@ def _old_jobs(jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
             yield id
 
 
-def _old_datasets(datasets: Datasets, jobs: Jobs, models: Models, keep: Keep | None, now: datetime) -> Iterator[str]:
+def _remove_old_datasets(
+    datasets: Datasets, jobs: Jobs, models: Models, keep: Keep | None, now: datetime
+) -> Iterator[str]:
     if keep is None:
         return
     # in this order: a job that ends in between is found as a version
