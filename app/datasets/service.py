@@ -55,24 +55,20 @@ async def read_dataset(request: Request, services: Services, name: str | None) -
 
     Memory does not grow with the body; after an error nothing is kept.
     """
-    with services.upload_limit.reserve(caller_of(request.scope), 1):
-        return await _read_dataset(request, services, name)
-
-
-async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     reservation: Reservation = request.scope[RESERVATION]
     pool = services.store_pool
-    async with _exit_in_thread(pool, ExitStack()) as stack:
-        body, builder = await in_thread(pool, _start_upload, request, services, name, stack)
-        block = bytearray()
-        async for chunk in request.stream():
-            block += chunk
-            if len(block) >= BLOCK_BYTES:
-                await in_steps(None, pool, _parse(body, builder, bytes(block)))
-                block.clear()
-                reservation.grow(builder.held_bytes - reservation.size)
-        await in_steps(request, pool, _parse(body, builder, bytes(block), complete=True))
-        return await in_thread(pool, _seal, body, builder)
+    with services.upload_limit.reserve(caller_of(request.scope), 1):
+        async with _exit_in_thread(pool, ExitStack()) as stack:
+            body, builder = await in_thread(pool, _start_upload, request, services, name, stack)
+            block = bytearray()
+            async for chunk in request.stream():
+                block += chunk
+                if len(block) >= BLOCK_BYTES:
+                    await in_steps(None, pool, _parse(body, builder, bytes(block)))
+                    block.clear()
+                    reservation.grow(builder.held_bytes - reservation.size)
+            await in_steps(request, pool, _parse(body, builder, bytes(block), complete=True))
+            return await in_thread(pool, _seal, body, builder)
 
 
 def make_dataset(
