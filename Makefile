@@ -55,9 +55,10 @@ imports: .venv/dev.stamp
 audit: .venv/dev.stamp
 	$(BIN)/python -m tests.setup.audit
 
-# two processes, a file at a time: tests that count processes stay together
+# more processes than two cores, since half of the time in which services are tested is waiting; a file at a time: tests
+# that count processes stay together
 unit: .venv/dev.stamp .venv/kernels.stamp
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 release: .venv/dev.stamp
 	$(BIN)/python deploy/release.py dist

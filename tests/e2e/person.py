@@ -84,11 +84,16 @@ def write_messages(path: Path) -> dict[str, str]:
     return {f"m{k}": label for k, (_, label) in enumerate(found)}
 
 
-def open_data(at: Seat, path: Path) -> None:
-    """Choose the file and use its documents."""
+def choose(at: Seat, path: Path) -> None:
+    """Choose the file."""
     with at.page.expect_file_chooser() as chosen:
         at.press(at.page.get_by_role("button", name="Choose a file"))
     chosen.value.set_files(path)
+
+
+def open_data(at: Seat, path: Path) -> None:
+    """Choose the file and use its documents."""
+    choose(at, path)
     at.press(at.page.get_by_role("button", name="Use these documents"))
     at.page.wait_for_selector("article .document")
 

@@ -1,6 +1,5 @@
 """The walk of a person through the page, in a real browser and by the keyboard alone."""
 
-import csv
 import json
 import re
 import shutil
@@ -21,6 +20,7 @@ from tests.e2e.person import (
     NEXT,
     add_classes,
     check_accessible,
+    choose,
     dataset_of,
     label,
     messages,
@@ -193,11 +193,10 @@ def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
     script = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
     texts = {"markup": script, "hebrew": "שלום עולם", "long": "x" * 1_000_000, "words": "word " * 200_000}
     labels = [f"class {k:03d} <b>" for k in range(200)]
-    with (tmp_path / "any.csv").open("w", newline="") as file:
-        rows = [[id, text, ""] for id, text in texts.items()] + [
-            [f"d{k}", f"text {k}", label] for k, label in enumerate(labels)
-        ]
-        csv.writer(file).writerows([["id", "text", "label"], *rows])
+    rows = [[id, text, ""] for id, text in texts.items()] + [
+        [f"d{k}", f"text {k}", label] for k, label in enumerate(labels)
+    ]
+    write_table(tmp_path / "any.csv", [["id", "text", "label"], *rows])
     with seat(service.url, viewport={"width": 360, "height": 740}) as at:
         page = at.page
         open_data(at, tmp_path / "any.csv")
@@ -229,9 +228,7 @@ def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     rows += [[k, text, None, (45291 + k, DATE)] for k, text in enumerate(texts, 1)]
     (tmp_path / "mails.xlsx").write_bytes(workbook({"Old": [["gone"]], "Mails": rows}, hidden=["Old"]))
     page = at.page
-    with page.expect_file_chooser() as chosen:
-        at.press(page.get_by_role("button", name="Choose a file"))
-    chosen.value.set_files(tmp_path / "mails.xlsx")
+    choose(at, tmp_path / "mails.xlsx")
     assert page.locator("select[name=text]").input_value() == "mail"
     assert page.locator("select[name=label]").input_value() == "kind"
     cells = page.locator("tbody tr").first.locator("td").all_inner_texts()

@@ -13,6 +13,7 @@ from tests.e2e.person import (
     NEXT,
     add_classes,
     check_accessible,
+    choose,
     dataset_of,
     label,
     messages,
@@ -118,9 +119,7 @@ def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tm
     rows = [[text, kind] for text, kind in found] + [["free prize, claim the cash now", ""]] * 3
     write_table(tmp_path / "bare.csv", rows)
     page = at.page
-    with page.expect_file_chooser() as chosen:
-        at.press(page.get_by_role("button", name="Choose a file"))
-    chosen.value.set_files(tmp_path / "bare.csv")
+    choose(at, tmp_path / "bare.csv")
     assert page.get_by_label("The first row is a document").is_checked()
     at.reach(page.get_by_label("Label, if some are known"))
     page.keyboard.press("End")
@@ -192,9 +191,7 @@ def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path
     }
     write_table(tmp_path / "grains.csv", [["id", "text"], *texts.items()])
     page = at.page
-    with page.expect_file_chooser() as chosen:
-        at.press(page.get_by_role("button", name="Choose a file"))
-    chosen.value.set_files(tmp_path / "grains.csv")
+    choose(at, tmp_path / "grains.csv")
     at.press(page.get_by_label("A document may have several labels"), "Space")
     at.press(page.get_by_role("button", name="Use these documents"))
     page.wait_for_selector("article .document")

@@ -46,7 +46,7 @@ def answers(repository: Path, tmp_path: Path, gateway: Gateway, valkey: Valkey) 
     """The answers of an application with one more format, and the files that were touched."""
     publish(gateway.store)
     copy = tmp_path / "with-format"
-    shutil.copytree(repository / "app", copy / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(repository / "app", copy / "app")
     shutil.copy(TOY, copy / "app/codecs/tables/toy.py")
     dispatch = copy / "app/codecs/dispatch.py"
     listed = dispatch.read_text().replace("_READ = (\n", "_READ = (\n    toy.FORMAT,\n", 1)

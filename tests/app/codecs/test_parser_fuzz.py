@@ -5,11 +5,11 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -21,9 +21,10 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from pyarrow import ipc
 
-from app.codecs.base import Bounds
+from app.codecs.base import Bounds, Reading
 from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
 from app.codecs.json_documents.document import PARTS
+from app.codecs.tables import child, helper
 from app.codecs.transport.encodings import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest, UnsupportedMediaType
@@ -252,10 +253,17 @@ def test_bodies_that_were_damaged(media_type: str, data: st.DataObject, places: 
     assert outcome(lambda: parsed(media_type, cut(body, places))) == whole
 
 
+def read_here(file: IO[bytes], kind: child.FileKind, reading: Reading) -> Generator[Any, None, list[str]]:
+    """As in a child, in this process: to fork a child for each of some thousand files takes minutes."""
+    yield from (batch for batch, _ in helper.read_rows(file, kind, reading))
+    return []
+
+
 @pytest.mark.parametrize("media_type", FORMATS)
-def test_bodies_that_were_not_damaged(media_type: str) -> None:
+def test_bodies_that_were_not_damaged(media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {outcome(partial(parsed, media_type, [body]))[0] for body in GOOD[media_type]} == {"documents"}
+    monkeypatch.setattr(child, "_read_in_child", read_here)
     for body in GOOD[media_type]:
-        assert outcome(partial(parsed, media_type, [body]))[0] == "documents"
         for end in range(len(body)):
             assert outcome(partial(parsed, media_type, [body[:end]]))[0] in ("documents", "InvalidDocuments")
 

@@ -41,7 +41,7 @@ def test_a_field_of_the_spec_is_accepted_stored_answered_and_described(
     repository: Path, tmp_path: Path, valkey: Valkey
 ) -> None:
     for room in ROOMS:
-        shutil.copytree(repository / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(repository / room, tmp_path / room, ignore=shutil.ignore_patterns("*.nb?"))
     spec = tmp_path / SPEC
     spec.write_text(spec.read_text().replace(FOLLOWS_SPEC, FIELD + FOLLOWS_SPEC))
 
