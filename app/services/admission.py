@@ -5,6 +5,7 @@ repairs no job. And limits on unfinished jobs, of all callers together and of on
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ _START_SECONDS = 20.0
 """Seconds that a start waits for the store. A gateway whose store hangs starts all the same, and is not ready."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _SECONDS = 1.0
+_PATIENCE_SECONDS = 5.0
 
 
 class Admission:
@@ -103,22 +105,46 @@ class Admission:
 
 
 class StoreProbe:
-    """Remembers the last answer of ``probe`` for a second. Callers that come meanwhile wait for it."""
+    """Remembers the last answer of ``probe`` for a second. Callers that come meanwhile wait for it, but not for a store
+    that hangs: otherwise they would soon have all threads that answer.
+    """
 
-    def __init__(self, probe: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        probe: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        patience: float = _PATIENCE_SECONDS,
+    ) -> None:
         self._probe = probe
         self._clock = clock
+        self._patience = patience
         self._lock = threading.Lock()
-        self._writable = False
-        self._until = float("-inf")
+        self._answer: Future[bool] | None = None
+        self._asked = 0.0
+        self._until = 0.0
 
     def writable(self) -> bool:
-        """Whether the store could be written within the last second."""
+        """Whether the store could be written within the last second, and answers in time."""
         with self._lock:
-            if self._clock() >= self._until:
-                self._writable = self._probe()
-                self._until = self._clock() + _SECONDS
-            return self._writable
+            answer = self._answer
+            if answer is None or (answer.done() and self._clock() >= self._until):
+                answer = self._answer = Future()
+                self._asked = self._clock()
+                threading.Thread(target=self._ask, args=(answer,), name="store probe", daemon=True).start()
+            patience = self._asked + self._patience - self._clock()
+        try:
+            return answer.result(max(0.0, patience))
+        except TimeoutError:
+            return False
+
+    def _ask(self, answer: Future[bool]) -> None:
+        try:
+            found = self._probe()
+        except Exception as error:
+            answer.set_exception(error)
+        else:
+            self._until = self._clock() + _SECONDS
+            answer.set_result(found)
 
 
 _UNIT = "concurrent-requests"

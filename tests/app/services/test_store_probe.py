@@ -6,7 +6,7 @@ import pytest
 
 from app.services.admission import StoreProbe
 from tests.app.conftest import Gateway, problem_of
-from tests.waiting import SOON
+from tests.waiting import HANG, SOON, until
 
 
 def test_the_answer_is_remembered_for_a_second() -> None:
@@ -42,6 +42,21 @@ def test_those_who_ask_at_once_share_an_answer() -> None:
     for thread in threads:
         thread.join()
     assert asked == [1]
+
+
+def test_nobody_waits_long_for_a_store_that_hangs() -> None:
+    asked: list[int] = []
+    go_on = threading.Event()
+
+    def probe() -> bool:
+        asked.append(1)
+        return go_on.wait(HANG)
+
+    store_probe = StoreProbe(probe, patience=0.01)
+    assert [store_probe.writable() for _ in range(3)] == [False] * 3
+    assert asked == [1]
+    go_on.set()
+    until(store_probe.writable)
 
 
 def test_readiness_asks_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
