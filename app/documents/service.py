@@ -56,10 +56,13 @@ def check(query: DocumentQuery) -> None:
     if query.needs_scores and query.model is None:
         raise InvalidRequest(
             "model",
-            "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts",
+            "is needed: predicted, mistaken, at_least, at_most, probability_below and these orders are about what a "
+            "model predicts",
         )
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
+    if query.skipped and query.state is not None:
+        raise InvalidRequest("skipped", "and state say both which documents are meant: give one of them")
     if query.ids is not None and (query.cursor or query.contains or query.order != "position" or query.claim):
         raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains, order nor claim")
     if query.claim is not None and query.by is None:
@@ -138,10 +141,10 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
     documents, scores = opened.documents, opened.scores
     labeled = documents.labeled
     wanted = ~opened.part.of_others
-    if query.state is not None:
+    if query.meant is not None:
         left_out = ~labeled & _where(opened, lambda answer: answer.skipped)
         states = {"labeled": labeled, "unlabeled": ~labeled, "skipped": left_out, "open": ~labeled & ~left_out}
-        wanted &= states[query.state]
+        wanted &= states[query.meant]
     if query.label is not None:
         wanted &= documents.has(_class_index("label", query.label, documents.classes))
     if query.by is not None and query.claim is None:
@@ -158,6 +161,8 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
             wanted &= labeled & (scores.predicted != class_indices_among(documents, opened.predictor.version.classes))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
+            if query.probability_below < 1:
+                wanted &= scores.probabilities < query.probability_below
     return np.flatnonzero(wanted)
 
 

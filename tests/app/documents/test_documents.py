@@ -273,7 +273,7 @@ def test_a_claim_is_for_a_page_of_a_person(gateway: Gateway, texts: str) -> None
 
 
 def test_documents_by_what_people_said(gateway: Gateway, texts: str) -> None:
-    """A filter by person, by disagreement, by marks, and of documents left out."""
+    """A filter by person, by disagreement, by marks; documents left out are named in two ways."""
     answers = [("t1", "ann", "spam"), ("t1", "bob", "ham"), ("t2", "ann", "ham"), ("t3", "bob", "ham")]
     annotate(gateway, texts, *({"document": id, "by": by, "label": label} for id, by, label in answers))
     annotate(
@@ -286,7 +286,17 @@ def test_documents_by_what_people_said(gateway: Gateway, texts: str) -> None:
     assert ids(documents(gateway, texts, by="ann", label="ham")) == ["t1", "t2"]
     assert ids(documents(gateway, texts, disagreement=True)) == ["t1"]
     assert ids(documents(gateway, texts, flagged=True)) == ["t5"]
-    assert ids(documents(gateway, texts, state="skipped")) == ["t4"]
+    assert ids(documents(gateway, texts, skipped=True)) == ids(documents(gateway, texts, state="skipped")) == ["t4"]
+    assert "skipped" in refused(gateway, texts, skipped=True, state="open")
+
+
+def test_documents_below_a_probability(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store, calibrated=True)
+    every = {each["id"]: each["probability"] for each in documents(gateway, vectors, model="news")["documents"]}
+    bound = sorted(every.values())[4]
+    found = documents(gateway, vectors, model="news", probability_below=bound)
+    assert set(ids(found)) == {id for id, probability in every.items() if probability < bound}
+    assert 0 < len(ids(found)) < len(every)
 
 
 def test_a_table_says_by_whom(gateway: Gateway, texts: str) -> None:
