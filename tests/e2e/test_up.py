@@ -109,7 +109,7 @@ def test_nothing_outlives_a_demo(tmp_path: Path, number: signal.Signals) -> None
     with subprocess.Popen(
         [sys.executable, "-m", "app.cli", "demo"], env={**os.environ, "TMPDIR": str(tmp_path)}
     ) as demo:
-        until(lambda: list(tmp_path.glob("halfmoon-demo-*/data/lock")), SLOW)
+        until(lambda: list(tmp_path.glob("halfmoon-*/data/lock")), SLOW)
         children = psutil.Process(demo.pid).children(recursive=True)
         assert children
         demo.send_signal(number)
