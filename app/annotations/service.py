@@ -54,7 +54,8 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         else np.bincount(documents.drawn[labeled], minlength=len(Draw))
     )
     # those that the dataset itself labels are nobody's to answer
-    overlap = [each for each in overlap_of(services, dataset).tolist() if each in answers or not labeled[each]]
+    shared = overlap_of(len(labeled), services.datasets.profile(dataset).overlap)
+    overlap = [each for each in shared.tolist() if each in answers or not labeled[each]]
     compared = [answer for answer in answers.values() if len(answer.votes) > 1]
     return AnnotationSummary(
         sequence=count,

@@ -39,8 +39,8 @@ def part_of(services: Services, dataset: str, person: str | None, by: str | None
     of_others = np.zeros(n, bool)
     overlap = np.zeros(0, np.int64)
     if person is not None:
-        shares = services.datasets.profile(dataset).shares
-        overlap = overlap_of(services, dataset)
+        profile = services.datasets.profile(dataset)
+        shares, overlap = profile.shares, overlap_of(n, profile.overlap)
         if person in shares:
             ends = np.cumsum([*shares.values()])
             drawn = mixed(np.arange(n, dtype=np.uint64)) / np.float64(1 << 64) * ends[-1]
@@ -72,10 +72,9 @@ def claim(
     return set()
 
 
-def overlap_of(services: Services, dataset: str) -> NDArray[np.int64]:
-    """Positions of the documents that everybody answers: a random sample, in random order. Raises NotFound."""
-    n = services.datasets.get(dataset).n_documents
-    count = round(services.datasets.profile(dataset).overlap * n)
+def overlap_of(n: int, share: float) -> NDArray[np.int64]:
+    """Positions of the documents, of ``n``, that everybody answers: a random sample, in random order."""
+    count = round(share * n)
     if not count:
         return np.zeros(0, np.int64)
     return np.argsort(mixed(np.arange(n, dtype=np.uint64) + _APART), kind="stable")[:count]

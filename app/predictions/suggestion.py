@@ -172,7 +172,7 @@ def _least_certain(source: _Source, candidates: Positions, most: int) -> Balance
 
 def _known(source: _Source) -> DatasetScores:
     """The predictions of the dataset, by the votes as well where voters differ."""
-    services, version, model, dataset, documents = source[:5]
+    services, version, model, dataset, documents, _ = source
     known = scores_of_dataset(services, version, model, dataset, documents)
     return with_votes(services, version, known, model, documents)
 

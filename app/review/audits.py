@@ -34,7 +34,7 @@ _MORE = 20
 Positions = NDArray[np.int64]
 
 
-class _Answers(NamedTuple):
+class _Predictions(NamedTuple):
     """The predictions of a version for the labeled documents of an audit."""
 
     right: NDArray[np.bool_]
@@ -117,7 +117,7 @@ def report(
             versions = [services.models.resolve(reference)]
         else:
             versions = list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
-        errors = [_error(version, _answers(services, version, audit, documents, labeled)) for version in versions]
+        errors = [_error(version, _predictions(services, version, audit, documents, labeled)) for version in versions]
         promised = _trained_before(services, reference, versions, audit)
         automatic = _automatic(services, promised, audit, documents, labeled, precision)
     unknown = [str(each.version) for each in errors if each.learned is None]
@@ -162,9 +162,9 @@ def _trained_before(services: Services, reference: str, versions: list[Version],
     return served if served.created_at <= audit.created_at else next(earlier, served)
 
 
-def _answers(
+def _predictions(
     services: Services, version: Version, audit: Audit, documents: Documents, positions: Positions
-) -> _Answers:
+) -> _Predictions:
     """The predictions of a version for labeled documents of an audit, by cross-validation where it has learned the
     label.
     """
@@ -173,20 +173,22 @@ def _answers(
     learned, told = _told(services, version, audit, positions)
     left_out = _left_out(services, version, positions, told if learned is not None else np.zeros_like(told))
     if version.label_kind == "several":
-        return _answers_of_several(model, documents, positions, _Answers(told, ~told, told, scores, learned), left_out)
+        return _predictions_of_several(
+            model, documents, positions, _Predictions(told, ~told, told, scores, learned), left_out
+        )
     predicted = scores.predicted.astype(np.int64)
     predicted[left_out.known] = np.argmax(left_out.probabilities, axis=1)
     right = [
         [version.classes[class_index]] == labels
         for class_index, labels in zip(predicted.tolist(), documents.given(positions), strict=True)
     ]
-    return _Answers(np.array(right, bool), ~told | left_out.known, told, scores, learned)
+    return _Predictions(np.array(right, bool), ~told | left_out.known, told, scores, learned)
 
 
-def _answers_of_several(
-    model: Model, documents: Documents, positions: Positions, answers: _Answers, left_out: _LeftOut
-) -> _Answers:
-    """The answers, right where all labels are, with the errors of each label."""
+def _predictions_of_several(
+    model: Model, documents: Documents, positions: Positions, predictions: _Predictions, left_out: _LeftOut
+) -> _Predictions:
+    """The predictions, right where all labels are, with the errors of each label."""
     sets = (documents.label_sets or LabelSets.of_single(documents.class_indices, documents.classes)).taken(positions)
     among = sets.among(model.classes)
     applies = among.matrix() > 0
@@ -194,7 +196,7 @@ def _answers_of_several(
     for scored in score_stored(model, documents, positions):
         probabilities[np.searchsorted(positions, scored.positions)] = model.probabilities(scored.scores)
     probabilities[left_out.known] = left_out.probabilities
-    usable = (~answers.told | left_out.known)[:, None] & np.isfinite(probabilities)
+    usable = (~predictions.told | left_out.known)[:, None] & np.isfinite(probabilities)
     assert isinstance(model.calibration, LabelCalibration)
     given = model.calibration.given(np.nan_to_num(probabilities))
     wrong = given != applies
@@ -209,7 +211,7 @@ def _answers_of_several(
         )
         for column in np.flatnonzero((usable & (applies | given)).any(axis=0)).tolist()
     ]
-    return answers._replace(right=right, usable=np.asarray(usable.all(axis=1)), of_labels=of_labels)
+    return predictions._replace(right=right, usable=np.asarray(usable.all(axis=1)), of_labels=of_labels)
 
 
 def _left_out(services: Services, version: Version, positions: Positions, told: NDArray[np.bool_]) -> _LeftOut:
@@ -240,14 +242,14 @@ def _told(
     return int(np.count_nonzero(labeled)), labeled[positions] if same else np.zeros(len(positions), bool)
 
 
-def _error(version: Version, answers: _Answers) -> VersionError:
+def _error(version: Version, predictions: _Predictions) -> VersionError:
     return VersionError(
         model=version.name,
         version=version.number,
-        learned=answers.learned,
-        held_out=int(np.count_nonzero(answers.usable & answers.told)),
-        by_label=answers.of_labels,
-        **_rate(answers.usable, ~answers.right),
+        learned=predictions.learned,
+        held_out=int(np.count_nonzero(predictions.usable & predictions.told)),
+        by_label=predictions.of_labels,
+        **_rate(predictions.usable, ~predictions.right),
     )
 
 
@@ -275,16 +277,16 @@ def _automatic(
     services: Services, version: Version, audit: Audit, documents: Documents, positions: Positions, precision: float
 ) -> Automatic:
     """How many documents the version may label at the promised precision."""
-    answers = _answers(services, version, audit, documents, positions)
-    untold = ~answers.told
+    predictions = _predictions(services, version, audit, documents, positions)
+    untold = ~predictions.told
     several = version.label_kind == "several"
-    found = None if several else promise(answers.scores.certainty[untold], answers.right[untold], precision)
+    found = None if several else promise(predictions.scores.certainty[untold], predictions.right[untold], precision)
     fields = {"model": version.name, "version": version.number, "precision": precision}
     if found is None:
         why = (
             "documents may have several labels, and a promise is about one: by_label has the error of each"
             if several
-            else _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(answers.told)), precision)
+            else _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(predictions.told)), precision)
         )
         return Automatic(**fields, possible=False, documents=0, at_least=None, labels=0, errors=0, why=why)
     scores = scores_of_dataset(services, version, services.model_cache.load(version), audit.dataset, documents)

@@ -13,6 +13,7 @@ import structlog
 from redis import Redis
 
 from app.errors import TooManyRequests, rate_limit
+from app.services.version_cache import ANSWER_SECONDS
 from storage.errors import CannotStart, RedisUnavailable, Unavailable
 from storage.repositories.jobs import Jobs
 from storage.store import Store
@@ -23,7 +24,7 @@ _START_SECONDS = 20.0
 """Seconds that a start waits for the store. A gateway whose store hangs starts all the same, and is not ready."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _SECONDS = 1.0
-_PATIENCE_SECONDS = 5.0
+"""Seconds for which an answer of the store is remembered."""
 
 
 class Admission:
@@ -113,7 +114,7 @@ class StoreProbe:
         self,
         probe: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
-        patience: float = _PATIENCE_SECONDS,
+        patience: float = ANSWER_SECONDS,
     ) -> None:
         self._probe = probe
         self._clock = clock

@@ -44,10 +44,15 @@ class LabelTree:
                 self._columns[place].append(column)
         self.depths = np.array([node.count(STEP) + 1 for node in self.nodes])
         """shape (n_nodes,), from 1"""
-        own = {path[-1]: column for column, path in enumerate(self._paths)}
-        self._short = {place: own[place] for place in own if len(self._columns[place]) > 1}
+        own = [path[-1] for path in self._paths]
+        self._short = {place: column for column, place in enumerate(own) if len(self._columns[place]) > 1}
         """the class at each node that is one and has others below"""
         self._leaves = np.array([place for place in own if place not in self._short])
+        self._below = {
+            place: [under for under, node in enumerate(self.nodes) if node.startswith(self.nodes[place] + STEP)]
+            for place in sorted(self._short, reverse=True)
+        }
+        """the nodes below each of these, a node after those below it"""
 
     def path(self, place: int) -> list[int]:
         """Places of the nodes from the first level down to this one."""
@@ -63,12 +68,11 @@ class LabelTree:
         found = np.zeros((len(of_classes), len(self.nodes)))
         for place, columns in enumerate(self._columns):
             found[:, place] = _sum(of_classes, columns)
-        for place, own in sorted(self._short.items(), reverse=True):  # a node after those below it
-            below = _sum(of_classes, [column for column in self._columns[place] if column != own])
+        for place, nodes in self._below.items():
+            below = _sum(of_classes, [column for column in self._columns[place] if column != self._short[place]])
             factors = np.divide(found[:, place], below, out=np.ones(len(below)), where=below > 0)
-            for under, name in enumerate(self.nodes):
-                if name.startswith(self.nodes[place] + STEP):
-                    found[:, under] = np.minimum(found[:, under] * factors, found[:, place])
+            for under in nodes:
+                found[:, under] = np.minimum(found[:, under] * factors, found[:, place])
         return found
 
     def answers(self, of_nodes: NDArray[np.float64], sure: float = SURE) -> NDArray[np.intp]:

@@ -129,6 +129,21 @@ def summary_of(service: Service) -> Any:
     return service.get(f"/v1/datasets/{dataset_of(service)}/annotations/summary")
 
 
+def trained(at: Seat) -> None:
+    """Wait until a version stands beside the seat."""
+    at.page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+
+
+def read_by_the_model(at: Seat) -> None:
+    """Wait for a version, and have it choose the order."""
+    trained(at)
+    at.reach(at.page.locator("[name=mode]"))
+    at.page.keyboard.press("ArrowDown")
+    at.leave_field()
+    at.page.get_by_text("the model:").wait_for()
+    check_accessible(at)
+
+
 def saved(at: Seat, count: int) -> None:
     at.page.wait_for_function(
         "n => document.querySelector('#saved')?.matches(`[data-saved='${n}'][data-waiting='0']`)",

@@ -25,6 +25,7 @@ from tests.e2e.person import (
     label,
     messages,
     open_data,
+    read_by_the_model,
     saved,
     summary_of,
     write_table,
@@ -84,12 +85,7 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{answered[-1]}'")
     label(at, truth, 1)
     check_accessible(at)
-    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-    at.reach(page.locator("[name=mode]"))
-    page.keyboard.press("ArrowDown")
-    at.leave_field()
-    page.get_by_text("the model:").wait_for()
-    check_accessible(at)
+    read_by_the_model(at)
 
     at.view("Doubts")
     page.get_by_role("heading", name="Doubts").wait_for()

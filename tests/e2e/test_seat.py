@@ -18,8 +18,10 @@ from tests.e2e.person import (
     label,
     messages,
     open_data,
+    read_by_the_model,
     saved,
     summary_of,
+    trained,
     write_table,
 )
 from tests.e2e.service import Service
@@ -39,7 +41,7 @@ def test_from_a_file_to_a_file(service: Service, tmp_path: Path, truth: dict[str
         at.type(page.get_by_label("Name of a new class"), ", ".join(CLASSES))
         page.keyboard.press("Enter")
         answered = label(at, truth, 25)
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        trained(at)
         with page.expect_download() as download:
             at.press(page.get_by_role("button", name="Download"))
         path = tmp_path / download.value.suggested_filename
@@ -96,7 +98,7 @@ def test_what_was_confirmed_together_is_taken_back_together(
     open_data(at, tmp_path / "messages.csv")
     add_classes(at)
     label(at, truth, 25)
-    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    trained(at)
     at.view("One class")
     page.wait_for_selector(".sheet li")
     # the class was chosen by the mouse: Enter confirms all the same
@@ -160,7 +162,7 @@ def test_the_tour(service: Service) -> None:
             id = page.inner_text("article .clip")
             page.keyboard.press(keys[about[id]])
             page.wait_for_function(NEXT, arg=id)
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        trained(at)
         for number, heading in enumerate(["Label", "One class at a time", "Doubts", "Audit", "Documents"], 2):
             at.press(page.get_by_role("complementary", name="Tour").get_by_role("button", name="Next"))
             page.get_by_text(f"{number} of 6:").wait_for()
@@ -217,12 +219,7 @@ def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path
     saved(at, 26)
     found = service.get(f"/v1/datasets/{dataset}/documents?state=labeled&limit=100")["documents"]
     assert {each["id"]: sorted(each["labels"]) for each in found} == given
-    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
-    at.reach(page.locator("[name=mode]"))
-    page.keyboard.press("ArrowDown")
-    at.leave_field()
-    page.get_by_text("the model:").wait_for()
-    check_accessible(at)
+    read_by_the_model(at)
     at.view("Documents")
     at.press(page.get_by_role("button", name="Labels of d7", exact=True))
     page.get_by_role("group", name="Classes that apply").get_by_role("button", name="corn").first.wait_for()
@@ -238,11 +235,11 @@ def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Pa
     write_table(tmp_path / "voted.csv", [["id", "text", "label", "vote:rule"], *voted])
     page = at.page
     open_data(at, tmp_path / "steps.csv")
-    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    trained(at)
     assert service.get("/v1/jobs?model=steps")["jobs"][0]["nested"] is True
     at.view("Data")
     open_data(at, tmp_path / "voted.csv")
-    page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+    trained(at)
     at.view("People")
     page.get_by_role("heading", name="Voters").wait_for()
     page.get_by_role("cell", name="rule").wait_for()
@@ -304,7 +301,7 @@ def test_no_view_keeps_anybody_out(service: Service, tmp_path: Path, truth: dict
         open_data(at, tmp_path / "messages.csv")
         add_classes(at)
         label(at, truth, 25)
-        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        trained(at)
         found = {}
         for width in (1280, 390, 320):
             page.set_viewport_size({"width": width, "height": 800})
