@@ -141,15 +141,15 @@ class _Fit(NamedTuple):
     weights: Matrix
     """shape (n_labels, n_labeled): of the labeled rows"""
     held_out: Matrix
-    """shape (n_labeled, n_labels): scores of rows without their labels, NaN where none of the label is left"""
+    """shape (n_labeled, n_labels): scores of rows without their labels, NaN where these are not known"""
     objective: Vector
     """shape (n_labels,)"""
 
-    def likelihood(self, known: NDArray[np.int8], checkpoint: Checkpoint) -> float:
-        """The log-likelihood of labels left out."""
+    def likelihood(self, known: NDArray[np.int8], least: int, checkpoint: Checkpoint) -> float:
+        """The log-likelihood of labels left out, of the labels that at least so many rows have."""
         spreads = [Spread.of(own[np.isfinite(own)]) for own in self.held_out.T]
         return fit_labels(
-            standardised(self.held_out, spreads), known, np.zeros((0, len(spreads))), checkpoint
+            standardised(self.held_out, spreads), known, np.zeros((0, len(spreads))), checkpoint, least=least
         ).log_likelihood
 
 
@@ -183,7 +183,6 @@ def _fit(
         objective[columns] = RIDGE * (found * residual).sum(axis=1)
         weights[np.ix_(columns, rows)] = found
         held_out[np.ix_(rows, columns)] = (targets - found / (inverse * inverse).sum(axis=0)).T
-    held_out[applies & (applies.sum(axis=0) == 1)] = np.nan
     return _Fit(emphasis, size, names, weights, held_out, objective)
 
 
@@ -208,19 +207,19 @@ def solve_ridge(
     """Ridge regression of all labels with the emphasis of the directions by which labels left out are likeliest, then
     with the weight of names; these two; raises Stopped.
 
+    A label of one row says how well names find it, and nothing of directions: without this row only its name is left.
+
     ``names`` has a row a label, of the terms of its name. Objective of a label: ``0.1 |w − v|² + Σ_i c_i (y_i −
     w·x_i)²`` with y of 0 and 1, costs c of mean 1, and v the terms of its name by their weight.
     """
     products = _products(problem.rows.between(0, problem.n_labeled), names, checkpoint)
 
-    def likelihood(fit: _Fit) -> float:
-        return fit.likelihood(task.known, checkpoint)
-
     emphases = EMPHASES if directions is not None else (0.0,)
-    best = max((_fit(task, products, directions, each, 0.0, checkpoint) for each in emphases), key=likelihood)
+    fits = (_fit(task, products, directions, each, 0.0, checkpoint) for each in emphases)
+    best = max(fits, key=lambda fit: fit.likelihood(task.known, 2, checkpoint))
     if names.n_nonzeros:
         named = (_fit(task, products, directions, best.emphasis, each, checkpoint) for each in NAMES)
-        best = max(chain([best], named), key=likelihood)
+        best = max(chain([best], named), key=lambda fit: fit.likelihood(task.known, 1, checkpoint))
     runs = [_Label(best, names.between(column, column + 1), column, directions) for column in range(names.n_rows)]
     steps: dict[Phase, Callable[[], Steps]] = {
         Phase(label=label): partial(run.steps, task, problem) for label, run in zip(task.classes, runs, strict=True)
@@ -228,7 +227,9 @@ def solve_ridge(
     results = scheduler.run(steps, span)
     ensure_complete(results)
     spreads = [run.spread for run in runs]
-    return LabelSolutions.of(results, spreads, standardised(best.held_out, spreads)), {
+    applies = task.known > 0
+    held_out = np.where(applies & (applies.sum(axis=0) == 1), np.nan, best.held_out)
+    return LabelSolutions.of(results, spreads, standardised(held_out, spreads)), {
         "emphasis": best.emphasis,
         "names": best.names,
     }

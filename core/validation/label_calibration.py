@@ -69,18 +69,23 @@ class LabelFit(NamedTuple):
 
 
 def fit_labels(
-    held_out: Matrix, known: NDArray[np.int8], scores: Matrix, checkpoint: Checkpoint = lambda: None
+    held_out: Matrix,
+    known: NDArray[np.int8],
+    scores: Matrix,
+    checkpoint: Checkpoint = lambda: None,
+    *,
+    least: int = 2,
 ) -> LabelFit:
     """Fit sigmoids to standardised scores of labeled documents by models without their labels.
 
     ``held_out`` of shape (n_labeled, n_labels) is NaN where nothing was left out; ``known`` of that shape is 1 where
     the label applies, -1 where it does not and 0 where that is not known. ``scores`` of shape (n_unlabeled, n_labels)
-    are those of the whole model. A label of which no two documents could be left out has the share of the labeled ones
-    as its fraction. ``checkpoint`` is called between slices of the work; what it raises ends it.
+    are those of the whole model. A label of which fewer than ``least`` documents could be left out has the share of the
+    labeled ones as its fraction. ``checkpoint`` is called between slices of the work; what it raises ends it.
     """
     applies = known > 0
     left_out = np.isfinite(held_out) & (known != 0)
-    checked = (left_out & applies).sum(axis=0) >= 2
+    checked = (left_out & applies).sum(axis=0) >= least
     weights = (left_out & checked).astype(np.float64)
     filled = np.where(left_out, held_out, 0.0)
     counts = np.maximum(weights.sum(axis=0), 1.0)

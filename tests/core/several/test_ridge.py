@@ -30,6 +30,11 @@ def dense(rows: SparseRows) -> Any:
     return to_dense(rows, rows.indices).astype(np.float64)
 
 
+def right(training: Training, truth: Any, first: int = 0) -> float:
+    """The share of labels, of the documents from the ``first`` unlabeled one on, that are given rightly."""
+    return float((training.model.given_labels(there(training.probabilities)) == truth)[first:].mean())
+
+
 def test_scores_are_those_of_ridge_regression_over_terms_and_principal_directions() -> None:
     """The model is linear in the terms; with its emphasis known, NumPy finds the same."""
     training = train(TOPICS.task(60))
@@ -86,11 +91,7 @@ def test_words_of_unlabeled_documents_lead_to_those_of_no_labeled_one(monkeypatc
     assert there(training.report)["emphasis"] > 0
     monkeypatch.setattr("core.several.ridge.EMPHASES", (0.0,))
     plain = train(task)
-
-    def right(found: Training) -> float:
-        return float((found.model.given_labels(there(found.probabilities)) == truth[60:])[340:].mean())
-
-    assert right(training) > right(plain) + 0.03
+    assert right(training, truth[60:], 340) > right(plain, truth[60:], 340) + 0.03
 
 
 def test_a_model_is_ready_however_few_the_seconds(monkeypatch: Any) -> None:
@@ -122,9 +123,15 @@ def test_names_of_labels_are_evidence_and_misleading_ones_count_for_nothing() ->
     own, misleading = (
         train(TOPICS.task(40, class_names=named(*words))) for words in (OWN_WORDS, range(3 * WORDS, 3 * WORDS + 3))
     )
-    right, without = (
-        (each.model.given_labels(there(each.probabilities)) == TOPICS.truth[40:]).mean() for each in (own, none)
-    )
-    assert right > without
+    assert right(own, TOPICS.truth[40:]) > right(none, TOPICS.truth[40:])
     assert there(misleading.report)["names"] == 0
     assert misleading.scores.tolist() == none.scores.tolist()
+
+
+def test_one_document_of_each_label_tells_that_names_help() -> None:
+    of_one_label = TOPICS.truth.sum(axis=1) == 1
+    named_rows = (dense(TOPICS.rows)[:, OWN_WORDS] > 0) & TOPICS.truth & of_one_label[:, None]
+    labeled = {*named_rows.argmax(axis=0).tolist(), *np.flatnonzero(~TOPICS.truth.any(axis=1))[:20].tolist()}
+    applied = [np.flatnonzero(own).tolist() if row in labeled else None for row, own in enumerate(TOPICS.truth)]
+    task = TOPICS.task(0, label_sets=LabelSets.of(applied, [None] * 300, LABELS), class_names=named(*OWN_WORDS))
+    assert there(train(task).report)["names"] > 0
