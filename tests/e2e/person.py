@@ -144,6 +144,18 @@ def read_by_the_model(at: Seat) -> None:
     check_accessible(at)
 
 
+def answer_sample(at: Seat, answers: dict[str, str], count: int) -> None:
+    """Answer the sample of an audit, of so many documents, by the answer to each text."""
+    for k in range(count):
+        at.page.wait_for_function(
+            "wanted => document.querySelector('.bar-text')?.innerText === wanted",
+            arg=f"{k} of {count}",
+            timeout=HANG * 1000,
+        )
+        text = at.page.text_content("article .document") or ""
+        at.page.keyboard.press(str(1 + CLASSES.index(answers[text])))
+
+
 def saved(at: Seat, count: int) -> None:
     at.page.wait_for_function(
         "n => document.querySelector('#saved')?.matches(`[data-saved='${n}'][data-waiting='0']`)",

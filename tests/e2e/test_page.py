@@ -16,9 +16,9 @@ from tests.app.codecs.tables.workbooks import DATE, Cell, workbook
 from tests.e2e.browser import NEEDS_CHROMIUM, SWITCHES, Seat, executable, seat
 from tests.e2e.person import (
     ALL_SAVED,
-    CLASSES,
     NEXT,
     add_classes,
+    answer_sample,
     check_accessible,
     choose,
     dataset_of,
@@ -46,17 +46,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-def audit(at: Seat, truth: dict[str, str], texts: dict[str, str], count: int) -> None:
-    at.press(at.page.get_by_role("button", name=f"Draw {count}"))
-    for k in range(count):
-        at.page.wait_for_function(
-            "text => document.querySelector('.bar-text')?.innerText === text", arg=f"{k} of {count}"
-        )
-        text = at.page.text_content("article .document") or ""
-        at.page.keyboard.press(str(1 + CLASSES.index(truth[texts[text]])))
-    at.page.wait_for_selector("#report td")
-
-
 def publish(at: Seat, service: Service) -> None:
     """Compare the versions, point the alias to the first, and look at its errors."""
     page = at.page
@@ -74,7 +63,6 @@ def publish(at: Seat, service: Service) -> None:
 
 
 def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    texts = {text: f"m{k}" for k, (text, _) in enumerate(messages())}
     page = at.page
     check_accessible(at)
     open_data(at, tmp_path / "messages.csv")
@@ -101,7 +89,9 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     page.wait_for_function("() => document.querySelectorAll('.sheet .out').length === 0")
 
     at.view("Audit")
-    audit(at, truth, texts, 50)
+    at.press(page.get_by_role("button", name="Draw 50"))
+    answer_sample(at, dict(messages()), 50)
+    page.wait_for_selector("#report td")
     check_accessible(at)
     assert page.locator("#report tbody tr td").nth(1).inner_text().endswith("%")
 
@@ -240,7 +230,8 @@ def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
 def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) -> None:
     """A table has texts, also where they look like numbers.
 
-    A key that is held down answers once, and a reload forgets nothing that was answered.
+    A key that is held down answers once, and a reload forgets nothing that was answered. The first answer is a Tab
+    away from the load.
     """
     write_table(
         tmp_path / "numbers.csv",
@@ -259,6 +250,8 @@ def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) ->
     saved(at, 2)
     page.reload()
     page.wait_for_selector("article .document")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.matches('.answers button')")
     page.keyboard.press("u")
     page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{second}'")
     saved(at, 1)
@@ -334,7 +327,9 @@ def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, t
         open_data(at, tmp_path / "messages.csv")
         add_classes(at)
         label(at, truth, 25)
-        at.page.get_by_text(f"meaning: 100% of {len(truth):,} read").wait_for(timeout=HANG * 1000)
+        at.page.get_by_text(f"Read for their meaning: {len(truth):,} of {len(truth):,} texts").wait_for(
+            timeout=HANG * 1000
+        )
         assert at.complaints == []
         jobs = service.get("/v1/jobs")["jobs"]
         assert [job["encoder"] and job["encoder"]["name"] for job in reversed(jobs)][:2] == [None, "tiny"]

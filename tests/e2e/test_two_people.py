@@ -10,6 +10,7 @@ from tests.e2e.person import (
     ALL_SAVED,
     CLASSES,
     add_classes,
+    answer_sample,
     check_accessible,
     dataset_of,
     label,
@@ -29,17 +30,6 @@ def named(at: Seat, name: str) -> None:
     at.type(at.page.get_by_label("Your name"), name)
     at.page.keyboard.press("Enter")
     at.leave_field()
-
-
-def answer_sample(at: Seat, answers: dict[str, str]) -> None:
-    """Answer the sample of the audit by the answer to each text."""
-    for k in range(SAMPLE):
-        wanted = f"{k} of {SAMPLE}"
-        at.page.wait_for_function(
-            "wanted => document.querySelector('.bar-text')?.innerText === wanted", arg=wanted, timeout=HANG * 1000
-        )
-        text = at.page.text_content("article .document") or ""
-        at.page.keyboard.press(str(1 + CLASSES.index(answers[text])))
 
 
 def test_no_answer_is_lost_and_one_truth_is_left(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
@@ -76,8 +66,8 @@ def test_no_answer_is_lost_and_one_truth_is_left(service: Service, tmp_path: Pat
         texts = [each["text"] for each in found]
         once = [text for text in texts if texts.count(text) == 1]  # an answer is found by its text
         wrong = {text: next(each for each in CLASSES if each != own[text]) for text in once[:DISPUTED]}
-        answer_sample(ann, own)
-        answer_sample(bob, own | wrong)
+        answer_sample(ann, own, SAMPLE)
+        answer_sample(bob, own | wrong, SAMPLE)
         settle(ann, service, dataset, truth)
 
 

@@ -175,7 +175,7 @@ function One({ dataset, newest, onChange }) {
   const patch = (/** @type {any} */ changes, /** @type {string} */ text, /** @type {any} */ back) => done(call("PATCH", path, changes), text, back && (() => patch(back, "Taken back", null)));
   const remove = () => done(call("DELETE", path).then(() => project.value.dataset === dataset.id && change({ dataset: "", name: "", model: "" })), `${name} is removed`);
   const put = () => patch({ archived: !dataset.archived }, dataset.archived ? `${name} is back` : `${name} is archived`, { archived: dataset.archived });
-  return html`<li><div class="wide"><b>${name}</b> ${dataset.archived && html`<span class="tag">archived</span>`} <span class="quiet">${when(dataset.created_at)}</span><br />
+  return html`<li><div class="wide"><b>${name}</b> ${dataset.archived && html`<span class="tag">archived</span>`} <span class="quiet date">${when(dataset.created_at)}</span><br />
       <span class="quiet">${counted(dataset.n_documents, "document")}, ${summary.value ? counted(summary.value.labeled, "label") : "…"}${dataset.n_labeled > 0 && ` (${dataset.n_labeled.toLocaleString("en")} in the file)`}</span>
       ${doubtful(dataset).slice(0, 2).map((warning) => html`<br /><span class="quiet">${warning}</span>`)}<${Problem} error=${error} />
       ${asking === "rename" && html`<${Rename} name=${dataset.name ?? ""} onName=${(/** @type {string} */ given) => patch({ name: given }, `${name} is ${given} now`, dataset.name && { name: dataset.name })} onClose=${() => setAsking("")} />`}</div>
@@ -188,7 +188,7 @@ function Rename({ name, onName, onClose }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
   const keep = (/** @type {Event} */ event) => (event.preventDefault(), onName(datasetName(text.trim())));
-  return html`<form class="row" onSubmit=${keep}><input ref=${field} required maxlength="100" aria-label="Name" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /><button>Keep</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
+  return html`<form class="row" onSubmit=${keep}><input ref=${field} required maxlength="100" aria-label="Name" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /><button>Save</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
 }
 
 /** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen @param {boolean} several

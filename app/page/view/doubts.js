@@ -12,18 +12,18 @@ import { Empty, Key, Notice, Paper, Problem, html, percent, say, scrollPaper, us
 export function Doubts({ dataset }) {
   const model = project.value.model;
   const outbox = outboxOf(dataset.id);
+  const several = dataset.label_kind === "several";
   const found = useLoad(async () => {
     await outbox.settled();
     const known = await modelOf(model);
     const served = known?.versions.find((/** @type {any} */ each) => each.version === known.served);
     // a version that left no label out, as one of one class, has no doubts
-    return served?.held_out && post(`v1/models/${part(model)}/doubts`, { dataset: dataset.id, n: 50, include: ["document"] });
+    return served && (served.held_out || several) && post(`v1/models/${part(model)}/doubts`, { dataset: dataset.id, n: 50, include: ["document"] });
   }, [dataset.id, model]);
   const classes = useClasses(dataset.id);
   const answered = useRef(/** @type {Set<string>} */ (new Set())).current;
   const given = useRef(/** @type {Map<string, any[]>} */ (new Map())).current;
   const [place, setPlace] = useState(0);
-  const several = dataset.label_kind === "several";
   // of which only some labels are known, an answer here would say too much
   const doubts = (found.value?.doubts ?? []).filter((/** @type {any} */ each) => !several || each.document.labels);
   const current = doubts[place] && (several ? ofSeveral(doubts[place], given.get(doubts[place].id)) : doubts[place]);

@@ -40,7 +40,7 @@ export function Editor({ dataset }) {
 /** @param {{of: Class, taken: Class[], onChange: (changes: Partial<Class>) => void, onUp: (() => void) | null, onDown: (() => void) | null}} props */
 function One({ of: { name, key, description, color }, taken, onChange, onUp, onDown }) {
   const free = [..."123456789abcdefghijklmnopqrstuvwxyz"].filter((each) => each === key || (!RESERVED.includes(each) && !taken.some((other) => other.key === each)));
-  return html`<li><b class="clip" dir="auto">${name}</b><div class="row wide">
+  return html`<li><b dir="auto">${name}</b><div class="row wide">
       <label class="row">Key <select value=${key ?? ""} onChange=${(/** @type {any} */ event) => onChange({ key: event.target.value || null })}>${(!key || taken.length > KEYED) && html`<option value="">none</option>`}${free.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label>
       <label class="row">Colour <input type="color" value=${color ?? "#808080"} onChange=${(/** @type {any} */ event) => onChange({ color: event.target.value })} /></label>
       <label class="row described">Which documents? <input maxlength=${LONGEST} value=${description ?? ""} onChange=${(/** @type {any} */ event) => onChange({ description: event.target.value })} /></label></div>
@@ -102,7 +102,7 @@ function Guidelines({ dataset }) {
   useEffect(() => setText(dataset.guidelines), [dataset.guidelines]);
   const keep = (/** @type {Event} */ event) => {
     event.preventDefault();
-    call("PATCH", `v1/datasets/${part(dataset.id)}`, { guidelines: text }).then(() => (setError(null), toast("The guidelines are kept")), setError);
+    call("PATCH", `v1/datasets/${part(dataset.id)}`, { guidelines: text }).then(() => (setError(null), toast("The guidelines are saved")), setError);
   };
-  return html`<section><h2>Guidelines</h2><form onSubmit=${keep}><label>How to label, in your words: <code>h</code> shows them beside each document <textarea name="guidelines" rows="6" maxlength="20000" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label><${Problem} error=${error} /><button>Keep</button></form></section>`;
+  return html`<section><h2>Guidelines</h2><form onSubmit=${keep}><label>How to label, in your words: <code>h</code> shows them beside each document <textarea name="guidelines" rows="6" maxlength="20000" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea></label><${Problem} error=${error} /><button>Save</button></form></section>`;
 }

@@ -20,7 +20,7 @@ export function Jobs() {
 function Job({ job, onCancel }) {
   const over = isOver(job);
   const said = new Set([...(job.report?.summary ?? []), ...job.warnings].map((text) => stopped(sentence(text))));
-  return html`<li><div class="wide"><b>${job.model_name}</b> <span class=${job.state === "failed" ? "tag bad" : "tag"}>${job.state}</span> <span class="quiet">${when(job.created_at)}${job.annotations ? `, ${counted(job.annotations, "answer")}` : ""}</span>
+  return html`<li><div class="wide"><b>${job.model_name}</b> <span class=${job.state === "failed" ? "tag bad" : "tag"}>${job.state}</span> <span class="quiet"><span class="date">${when(job.created_at)}</span>${job.annotations ? `, ${counted(job.annotations, "answer")}` : ""}</span>
       ${!over && html`<${Bar} strong label=${job.state} share=${job.progress.fraction} text=${`${percent(job.progress.fraction)}${timeLeft(job)}`} /><p class="quiet">${sentence(job.progress.phase || "waiting")}</p>`}
       ${job.error && html`<p>${stopped(sentence(job.error.detail))}<${Remedy} type=${job.error.type} status=${job.error.status} /></p>`}
       ${[...said].slice(0, MOST_SAID).map((text) => html`<p class="quiet">${text}</p>`)}</div>

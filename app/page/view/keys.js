@@ -26,7 +26,7 @@ export function Keys({ parts, query }) {
     }
   };
   const forget = () => call("DELETE", "page/session").then(() => (keyNeeded.value = true));
-  return html`<h1>${invited ? "You are invited" : "Key"}</h1><p>${invited ? "The link has your key. Begin, and label." : html`This service asks for a key. Who runs it makes one by <code>halfmoon keys create</code>.`}</p>
+  return html`<h1>${invited ? "You are invited" : "Key"}</h1><p>${invited ? "The link has your key. Begin, and label." : keyNeeded.value ? html`This service asks for a key. Who runs it makes one by <code>halfmoon keys create</code>.` : "The service asks for no key now. The one that you gave can be changed or forgotten."}</p>
     <form class="card" onSubmit=${give}><label>Key <input type="password" name="key" value=${key} autocomplete="current-password" required onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>
     <${Problem} error=${error} /><p class="row"><button class="primary">${invited ? "Begin" : "Use this key"}</button>${!keyNeeded.value && html`<button type="button" onClick=${forget}>Forget my key</button>`}</p></form>`;
 }

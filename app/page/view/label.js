@@ -96,14 +96,14 @@ export function Label({ dataset, query }) {
     if (!current) return;
     outbox.add({ document: current.id, action: "flag", by });
     queue.change({ ...current, flagged: !current.flagged });
-    toast(current.flagged ? "The mark is taken away" : "Marked for others to look at");
+    toast(current.flagged ? "The mark is removed" : "Marked for others to look at");
   };
   const note = (/** @type {string} */ text) => {
     if (!current) return;
     outbox.add({ document: current.id, action: "note", note: text, by });
     queue.change({ ...current, notes: { ...current.notes, [by ?? ""]: text } });
     setPanel("");
-    toast(text ? "The note is kept" : "The note is taken away");
+    toast(text ? "The note is saved" : "The note is removed");
   };
   const tried = (/** @type {Promise<any>} */ change, /** @type {string} */ done) => change.then(() => toast(done), (error) => toast(error.message));
   const added = classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.join(", ")} added`) : undefined;
@@ -147,7 +147,7 @@ export function Label({ dataset, query }) {
         <button onClick=${() => open("note")} disabled=${!current}><${Key}>n<//> Note</button>
         <${Reply} last=${last} /><${Saved} outbox=${outbox} />
       </div>
-      ${unused.length > 0 && unused.length < classes.listed.value.length && html`<p class="row quiet beneath">No document has ${unused.map(({ name }) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => tried(classes.remove(name), `${name} is removed`)}>remove</button></span>`)}</p>`}
+      ${unused.length > 0 && unused.length < classes.listed.value.length && html`<p class="row quiet beneath">No document has ${unused.map(({ name }) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => tried(classes.remove(name), `${name} is removed`)}>Remove</button></span>`)}</p>`}
     </section>
     <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} answered=${history.answers} onBack=${(/** @type {any} */ document) => queue.bringBack(document)} onFind=${find} />
   </div>`;
@@ -194,8 +194,8 @@ function Toolbar({ order, onOrder, onOpen }) {
     <div class="row row-end">
       <label class="row"><span class="quiet">Model's answer</span>
         <select name="mode" value=${mode} onChange=${(/** @type {any} */ event) => change({ mode: event.target.value })}><option value="blind">after mine</option><option value="assisted">before mine</option></select></label>
-      <button aria-label="Guidelines" title="Guidelines" onClick=${() => onOpen("guide")}><${Key}>h<//></button>
-      <button aria-label="Keys" title="Keys" onClick=${() => onOpen("keys")}><${Key}>?<//></button>
+      <button aria-label="Guidelines" onClick=${() => onOpen("guide")}><${Key}>h<//> Guide</button>
+      <button aria-label="Keys" onClick=${() => onOpen("keys")}><${Key}>?<//> Keys</button>
     </div>
   </div>`;
 }
@@ -206,7 +206,7 @@ function Note({ text, onNote, onClose }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   useLayoutEffect(() => field.current?.focus(), []);
   const keep = (/** @type {Event} */ event) => (event.preventDefault(), onNote(written.trim()));
-  return html`<form class="row note" onSubmit=${keep}><label class="row">Note <input ref=${field} name="note" maxlength="2000" value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /></label><button>Keep</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
+  return html`<form class="row note" onSubmit=${keep}><label class="row">Note <input ref=${field} name="note" maxlength="2000" value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /></label><button>Save</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
 }
 
 /** @param {{onClose: () => void}} props */

@@ -22,18 +22,18 @@ export function Model({ parts }) {
   return html`<h1>${name}, version ${number}</h1>
     <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${counted(version.value.classes.length, "class")} · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
     ${confidence === "none" && html`<${Notice} kind="error">It knows no more than chance would. More labels are needed.<//>`}
-    ${dataset.loaded && html`<${Sentence} quality=${qualityOf(version.value, dataset.value?.audit)} />`}
+    ${dataset.value && html`<${Sentence} quality=${qualityOf(version.value, dataset.value.audit)} />`}
     ${comparison && html`<p>${sentence(comparison.why)}.</p>`}
-    ${dataset.value && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} /><${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
-    <section><h2>What it goes by</h2><${Problem} error=${explained.error} />
+    ${dataset.value?.dataset && html`${version.value.label_kind !== "several" && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} />`}<${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
+    <section><h2>What it goes by</h2><p>${version.value.facts.encoder ? "The meaning of the texts, as an encoder reads it, and these terms:" : "Terms with the largest weights."}</p><${Problem} error=${explained.error} />
     ${explained.value && html`<${Weights} explained=${explained.value} />`}</section>`;
 }
 
-/** The dataset with what its last audit says of a version, or null if it was deleted: it is looked up in the list, which is not an error. @param {any} version */
+/** The dataset with what its last audit says of a version, both null if it was deleted: it is looked up in the list, which is not an error. @param {any} version */
 async function stillThere(version) {
   const { datasets } = await get("v1/datasets", { limit: 500 });
   const dataset = datasets.find((/** @type {any} */ each) => each.id === version.dataset);
-  if (!dataset) return null;
+  if (!dataset) return { dataset: null, audit: null };
   const audits = `v1/datasets/${part(dataset.id)}/audits`;
   const [last] = (await get(audits)).audits;
   return { dataset, audit: last ? await get(`${audits}/${part(last.id)}`, { model: version.name }) : null };
@@ -82,5 +82,5 @@ function Weights({ explained }) {
 /** @param {{label: any, listed: any[]}} props */
 function Side({ label, listed }) {
   const most = Math.max(1e-12, ...listed.map((each) => Math.abs(each.weight)));
-  return html`<section class="card"><h3 dir="auto">${label}</h3>${listed.length ? listed.map((each) => html`<${Bar} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.weight) / most} text=${Math.abs(each.weight).toPrecision(2)} />`) : html`<p class="quiet">nothing speaks for it by itself</p>`}</section>`;
+  return html`<section class="card"><h3 dir="auto">${label}</h3><div class="bars">${listed.length ? listed.map((each) => html`<${Bar} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.weight) / most} text=${Math.abs(each.weight).toPrecision(2)} />`) : html`<p class="quiet">no term speaks for it by itself</p>`}</div></section>`;
 }

@@ -53,7 +53,7 @@ function Versions({ model, onChange }) {
     <div class="columns"><${Curve} versions=${audited} forecast=${report?.forecast} /><${Fractions} versions=${shown.slice(0, COMPARED)} /></div>
     ${report?.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}
     ${audit.loaded && !audited.some((/** @type {any} */ each) => each.labels) && html`<p class="quiet">How often a version is wrong is known after an <a href=${to("audit", model.versions.at(-1)?.dataset ?? "")}>audit</a>.</p>`}
-    ${audit.value && html`<h3>Take it with you</h3><${Download} dataset=${audit.value.dataset} model=${model.name} automatic=${report?.automatic?.possible ? report.automatic : null} />`}</section>`;
+    ${audit.value && html`<h3>Download</h3><${Download} dataset=${audit.value.dataset} model=${model.name} automatic=${report?.automatic?.possible ? report.automatic : null} />`}</section>`;
 }
 
 /** @param {{version: any, model: any, quality: any, onPublish: (version: number) => void}} props */
@@ -62,7 +62,7 @@ function Row({ version, model, quality, onPublish }) {
   return html`<tr><td data-head="Version"><span><a href=${to("model", model.name, version.version)} aria-label=${`Version ${version.version}`}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag bad" title=${version.comparison?.why}>worse, not served</span>`}</span></td>
     <td class="date" data-head="Trained">${when(version.created_at)}</td><td data-head="Right"><${Right} quality=${quality} /></td>
     <td data-head="Classes"><span>${version.classes.length > 4 ? counted(version.classes.length, "class") : version.classes.map((/** @type {any} */ each, /** @type {number} */ k) => html`${k > 0 && ", "}<bdi>${each}</bdi>`)}</span></td>
-    <td>${aliases.map((name) => html`<span class="tag strong">${name}</span> `)}${!aliases.includes(LIVE) && html`<button onClick=${() => onPublish(version.version)} aria-label=${`Make version ${version.version} ${LIVE}`}>make ${LIVE}</button>`}</td></tr>`;
+    <td>${aliases.map((name) => html`<span class="tag strong">${name}</span> `)}${!aliases.includes(LIVE) && html`<button onClick=${() => onPublish(version.version)} aria-label=${`Make version ${version.version} ${LIVE}`}>Make ${LIVE}</button>`}</td></tr>`;
 }
 
 /** How common each class is, as the newest versions estimate it: where these disagree, one of them is wrong. @param {{versions: any[]}} props */

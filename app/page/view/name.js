@@ -11,7 +11,7 @@ export function Name({ needed }) {
   const [asked, setAsked] = useState(stored(ASKED, false));
   if (project.value.by || (asked && !needed)) return null;
   const done = () => (store(ASKED, true), setAsked(true));
-  return html`<div class="notice row" title="It stands beside your answers"><${NameField} onDone=${done} />${needed ? html`<span class="quiet">It says which documents are yours.</span>` : html`<button class="small" onClick=${done}>I work alone</button>`}</div>`;
+  return html`<div class="notice row"><${NameField} onDone=${done} />${!needed && html`<button class="small" onClick=${done}>I work alone</button>`}<span class="quiet">${needed ? "It says which documents are yours." : "It stands beside your answers."}</span></div>`;
 }
 
 /** A field for the name of the person. @param {{onDone?: () => void}} props */
@@ -22,5 +22,5 @@ export function NameField({ onDone }) {
     change({ by: name.trim().slice(0, 100) });
     onDone?.();
   };
-  return html`<form class="row" onSubmit=${keep}><label class="row">Your name <input name="by" class="short" maxlength="100" value=${name} autocomplete="name" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label><button class="small">Keep</button></form>`;
+  return html`<form class="row" onSubmit=${keep}><label class="row">Your name <input name="by" class="short" maxlength="100" value=${name} autocomplete="name" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label><button class="small">Save</button></form>`;
 }

@@ -35,14 +35,14 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack, onFi
     <h2>${dataset.name ?? project.value.name}</h2>
     <p class="quiet">${counted(labels, several ? "answer" : "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
     ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}<//>`)}
-    <div>${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
+    <div class="bars">${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
     <${Knowledge} dataset=${dataset.id} trainer=${trainer} />
     ${!several && named.filter(([, count]) => count > 0).length === 1 && html`<${OneClass} label=${named[0][0]} count=${named[0][1]} dataset=${dataset.id} trainer=${trainer} onFind=${onFind} />`}
-    <${Advice} labels=${labels} counts=${counts} trainer=${trainer} dataset=${dataset.id} />
+    <${Advice} labels=${labels} counts=${counts} trainer=${trainer} dataset=${dataset} />
     <${Recent} answered=${answered} onBack=${onBack} />
     <${People} dataset=${dataset.id} summary=${summary} />
-    <h3>Take it with you</h3><${Download} dataset=${dataset} model=${trainer.version.value?.name} />
+    <h3>Download</h3><${Download} dataset=${dataset} model=${trainer.version.value?.name} />
   </aside>`;
 }
 
@@ -72,32 +72,32 @@ function Knowledge({ dataset, trainer }) {
   const job = trainer.job.value, version = trainer.version.value, meaning = trainer.meaning.value;
   const audit = useAudit(dataset, version);
   return html`<h3>Model</h3>
-    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p><${Sentence} quality=${qualityOf(version, audit)} />`}
+    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p>${audit && html`<${Sentence} quality=${qualityOf(version, audit)} />`}`}
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
-    ${meaning && html`<p class="quiet">meaning: ${percent(meaning.read / meaning.texts)} of ${meaning.texts.toLocaleString("en")} read</p>`}
+    ${meaning && html`<p class="quiet">Read for their meaning: ${meaning.read.toLocaleString("en")} of ${counted(meaning.texts, "text")}.</p>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }
 
-/** What the last audit of a dataset says of a version; null before, and without one. @param {string} dataset @param {any} version */
+/** What the last audit of a dataset says of a version; of no version without one, null before that is known. @param {string} dataset @param {any} version */
 function useAudit(dataset, version) {
   const audits = useLoad(async () => {
     if (!version) return null;
     const { audits: listed } = await get(`v1/datasets/${part(dataset)}/audits`);
-    return listed.length ? get(`v1/datasets/${part(dataset)}/audits/${part(listed[0].id)}`, { model: version.name }) : null;
+    return listed.length ? get(`v1/datasets/${part(dataset)}/audits/${part(listed[0].id)}`, { model: version.name }) : { versions: [] };
   }, [dataset, version?.name, version?.version]);
   return audits.value;
 }
 
-/** @param {{labels: number, counts: Record<string, number>, trainer: any, dataset: string}} props */
+/** @param {{labels: number, counts: Record<string, number>, trainer: any, dataset: any}} props */
 function Advice({ labels, counts, trainer, dataset }) {
   const version = trainer.version.value;
   const rare = Object.entries(counts).filter(([, count]) => count < 5).map(([label]) => label);
   if (!version || (!rare.length && labels < 20)) return null;
   return html`<h3>Next</h3><ul class="plain">
     ${rare.length > 0 && html`<li>Search for <b><bdi>${rare.slice(0, 3).join(", ")}</bdi></b>: a class needs some five labels.</li>`}
-    ${labels >= 20 && html`<li><a href=${to("doubts", dataset)}>Look at the doubts</a></li><li><a href=${to("batch", dataset)}>Confirm many of one class</a></li>`}
-    ${labels >= 40 && html`<li><a href=${to("audit", dataset)}>Audit: may it be trusted?</a></li>`}
+    ${labels >= 20 && html`<li><a href=${to("doubts", dataset.id)}>Look at the doubts</a></li>${dataset.label_kind !== "several" && html`<li><a href=${to("batch", dataset.id)}>Confirm many of one class</a></li>`}`}
+    ${labels >= 40 && html`<li><a href=${to("audit", dataset.id)}>Audit: may it be trusted?</a></li>`}
   </ul>`;
 }

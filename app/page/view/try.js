@@ -45,11 +45,18 @@ function Answer({ found: { predicted, explained }, text }) {
   const why = explained?.documents[0];
   const sign = why && why.class !== why.label ? -1 : 1;
   const spans = (why?.contributions ?? []).filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);
-  const most = Math.max(1e-12, ...(why?.contributions ?? []).map((/** @type {any} */ each) => Math.abs(each.contribution)));
+  const reasons = why ? reasonsOf(why) : [];
+  const most = Math.max(1e-12, ...reasons.map((each) => Math.abs(each.contribution)));
   return html`<div class="columns" id="answer" aria-live="polite"><section class="card"><h2 dir="auto">${worded(predicted.labels[0])}</h2>
-      ${probabilities ? ranked.slice(0, 8).map((/** @type {any} */ each) => html`<${Bar} strong=${[predicted.labels[0]].flat().includes(each.label)} label=${each.label} share=${each.probability} text=${percent(each.probability, 1)} />`) : html`<p class="quiet">This model has no probabilities.</p>`}
+      <div class="bars">${probabilities ? ranked.slice(0, 8).map((/** @type {any} */ each) => html`<${Bar} strong=${[predicted.labels[0]].flat().includes(each.label)} label=${each.label} share=${each.probability} text=${percent(each.probability, 1)} />`) : html`<p class="quiet">This model has no probabilities.</p>`}</div>
       ${predicted.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}</section>
-    ${why && html`<section class="card"><h2>Why</h2>${spans.length > 0 && html`<p class="lines" dir="auto">${marked(text, spans)}</p>`}${why.contributions.map((/** @type {any} */ each) => html`<${Bar} strong=${sign * each.contribution > 0} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.contribution) / most} text=${`${sign * each.contribution > 0 ? "for" : "against"} ${why.label}`} />`)}${!why.contributions.length && html`<p class="quiet">Nothing in it is known to the model.</p>`}</section>`}</div>`;
+    ${why && html`<section class="card"><h2 dir="auto">Why ${why.label}</h2>${spans.length > 0 && html`<p class="lines" dir="auto">${marked(text, spans)}</p>`}<div class="bars">${reasons.map((each) => html`<${Bar} strong=${sign * each.contribution > 0} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.contribution) / most} text=${sign * each.contribution > 0 ? "for it" : "against it"} />`)}</div>${!reasons.length && html`<p class="quiet">Nothing in it is known to the model.</p>`}</section>`}</div>`;
+}
+
+/** What a score is made of, the largest first: the terms, and what an encoder reads of the text, which has no terms. @param {any} why @returns {any[]} */
+function reasonsOf(why) {
+  const meaning = Object.entries(why.parts ?? {}).flatMap(([name, contribution]) => (name === "text" ? [] : [{ name: "meaning of the text", contribution }]));
+  return [...why.contributions, ...meaning].sort((one, other) => Math.abs(other.contribution) - Math.abs(one.contribution));
 }
 
 /** A text once it has not changed for a moment. @param {string} text */
