@@ -215,20 +215,22 @@ _DENSE_FIELDS: dict[str, Any] = {
 }
 _NAMES: dict[PartKind, str] = {"text": "TextDocument", "features": "NamedFeaturesDocument", "vectors": "VectorDocument"}
 _PARTS = "PartsDocument"
-
-
-def _document(kind: PartKind) -> dict[str, Any]:
-    properties = _COMMON_FIELDS | _CONTENT_FIELDS[kind]
-    return {"type": "object", "additionalProperties": False, "required": [FIELDS[kind]], "properties": properties}
-
-
-def _document_of_parts() -> dict[str, Any]:
-    properties = {
-        name: field
-        for fields in (_COMMON_FIELDS, *_CONTENT_FIELDS.values(), _DENSE_FIELDS)
-        for name, field in fields.items()
+EXTRA_FIELDS: dict[str, Any] = {
+    "type": "object",
+    "description": "Fields that are kept beside a document and shown with it, and not learned from, by name.",
+    "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
+    "additionalProperties": True,
+}
+DOCUMENTS_BY_KIND: dict[str, dict[str, Any]] = {
+    name: {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [FIELDS[kind]],
+        "properties": _COMMON_FIELDS | _CONTENT_FIELDS[kind],
     }
-    return {
+    for kind, name in _NAMES.items()
+} | {
+    _PARTS: {
         "type": "object",
         "description": "A document of several parts: any of these fields together. A document may lack parts that "
         "others have. A single dense "
@@ -236,17 +238,11 @@ def _document_of_parts() -> dict[str, Any]:
         "additionalProperties": False,
         "anyOf": [{"required": [field]} for field in PARTS],
         "dependentRequired": {"values": ["indices"]},
-        "properties": properties,
+        "properties": dict(
+            field for fields in (_COMMON_FIELDS, *_CONTENT_FIELDS.values(), _DENSE_FIELDS) for field in fields.items()
+        ),
     }
-
-
-EXTRA_FIELDS: dict[str, Any] = {
-    "type": "object",
-    "description": "Fields that are kept beside a document and shown with it, and not learned from, by name.",
-    "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
-    "additionalProperties": True,
 }
-DOCUMENTS_BY_KIND = {**{_NAMES[kind]: _document(kind) for kind in _NAMES}, _PARTS: _document_of_parts()}
 """Schema of a document of each kind, by the name of the schema."""
 DOCUMENT: dict[str, Any] = {
     "description": "A document of one of three kinds, or of several parts. A document shares a part with those "

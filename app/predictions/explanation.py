@@ -20,7 +20,7 @@ from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
 from core.documents.kinds import TextRows
 from core.documents.part_columns import PartColumns
-from core.models.explanation import Explanation, explain_score, term_spans, top_weights
+from core.models.explanation import Explanation, explain_score, term_spans, top_weights, weights_with_meaning
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
 from core.one_vs_rest import column_of, positives_of
@@ -71,7 +71,7 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iter
         )
     positives = range(model.n_columns) if model.several else positives_of(len(version.classes))
     columns = [version.classes[class_index] for class_index in positives]
-    weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
+    weights = [top_weights(weights_with_meaning(model, column), body.n) for column in range(len(columns))]
     unseen = UnseenCounter()
     documents = list(_documents(version, model, body, list(batches), unseen))
     used = [part.items for pair in weights for part in pair] + [
@@ -112,8 +112,7 @@ def _documents(
             wanted = class_index if body.class_ is None else version.classes.index(body.class_)
             column = column_of(wanted, model.n_columns)
             id = batch.ids[index] if batch.ids else None
-            row = scored.rows.between(index, index + 1)
-            explanation = explain_score(model, row, column, body.n)
+            explanation = explain_score(model, scored.rows.between(index, index + 1), column, body.n)
             yield _Explained(
                 id or str(scored.positions[index]), version.classes[class_index], column, explanation, texts[index]
             )

@@ -243,29 +243,25 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
     """Predictions of the documents at ascending positions, or of all; raises InvalidRequest if they are of another
     kind.
     """
-    predicted, probabilities, scores, margins, rivals = (
-        [np.zeros(0, np.int32)],
-        [np.zeros(0, np.float32)],
-        [np.zeros(0, np.float32)],
-        [np.zeros(0)],
-        [np.zeros(0, np.int32)],
-    )
+    nothing = np.zeros(0, np.float32)
+    found = [DatasetScores(np.zeros(0, np.int32), nothing, nothing, np.zeros(0), np.zeros(0, np.int32))]
     for scored in score_stored(model, documents, positions):
         of_classes = model.probabilities(scored.scores)
         labels = model.labels_of(scored.scores, of_classes)
         everyone = np.arange(len(labels))
-        predicted.append(labels.astype(np.int32))
         columns = np.array([column_of(label, model.n_columns) for label in range(len(model.classes))])
-        scores.append(scored.scores[everyone, columns[labels]].astype(np.float32))
         likeliest = two_likeliest(model, scored.scores, of_classes)
-        margins.append(likeliest.margins)
-        rivals.append(np.where(likeliest.first == labels, likeliest.second, likeliest.first).astype(np.int32))
-        if of_classes is not None:
-            probabilities.append(of_classes[everyone, labels].astype(np.float32))
-    known = None if model.calibration is None else np.concatenate(probabilities)
-    return DatasetScores(
-        np.concatenate(predicted), known, np.concatenate(scores), np.concatenate(margins), np.concatenate(rivals)
-    )
+        found.append(
+            DatasetScores(
+                labels.astype(np.int32),
+                nothing if of_classes is None else of_classes[everyone, labels].astype(np.float32),
+                scored.scores[everyone, columns[labels]].astype(np.float32),
+                likeliest.margins,
+                np.where(likeliest.first == labels, likeliest.second, likeliest.first).astype(np.int32),
+            )
+        )
+    joined = DatasetScores(*map(np.concatenate, zip(*found, strict=True)))
+    return joined if model.calibration is not None else joined._replace(probabilities=None)
 
 
 def scores_of_dataset(

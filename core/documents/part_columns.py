@@ -103,10 +103,11 @@ class PartColumns(Vocabulary):
             block.name: int(np.count_nonzero(np.diff(_lengths_of(given.get(block.name), rows.n_rows)) == 0))
             for block in self.blocks
         }
+        made = self.encoder and self.encoder.part
         return Read(
             side_by_side([each.rows for each in found]),
             sum(each.unknown for each in found),
-            sum(each.n_values for each in found),
+            sum(each.n_values for block, each in zip(self.blocks, found, strict=True) if block.name != made),
             {name: count for name, count in missing.items() if count},
         )
 

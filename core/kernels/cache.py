@@ -88,7 +88,7 @@ class RowCache:
         before = self._row_of[slots]
         self.slots.slot_of[before[before != _NOWHERE]] = _NOWHERE
         self._row_of[slots] = _NOWHERE
-        self._compute(positions, slots)
+        self._side_by_side([partial(self._fill, positions[own], slots[own]) for own in self._shares(len(positions))])
         self.slots.slot_of[positions] = slots
         self._row_of[slots] = positions
 
@@ -133,9 +133,6 @@ class RowCache:
         oldest = positions_of_largest(-self.slots.stamps[: self._used], count - len(unused))
         self._used += len(unused)
         return np.concatenate([unused, oldest])
-
-    def _compute(self, positions: Positions, slots: Positions) -> None:
-        self._side_by_side([partial(self._fill, positions[own], slots[own]) for own in self._shares(len(positions))])
 
     def _fill(self, positions: Positions, slots: Positions) -> None:
         if len(slots) and slots[-1] - slots[0] == len(slots) - 1 and (np.diff(slots) == 1).all():

@@ -28,12 +28,25 @@ class Explanation(NamedTuple):
 
 
 def explain_score(model: Model, row: SparseRows, column: int, n: int) -> Explanation:
-    """A column of the scores of a single row, with its ``n`` most important contributions, or fewer if it has fewer."""
+    """A column of the scores of a single row, with its ``n`` most important contributions, or fewer if it has fewer.
+
+    Numbers of an encoder's vector mean nothing one by one: they are in the rest, and in their part.
+    """
     contributions = model.contributions(row, column)
     added = contributions.amounts
-    rest = float(added[n:].sum())
-    score = contributions.intercept + float(added[:n].sum()) + rest
-    return Explanation(score, contributions.taken(slice(n)), rest, _by_part(model, contributions))
+    listed = np.flatnonzero(_have_meaning(model, contributions.items))[:n]
+    rest = float(np.delete(added, listed).sum())
+    score = contributions.intercept + float(added[listed].sum()) + rest
+    return Explanation(score, contributions.taken(listed), rest, _by_part(model, contributions))
+
+
+def _have_meaning(model: Model, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether items of a model are other than numbers of its encoder's vectors."""
+    columns = model.vocabulary
+    if not isinstance(columns, PartColumns) or columns.encoder is None or not isinstance(model, LinearModel):
+        return np.ones(len(items), bool)
+    made = columns.ranges[columns.encoder.part]
+    return np.asarray((items < made.start) | (items >= made.stop), bool)
 
 
 def _by_part(model: Model, contributions: Contributions) -> dict[str, float] | None:
@@ -42,6 +55,13 @@ def _by_part(model: Model, contributions: Contributions) -> dict[str, float] | N
         return None
     sums = np.bincount(columns.places_of(contributions.items), contributions.amounts, len(columns.blocks))
     return dict(zip(columns.names, sums.tolist(), strict=True))
+
+
+def weights_with_meaning(model: Model, column: int) -> Weights:
+    """The weights of a column of the scores, without those of numbers of an encoder's vectors."""
+    found = model.weights_of(column)
+    kept = _have_meaning(model, found.items)
+    return found._replace(items=found.items[kept], weights=found.weights[kept])
 
 
 def top_weights(found: Weights, n: int) -> tuple[Weights, Weights]:
@@ -73,12 +93,9 @@ def term_spans(text: str, terms: Sequence[str]) -> list[list[Span]]:
     character and that after its last.
     """
     words = [(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(text[:MOST_CHARACTERS])]
+    pairs = [(f"{first} {second}", start, end) for (first, start, _), (second, _, end) in pairwise(words)]
     found: dict[str, list[Span]] = {term: [] for term in terms}
-    for word, start, end in words:
-        if word in found:
-            found[word].append((start, end))
-    for (first, start, _), (second, _, end) in pairwise(words):
-        pair = f"{first} {second}"
-        if pair in found:
-            found[pair].append((start, end))
+    for term, start, end in [*words, *pairs]:
+        if term in found:
+            found[term].append((start, end))
     return [found[term] for term in terms]

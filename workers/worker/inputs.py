@@ -140,7 +140,8 @@ class TrainingInputs(NamedTuple):
         columns = self.vocabulary
         if encoder is None or not isinstance(columns, PartColumns):
             return columns
-        return replace(columns, encoder=EncoderId(encoder.name, encoder.digest))
+        id = EncoderId(encoder.name, encoder.digest)
+        return replace(columns, encoder=id) if id.part in columns.ranges else columns
 
     def renumbered(self, start: Model) -> Model:
         """The model ``start`` with its features renumbered to the columns of these inputs."""
@@ -296,9 +297,9 @@ _AT_ONCE = 16
 
 
 class WithVectors(NamedTuple):
-    """Documents with a part more: the vectors of their texts."""
+    """Documents with a part more, the vectors of their texts; without it while labeled texts are unread."""
 
-    rows: PartRows
+    rows: Rows
     n_read: int
     """number of documents whose text was read"""
     n_texts: int
@@ -322,6 +323,7 @@ def with_vectors(
 
     Of a large pool about ``most_bytes`` are read now, of one that is larger still fewer, and none after ``until``, a
     time of the monotonic clock. Texts that were not read, now or before, have the mean of the vectors of the others.
+    Before all labeled texts were read there are no vectors: a model learns nothing from one mean for several classes.
 
     ``labeled``, shape (n_rows,), are read first; where not all may be, those of the least ``margins`` next, shape
     (n_rows,). Making vectors takes a ``span`` of the work of ``watch``. Those that were made are kept, even where it
@@ -355,10 +357,12 @@ def with_vectors(
             done = span.position((start + len(chosen)) / len(missing))
             watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
             watch()
+    n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))
+    if any(labeled[position[digest]] for digest in order if digest not in vectors):
+        return WithVectors(rows, n_read, n_texts)
     # a zero vector would not lie between the classes; the mean does
     others = dict.fromkeys(position, mean_of(vectors.values()))
     own = rows_of_vectors([vectors.get(digest, others.get(digest)) for digest in digests], encoder.width)
-    n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))
     return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), n_read, n_texts)
 
 

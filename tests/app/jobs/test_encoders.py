@@ -164,6 +164,8 @@ def test_predictions_of_texts_run_the_encoder(gateway: Gateway, folder: Path) ->
     documents = [{"text": "goal goal"}, {"text": "a vote"}, {"text": "goal", "vectors": {"tiny": [0, 5, 0]}}]
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()
     assert answer["scores"] == [[1.0], [-1.0], [-1.0]]
+    answer = gateway.client.post("/v1/models/news/explain", json={"documents": documents[:1]}).json()
+    assert (answer["documents"][0]["parts"], answer["weights"][0]["for"]) == ({"text": 0, "vector.tiny": 1}, [])
     dataset = gateway.upload(TEXTS)["id"]
     suggested = gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset, "n": 1})
     assert suggested.status_code == 200, suggested.text

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.documents.kinds import TextRows
+from core.documents.kinds import FIELDS, TextRows, parts_of
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
 from core.progress import WHOLE, Stopped, TracePoint, Watch
@@ -178,7 +178,7 @@ def test_a_text_is_read_once_whatever_dataset_it_is_in(store: Store, encoders: E
     assert sorted(encoder.texts) == sorted(WORDS[:20])
     appended, _ = read(store, ["", *WORDS], id, encoder)
     assert sorted(encoder.texts) == sorted(WORDS)
-    vectors = appended.rows.parts["vector.tiny"]
+    vectors = parts_of(appended.rows)["vector.tiny"]
     assert isinstance(vectors, SparseRows)
     assert (appended.n_read, np.diff(vectors.indptr).tolist()) == (40, [0, *[3] * 40])
     np.testing.assert_allclose(vectors.values.reshape(-1, 3), encoders.load(id).encode(WORDS), rtol=1e-3)
@@ -340,13 +340,15 @@ def test_a_training_of_seconds_reads_for_half_of_them(
 
 
 def test_a_text_that_was_not_read_has_the_mean_of_the_others(store: Store, encoders: Encoders) -> None:
+    """Not so a labeled one: before all of these were read, the texts have no vectors."""
     id, texts = encoders.id("tiny"), ["goal", "vote", "late", ""]
     dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 4)]).id
     labeled = np.array([True, True, False, False])
-    found = with_vectors(
-        store, dataset, TextRows.of(texts), labeled, id, encoders.load(id), Watch(None), WHOLE, most_bytes=200
-    )
-    vectors = found.rows.parts["vector.tiny"]
+    arguments = store, dataset, TextRows.of(texts), labeled, id, encoders.load(id), Watch(None), WHOLE
+    found = with_vectors(*arguments, most_bytes=150)
+    assert (found.n_read, list(parts_of(found.rows))) == (1, [FIELDS["text"]])
+    found = with_vectors(*arguments, most_bytes=150)
+    vectors = parts_of(found.rows)["vector.tiny"]
     assert isinstance(vectors, SparseRows)
     assert (found.n_read, found.n_texts) == (2, 3)
     assert np.diff(vectors.indptr).tolist() == [3, 3, 3, 0]
