@@ -221,7 +221,7 @@ def candidates_of(
 
     ``scheduler_of`` makes what runs solvers over some rows. ``frequent`` has the frequent features of ``data``.
     ``given`` are the class fractions, if they are known. ``of_parts``: the documents have several parts; methods whose
-    models are not linear, and naive Bayes of numbers, are left out.
+    models are not linear are left out.
     """
     alone = not data.problems[0].n_unlabeled
     labeled = labeled_alone(frequent, watch)

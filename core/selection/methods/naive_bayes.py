@@ -262,12 +262,11 @@ def _column(of_classes: NDArray[np.float64], total: NDArray[np.float64], positiv
 
 
 def try_naive_bayes(method: Method, trial: Trial) -> Candidate | None:
-    """Naive Bayes of the frequent features, of bags of terms or of rows of numbers without parts; raises Stopped.
+    """Naive Bayes of the frequent features, of bags of terms or of rows of numbers; raises Stopped.
 
     It is judged by the log-odds of a class against all others, which are not the scores of its model.
     """
-    suited = not trial.of_parts if trial.data.dense else trial.data.are_bags
-    if not suited:
+    if not (trial.data.dense or trial.data.are_bags):
         return None
     data = trial.frequent
     fitted = NaiveBayes.of(trial.scheduler, data, trial.found.grids, trial.given, trial.span, trial.watch)

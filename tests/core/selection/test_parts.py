@@ -62,6 +62,13 @@ def test_a_part_that_knows_nothing_counts_little() -> None:
     assert 4 * weights["one"] < min(weights["two"], weights["together"])
 
 
+def test_naive_bayes_of_numbers_learns_from_each_part() -> None:
+    report = there(trained().report)
+    tried = {(each["algorithm"], each["part"]) for each in report["tried"]}
+    assert {("naive_bayes", name) for name in ("one", "two", "together")} <= tried
+    assert not {"label_spreading", "kernel_ridge"} & {algorithm for algorithm, _ in tried}
+
+
 def test_a_part_without_any_value_leaves_the_plain_selection() -> None:
     rows, classes = blocks(0, (4.0, 4.0))
     known = np.where(np.arange(N) < 30, classes, -1)
