@@ -76,7 +76,7 @@ function Knowledge({ dataset, trainer }) {
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
-    ${meaning && html`<p class="quiet">Read for their meaning: ${meaning.read.toLocaleString("en")} of ${counted(meaning.texts, "text")}.</p>`}
+    ${meaning && html`<p class="quiet">meaning: ${percent(meaning.read / meaning.texts)} of ${meaning.texts.toLocaleString("en")} read</p>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }
 
