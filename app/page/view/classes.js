@@ -29,6 +29,16 @@ export class Classes {
     }
   }
 
+  /** Look for changes that others made; whether there are any. */
+  async look() {
+    if (!this.loaded.value || this.pending) return false;
+    const before = JSON.stringify(this.listed.value);
+    const answer = await get(this.path).catch(() => null); // another time
+    if (!answer || this.pending) return false;
+    this.#take(answer);
+    return JSON.stringify(answer.classes) !== before;
+  }
+
   /** Set the classes; throws Refusal. @param {Class[]} classes */
   put(classes) {
     return this.#change(() => classes);

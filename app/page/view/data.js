@@ -105,7 +105,7 @@ function Upload({ file, onCancel }) {
     setError(null);
     try {
       const dataset = await upload(file, /** @type {any} */ (look.value), used, several, setSent, stop.signal);
-      toast(`${counted(dataset.n_documents, "document")} are there`);
+      toast(`${counted(dataset.n_documents, "document")} received`);
       go("label", dataset.id);
     } catch (failure) {
       setError(failure);
@@ -124,7 +124,7 @@ function Upload({ file, onCancel }) {
       ${look.value.kind === "documents" && html`<p>The service reads this file (${look.value.type}) by itself.</p>`}
       ${look.value.kind === "table" && isNumeric(look.value, chosen.text) && html`<${Notice}>The column <b>${chosen.text}</b> has numbers alone. Is it the text?<//>`}
       <${Problem} error=${error} />
-      ${error?.faults?.some((/** @type {any} */ fault) => fault.field === "label") && chosen.label && html`<p>Is <b>${chosen.label}</b> the column of the labels? Choose another one, or none.</p>`}
+      ${/** @type {("label" | "id")[]} */ (["label", "id"]).map((name) => chosen[name] && error?.faults?.some((/** @type {any} */ fault) => fault.field === name) && html`<p>Is <b>${chosen[name]}</b> the column of the ${name}s? Choose another one, or none.</p>`)}
       ${sent !== null && html`<${Bar} strong label="sending" share=${sent} text=${sent < 1 ? percent(sent) : "the service reads it"} />`}
       <p class="row"><button class="primary" disabled=${sent !== null}>Use these documents</button>
       <button type="button" onClick=${() => (stop.abort(), onCancel())}>${sent === null ? "Choose another file" : "Cancel"}</button></p>

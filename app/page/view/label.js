@@ -16,8 +16,10 @@ import { to } from "./route.js";
 import { REST, Side } from "./side.js";
 import { toast } from "./toasts.js";
 import { trainerOf } from "./training.js";
-import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useLayoutEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useInterval, useLayoutEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
 
+/** Milliseconds between two looks at the classes, which others may change. */
+const LOOK = 10_000;
 const WHY = {
   random: ["random", "drawn by lot: such answers say how common each class is"],
   chosen: ["suggested", "the model cannot tell yet, and learns most from it"],
@@ -112,6 +114,7 @@ export function Label({ dataset, query }) {
     if (!classes.integers) await classes.add([REST]).catch((error) => toast(error.message));
     await trainer.train();
   };
+  useInterval(() => void classes.look().then((changed) => changed && toast("Somebody has changed the classes")), LOOK);
   const unused = classes.listed.value.filter(({ name }) => !counts.value[name] && !(name in dataset.classes));
   const open = (/** @type {"keys" | "guide" | "note"} */ name) => setPanel(panel === name ? "" : name);
   useKeys((event) => {

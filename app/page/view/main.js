@@ -87,7 +87,7 @@ function Fetching() {
 function OfData({ view: View, parts, query }) {
   const id = parts[0] || project.value.dataset;
   const dataset = useLoad(() => get(`v1/datasets/${part(id)}`).then(open), [id]);
-  if (dataset.error) return html`<h1>${dataset.error.status === 404 ? "These data are not here" : TITLES[/** @type {keyof typeof TITLES} */ (route.value.view)]}</h1><${Problem} error=${dataset.error} /><p><a href=${to("data")}>Choose other data</a></p>`;
+  if (dataset.error) return html`<h1>${dataset.error.status === 404 ? "These data are not here" : TITLES[/** @type {keyof typeof TITLES} */ (route.value.view)]}</h1><${Problem} error=${dataset.error} />${dataset.error.status === 404 && html`<p><a href=${to("data")}>Choose other data</a></p>`}`;
   if (!dataset.value || !View) return html`<${Fetching} />`;
   return html`<${View} parts=${[id, ...parts.slice(1)]} query=${query} dataset=${dataset.value} />`;
 }

@@ -30,9 +30,10 @@ export async function lookInto(file) {
     const mark = type === "text/csv" ? delimiter(text) : "\t";
     const rows = parse(text, mark).slice(0, 7);
     const look = { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0] ?? [], rows: rows.slice(1, 6), note, headless: false, mark };
-    if (rows.length && (rows.length < 2 || looksHeadless(rows))) return withoutNames(look);
+    if (rows.length && looksHeadless(rows)) return withoutNames(look);
     if (rows.length < 2) throw new Error(`${file.name} has no rows below the names of its columns.`);
-    return look;
+    const twice = look.columns.find((name, k) => name && look.columns.indexOf(name) < k);
+    return twice ? { ...look, note: `${note} Two columns are named “${twice}”. Give one of them another name in the file.` } : look;
   }
   if (type === "text/plain") {
     if (text.includes("\u0000")) throw new Error(`${file.name} is in UTF-16, or no text: save it in UTF-8.`);

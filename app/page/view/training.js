@@ -14,6 +14,8 @@ const IDLE = 20_000;
 const SECONDS = 6;
 /** Texts read for their meaning after which the rest waits for the next training that a person's answers bring. */
 const READ_AT_ONCE = 4000;
+/** The key of this person is not for trainings. */
+const FORBIDDEN = 403;
 /** What a job is that somebody has deleted. */
 const GONE = { state: "cancelled" };
 
@@ -36,6 +38,7 @@ export class Trainer {
     this.tried = -1;
     this.failed = 0;
     this.looking = false;
+    this.beginning = false;
     this.gone = false;
     /** what is known of the dataset */
     this.about = /** @type {any} */ (null);
@@ -98,6 +101,14 @@ export class Trainer {
   }
 
   async train() {
+    // a second click comes before the job is there
+    if (this.beginning) return;
+    this.beginning = true;
+    await this.#begun();
+    this.beginning = false;
+  }
+
+  async #begun() {
     // the first model comes from the words alone, at once; the meaning of the texts is read behind it
     const first = { encoder: null }, later = { options: { seconds: SECONDS } };
     const body = { model: this.model, dataset: this.dataset, annotations: "latest", nested: this.about?.label_kind === "single" && treeOf(this.summary.value.labels) !== null, ...(this.version.value ? later : first) };
@@ -108,7 +119,8 @@ export class Trainer {
       this.note.value = "";
       say("Training has begun");
     } catch (error) {
-      this.note.value = error instanceof Refusal && error.status === 422 ? `Not yet trained: ${error.message}` : String(/** @type {Error} */ (error).message);
+      const { status, message } = /** @type {Refusal} */ (error);
+      this.note.value = status === FORBIDDEN ? "Your key may not train. Ask who runs the service." : status === 422 ? `Not yet trained: ${message}` : message;
       this.failed = performance.now();
     }
   }

@@ -53,6 +53,8 @@ export function Notice({ kind = "info", children }) {
 }
 
 const MOST_FAULTS = 6;
+/** The beginning of a sentence whose subject is the field. */
+const VERB = /^(is|has|must|may|needs|names)\b/;
 
 /** A link to what helps against a problem of the service, which the person at the page did not cause. @param {{type?: string, status: number}} props */
 export function Remedy({ type, status }) {
@@ -66,7 +68,7 @@ export function Problem({ error }) {
   /** @type {Map<string, string[]>} */
   const documents = new Map();
   for (const { document, field, detail } of faults) {
-    const what = field ? `${field}: ${detail}` : detail;
+    const what = !field ? detail : VERB.test(detail) ? `${field} ${detail}` : `${field}: ${detail}`;
     documents.set(what, [...(documents.get(what) ?? []), document].filter(Boolean));
   }
   if (faults.length < 2) return html`<${Notice} kind="error"><p>${stopped(sentence(error.message))}<${Remedy} ...${error} /></p><//>`;
