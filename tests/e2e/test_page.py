@@ -46,22 +46,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-def publish(at: Seat, service: Service) -> None:
-    """Compare the versions, point the alias to the first, and look at its errors."""
-    page = at.page
-    at.view("Models")
-    page.get_by_role("columnheader", name=re.compile(r"^v\d+$")).first.wait_for()  # the newest four
-    at.press(page.get_by_role("button", name="Make version 1 live"))
-    page.get_by_text("live", exact=True).nth(1).wait_for()
-    check_accessible(at)
-    at.press(page.get_by_role("link", name="Version 1", exact=True))
-    page.get_by_role("heading", name="Worst mistakes").wait_for()
-    page.get_by_role("heading", name="Figures on labels that it was not told").wait_for()
-    check_accessible(at)
-    link = page.get_by_role("link", name="All figures and plots").get_attribute("href")
-    assert "<svg" in service.client.get(f"/{link}", headers={"accept": "text/html"}).text
-
-
 def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     page = at.page
     check_accessible(at)
@@ -95,7 +79,18 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     check_accessible(at)
     assert page.locator("#report tbody tr td").nth(1).inner_text().endswith("%")
 
-    publish(at, service)
+    # compare the versions, point the alias to the first, and look at its errors
+    at.view("Models")
+    page.get_by_role("columnheader", name=re.compile(r"^v\d+$")).first.wait_for()  # the newest four
+    at.press(page.get_by_role("button", name="Make version 1 live"))
+    page.get_by_text("live", exact=True).nth(1).wait_for()
+    check_accessible(at)
+    at.press(page.get_by_role("link", name="Version 1", exact=True))
+    page.get_by_role("heading", name="Worst mistakes").wait_for()
+    page.get_by_role("heading", name="Figures on labels that it was not told").wait_for()
+    check_accessible(at)
+    link = page.get_by_role("link", name="All figures and plots").get_attribute("href")
+    assert "<svg" in service.client.get(f"/{link}", headers={"accept": "text/html"}).text
 
     at.view("Try")
     at.type(page.get_by_role("textbox", name="Text"), "urgent: claim your free prize, win cash")
