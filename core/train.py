@@ -17,7 +17,13 @@ from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Steps, Vector
 from core.engine.solver import load_solver
-from core.evaluation.training_warnings import fraction_warnings, one_class_warnings, scale_warnings, time_warnings
+from core.evaluation.training_warnings import (
+    fraction_warnings,
+    one_class_warnings,
+    scale_warnings,
+    time_warnings,
+    tuning_warnings,
+)
 from core.models.assembly import Points, model_of, starting_points
 from core.models.model import LinearModel, Model
 from core.one_vs_rest import n_problems, phases_of, positives_of
@@ -348,7 +354,8 @@ def _warnings(
         )
     if confidence is not None and confidence.level == "none":
         warnings.append(confidence.sentence())
-    return warnings + fraction_warnings(solutions.report) + time_warnings(solutions.report)
+    report = solutions.report
+    return warnings + fraction_warnings(report) + time_warnings(report) + tuning_warnings(report)
 
 
 def _untrained(classes: Sequence[str | int], unlabeled: NDArray[np.int64], n_features: int, passes: float) -> Training:

@@ -93,3 +93,16 @@ def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
         f"{time['seconds']:g} seconds were over before {missed}: with more seconds, or without a bound, the "
         "model may err less"
     ]
+
+
+def tuning_warnings(report: Mapping[str, Any] | None) -> list[str]:
+    """Warnings about values of C and gamma that took too many steps to be compared, by the report of a training."""
+    tried = (report or {}).get("tried", [])
+    counts = [count for trial in tried for count in trial.get("right", [])]
+    missed = counts.count(None)
+    if not missed:
+        return []
+    return [
+        f"{missed} of {len(counts)} settings of C and gamma took too many steps to be compared, and were left out; "
+        "bring the features to one scale, or give C and gamma"
+    ]

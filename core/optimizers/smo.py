@@ -63,7 +63,12 @@ class SmoResult(NamedTuple):
 
 
 def maximise(
-    cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolerance: float, report: Report
+    cache: RowCache,
+    terms: DualTerms,
+    multipliers: Multipliers,
+    tolerance: float,
+    report: Report,
+    most_steps: int = _MOST_STEPS,
 ) -> Procedure[SmoResult]:
     """Move ``multipliers``, which obey the constraints, to the maximum of the dual.
 
@@ -72,12 +77,12 @@ def maximise(
     growth violates the optimality conditions most, the second the one with the largest second-order gain beside it
     (Fan, Chen and Lin 2005). Pairs are selected among the cached points until their gap is a share of that of all
     points. Then the rows of the points that violate most are computed, a batch at a time. Stopping: max over points
-    that can grow of (slope − kernel sum) ≤ min over those that can shrink + ``tolerance``. Returns: the multiplier of Σ
-    α = 0, which is the intercept.
+    that can grow of (slope − kernel sum) ≤ min over those that can shrink + ``tolerance``; or about ``most_steps``, or
+    100 for each point if that is more. Returns: the multiplier of Σ α = 0, which is the intercept.
     """
     state = _SmoState(cache, terms, multipliers)
     first, goal, done, slices, reported = state.gap, math.inf, 0, 0, 0
-    most = max(_MOST_STEPS, 100 * len(multipliers.alpha))
+    most = max(most_steps, 100 * len(multipliers.alpha))
     while state.gap > tolerance and done < most:
         code, steps = state.run(max(goal, tolerance))
         done += steps
@@ -146,10 +151,14 @@ class _SmoState:
         return code, steps
 
     def violators_to_fetch(self, goal: float) -> Positions:
-        """The points without a cached row that violate most on either side, by more than ``goal``: at most a batch."""
+        """The points without a cached row that violate most on either side, by more than ``goal``: at most a batch.
+
+        The differences are those of ``gap``, rounding included: else a pair could violate by a last digit, and never be
+        fetched.
+        """
         missing = self._cache.slots.slot_of < 0
-        rising = np.flatnonzero(missing & (self._rise > self._fall[self._bottom] + goal))
-        falling = np.flatnonzero(missing & (self._fall < self._rise[self._top] - goal))
+        rising = np.flatnonzero(missing & (self._rise - self._fall[self._bottom] > goal))
+        falling = np.flatnonzero(missing & (self._rise[self._top] - self._fall > goal))
         half = self._cache.batch_rows // 2
         return np.union1d(
             rising[positions_of_largest(self._rise[rising], half)],

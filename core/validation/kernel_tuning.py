@@ -41,6 +41,11 @@ should see most labels"""
 TOLERANCE = 1e-2
 """violation of the optimality conditions at which these solutions end: scores of held-out documents need no more
 digits"""
+MOST_STEPS, STEPS_PER_LABEL = 500_000, 2_000
+"""steps of a solution, at most: so many, or so many for each label if that is more
+
+Noisy labels took up to 900 a label. Documents of mixed scale may take any number, and there are hundreds of solutions.
+"""
 _SPREAD = 0.05
 """share of the work on a kernel that its variance takes"""
 _CACHE_BYTES = 4 * MOST_LABELS**2
@@ -115,6 +120,8 @@ class _Trial(NamedTuple):
     figures: list[tuple[int, float]]
     """for each C the number of errors on labels left out, and their negative log-likelihood; empty where none can be
     left out"""
+    n_solved: int
+    """number of the first values of C that were solved within the steps for all folds"""
 
 
 @dataclass
@@ -128,20 +135,26 @@ class _Path:
     """shape (n_labeled,): rows of the fold"""
     scores: NDArray[np.float64] = field(init=False)
     """shape (n_weights, n_hidden)"""
+    n_solved: int = field(init=False)
+    """number of the first weights that were solved within the steps; the others have scores of NaN"""
 
     def steps(self, y: Vector, kernel: KernelSpec) -> Steps:
         """Solve for each C from the multipliers of the one before, which obey its bounds, too; rows of the fold cost
-        nothing.
+        nothing. A C that takes too many steps ends it, since a larger one would take more.
         """
+        self.n_solved = len(self.weights)
         self.scores = np.full((len(self.weights), int(np.count_nonzero(self.hidden))), np.nan)
         yield _BEGINNING
         cache: RowCache = yield _kernel_rows(kernel, len(y))
         multipliers, share = Multipliers.zero(len(y)), 1.0 / len(self.weights)
+        most_steps = max(MOST_STEPS, STEPS_PER_LABEL * len(y))
         for place, weight in enumerate(self.weights if cache.gram.fits_float32 else ()):
             terms = hinge_terms(y, np.where(self.hidden, 0.0, weight))
-            found = yield from maximise(
-                cache, terms, multipliers, TOLERANCE, Report(_PHASE, 0, 0.0, None, place * share, share)
-            )
+            report = Report(_PHASE, 0, 0.0, None, place * share, share)
+            found = yield from maximise(cache, terms, multipliers, TOLERANCE, report, most_steps)
+            if found.status is Status.ITERATION_LIMIT:
+                self.n_solved = place
+                break
             self.scores[place] = (multipliers.kernel_sums + found.intercept)[self.hidden]
         return _NOTHING
 
@@ -179,7 +192,7 @@ def tune(
 
     For each gamma the SVM with hinge loss is solved for ascending C without the labels of each fold. The pair is chosen
     by which most labels left out are predicted right; of equals that by which they are likeliest, then the smaller
-    gamma, then the smaller C. Where labels of two classes cannot be left out, C and gamma are what suits the scale of
+    gamma, then the smaller C. Pairs that take too many steps are left out. Where labels of two classes cannot be left out, C and gamma are what suits the scale of
     the kernel values. All processors compute the same bits: a pair that wins by a digit must be the same everywhere.
     Raises Stopped.
     """
@@ -224,16 +237,14 @@ def _trial(scheduler: Scheduler, kernel: KernelSpec, labels: _Labels, options: K
         weights = [within_range(margin / spread.variance) for margin in labels.margins]
     else:
         weights = [options.C / options.weight_unit]
-    return _Trial(
-        kernel,
-        weights,
-        _cross_validate(scheduler, kernel, weights, labels, span.between(_SPREAD, 1.0)) if labels.suffice else [],
-    )
+    if not labels.suffice:
+        return _Trial(kernel, weights, [], 0)
+    return _cross_validate(scheduler, kernel, weights, labels, span.between(_SPREAD, 1.0))
 
 
 def _cross_validate(
     scheduler: Scheduler, kernel: KernelSpec, weights: list[float], labels: _Labels, span: Span
-) -> list[tuple[int, float]]:
+) -> _Trial:
     """The figures for each C, over all draws of folds; raises Stopped."""
     known, own = labels.known, labels.class_indices
     ys = [np.where(own == positive, 1.0, -1.0) for positive in positives_of(len(labels.classes))]
@@ -253,10 +264,11 @@ def _cross_validate(
     for (draw, _, column), path in paths.items():
         held_out[:, draw, path.hidden, column] = path.scores
     y, n_draws = np.column_stack(ys)[known], len(labels.draws)
-    return [
+    found = [
         figures(scores.reshape(-1, len(ys)), np.tile(y, (n_draws, 1)), np.tile(own[known], n_draws))
         for scores in held_out[:, :, known]
     ]
+    return _Trial(kernel, weights, found, min(path.n_solved for path in paths.values()))
 
 
 def figures(
@@ -285,14 +297,20 @@ def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, in
     tried = [
         ({} if options.kernel == "linear" else {"gamma": float(each.kernel.gamma)})
         | {"C": [within_range(options.weight_unit * weight) for weight in each.weights]}
-        | ({"right": [n_left_out - errors for errors, _ in each.figures]} if n_known else {})
+        | ({"right": _right(each, n_left_out)} if n_known else {})
         for each in trials
     ]
     report: dict[str, Any] = {"tried": tried}
-    if n_known:
+    if any(each.n_solved for each in trials):
         n_right = n_left_out - trial.figures[best[1]][0]
         report["held_out"] = {"labels": n_known, "folds": TUNING_FOLDS, "draws": len(labels.draws), "right": n_right}
     return Tuning(chosen, {"chosen": {**chosen, "why": _why(trials, n_known, len(labels.draws), best)}, **report})
+
+
+def _right(trial: _Trial, n_left_out: int) -> list[int | None]:
+    """The number of labels that each C predicts right, None for those that took too many steps."""
+    solved = [n_left_out - errors for errors, _ in trial.figures[: trial.n_solved]]
+    return [*solved, *[None] * (len(trial.figures) - len(solved))]
 
 
 def _why(trials: Sequence[_Trial], n_known: int, n_draws: int, best: tuple[int, int]) -> str:
@@ -301,6 +319,8 @@ def _why(trials: Sequence[_Trial], n_known: int, n_draws: int, best: tuple[int, 
             "too few labels to compare values by: none can be left out, or only of one class; these suit the "
             "scale of the documents"
         )
+    if not any(trial.n_solved for trial in trials):
+        return "no setting could be solved to compare it: these are the smallest values of those that were tried"
     errors = [each for trial in trials for each, _ in trial.figures]
     least, total = trials[best[0]].figures[best[1]][0], n_known * n_draws
     times = "once" if n_draws == 1 else f"{n_draws} times"

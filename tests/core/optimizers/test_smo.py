@@ -13,7 +13,7 @@ from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem import Status
 from core.progress import Phase
 from tests.core.kernels.rows import cache_of, whole
-from tests.core.problems import Array, random_rows
+from tests.core.problems import Array, random_rows, rows_of
 from tests.reference.kernel import solve_dual
 
 RBF = Kernel("rbf", 0.4)
@@ -123,3 +123,14 @@ def test_a_warm_start_ends_at_the_same_and_sooner(seed: int) -> None:
     assert moved.steps < from_zero.steps
     K = whole(cache.gram)
     assert value(K, hinge(1.2), warm.alpha) == pytest.approx(value(K, hinge(1.2), cold.alpha), rel=1e-6)
+
+
+def test_a_pair_that_violates_by_a_last_digit_is_fetched() -> None:
+    """Points that are like no other: the slopes 1 and 0.999 differ by a digit more than the tolerance of 0.001."""
+    y = np.array([-1.0, 1.0, 1.0, 1.0, -1.0])
+    cache = cache_of(rows_of(np.diag(np.arange(1.0, 6.0))), Kernel("rbf", 1e3))
+    bounds = np.where(y > 0, 0.0, -1e-3), np.where(y > 0, 1e-3, 0.0)
+    terms = DualTerms(bounds[0], bounds[1].copy(), bounds[1], y, y.copy())
+    found = run(maximise(cache, terms, Multipliers.zero(5), 1e-3, REPORT))
+    assert found.status is Status.CONVERGED
+    assert found.gap <= 1e-3

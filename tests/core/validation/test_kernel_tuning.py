@@ -261,6 +261,40 @@ def test_scores_out_of_range_are_all_wrong() -> None:
     assert loss == pytest.approx(np.log1p(np.exp(-6.0)) + np.log1p(np.exp(2.0)))
 
 
+MIXED_SCALE = [
+    [100.0, 0.0, 0.0],
+    [1.0, 3.8, 9.2],
+    [-7.0, 0.0, 0.0],
+    [19.0, -0.1, -0.2],
+    [-59.0, -0.1, 0.0],
+    [0.9, 0.1, 24.5],
+    [0.0, 0.0, 39.2],
+    [-82.4, -5.9, 0.1],
+]
+"""eight documents on which the solution for a large C takes 86,000 steps, or with a wild kernel as many as it may"""
+
+
+@pytest.mark.parametrize(
+    ("options", "solved"),
+    [({"kernel": "linear"}, 2), ({"kernel": "poly", "gamma": 1e5, "degree": 2, "tolerance": 1.0}, 0)],
+    ids=["some", "none"],
+)
+def test_values_that_take_too_many_steps_are_left_out_and_named(
+    options: dict[str, Any], solved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_tuning, "MOST_STEPS", 20_000)
+    monkeypatch.setattr(kernel_tuning, "STEPS_PER_LABEL", 0)
+    rows, labels = rows_of(np.array(MIXED_SCALE)), np.arange(8, dtype=np.int32) % 2
+    training = train(TrainingTask(rows, labels, ["a", "b"], "kernel_svm", options))
+    report = there(training.report)
+    (tried,) = report["tried"]
+    assert [count is None for count in tried["right"]] == [False] * solved + [True] * (3 - solved)
+    assert report["chosen"]["C"] in tried["C"][: max(1, solved)]
+    assert ("held_out" in report) == (solved > 0)
+    assert any(warning.startswith(f"{3 - solved} of 3 settings") for warning in training.warnings)
+    assert np.isfinite(training.model.scores(rows)).all()
+
+
 def test_options_say_what_is_left_to_the_data() -> None:
     assert KernelOptions.parse({}).is_tuned
     assert KernelOptions.parse({"C": 1.0}).is_tuned
