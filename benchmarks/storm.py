@@ -144,11 +144,10 @@ def main() -> int:
         "--folder", type=Path, help="where to keep store and logs, to look at them afterwards; its path must be short"
     )
     given = parser.parse_args()
-    faults = tuple(islice(cycle(KINDS), given.faults))
     storm = Storm(
         given.seed,
         given.jobs,
-        faults,
+        tuple(islice(cycle(KINDS), given.faults)),
         gap_seconds=(1.0, 8.0),
         rage_seconds=3600.0,
         slow_seconds=8.0,
@@ -169,8 +168,21 @@ def main() -> int:
             write("storm.md", section(storm, given.store, "# A storm", evidence, log) + sections + others)
         else:
             put_section("storm.md", section(storm, given.store, _BUCKET, evidence, log))
-        heads = ["commit", "store", "seed", "jobs", "faults", "minutes", "lost or stuck", "doubled"]
-        heads += ["receivers not told", "slower than 10 s", "else", "messages to receivers", "load of the machine"]
+        heads = [
+            "commit",
+            "store",
+            "seed",
+            "jobs",
+            "faults",
+            "minutes",
+            "lost or stuck",
+            "doubled",
+            "receivers not told",
+            "slower than 10 s",
+            "else",
+            "messages to receivers",
+            "load of the machine",
+        ]
         made = (
             "An idle machine answers, and runs a killed job again, within 10 s; where others load it, some take "
             "longer.\n"

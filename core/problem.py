@@ -24,8 +24,7 @@ class Status(StrEnum):
 
     def worse(self, other: "Status") -> "Status":
         """The less satisfying of two endings, for work made of parts."""
-        order = list(Status)
-        return max(self, other, key=order.index)
+        return max(self, other, key=list(Status).index)
 
 
 class Linear(NamedTuple):

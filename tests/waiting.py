@@ -1,8 +1,9 @@
 """Waiting for other threads and processes."""
 
+import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 SOON = 20.0
 """seconds in which whatever should come has come: a test that waits for longer has found what is broken"""
@@ -21,3 +22,20 @@ def until(condition: Callable[[], T | None], seconds: float = SOON) -> T:
         assert time.monotonic() < deadline, f"it did not come true within {seconds:g} s"
         time.sleep(0.01)
     return found
+
+
+def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
+    """Results of calls, by their number, that begin at the same time; None of one that raises."""
+    results: list[Any] = [None] * count
+    ready = threading.Barrier(count)
+
+    def call(number: int) -> None:
+        ready.wait(SOON)
+        results[number] = act(number)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results

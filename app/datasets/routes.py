@@ -69,8 +69,7 @@ _CREATED: dict[int | str, dict[str, Any]] = {
 )
 async def create_dataset(request: Request) -> Response:
     """Create a dataset from the documents in the body, which is read as a stream."""
-    dataset = await read_dataset(request, services_of(request), request.query_params.get("name"))
-    return _created(dataset)
+    return _created(await read_dataset(request, services_of(request), request.query_params.get("name")))
 
 
 @router.get("", responses=error_responses(422, 503))

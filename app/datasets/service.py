@@ -234,6 +234,5 @@ def set_classes(services: Services, id: str, body: ClassesBody) -> ClassList:
             if each.key is not None and other.key == each.key:
                 raise InvalidRequest(f"classes[{place}].key", f"is that of the class {other.name!r}, too")
     given = [ClassProfile(**asdict(each)) for each in body.classes]
-    profile = services.datasets.profile(id).model_copy(update={"classes": given})
-    services.datasets.put_profile(id, profile)
+    services.datasets.put_profile(id, services.datasets.profile(id).model_copy(update={"classes": given}))
     return classes_of(services, id)

@@ -228,8 +228,7 @@ async def follow_job(request: Request, services: ServicesDep, id: str) -> Stream
 @router.get("/{id}/trace", responses=error_responses(404, 422, 503))
 def show_trace(services: ServicesDep, id: str) -> Trace:
     """Show the objective by iteration."""
-    job = services.jobs.get(id)
-    stored, points = services.jobs.file(job, "trace"), []
+    stored, points = services.jobs.file(services.jobs.get(id), "trace"), []
     if stored is not None:
         points = msgspec.json.decode(stored.read_bytes())
     else:

@@ -189,8 +189,7 @@ class Supervisor:
 
     def start(self, spec: ChildSpec) -> None:
         """Start a child and keep it running."""
-        child = self._children.setdefault(spec.name, Child(spec))
-        self._spawn(child)
+        self._spawn(self._children.setdefault(spec.name, Child(spec)))
 
     def pid(self, name: str) -> int | None:
         """Process id of a child; None while it does not run."""

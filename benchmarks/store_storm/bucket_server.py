@@ -27,7 +27,9 @@ class Handler(localbucket.S3Handler):  # type: ignore[misc]
         answer = ET.Element("DeleteResult", xmlns=_NAMESPACE[1:-1])
         for found in ET.fromstring(self._read_body()).iter():
             if found.tag.removeprefix(_NAMESPACE) == "Key":
-                self._object_path(bucket, found.text).unlink(missing_ok=True)
+                path = self._object_path(bucket, found.text)
+                if not path.is_dir():  # a folder of keys is no key itself
+                    path.unlink(missing_ok=True)
                 ET.SubElement(ET.SubElement(answer, "Deleted"), "Key").text = found.text
         self._send_xml(answer)
 

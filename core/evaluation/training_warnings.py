@@ -97,12 +97,11 @@ def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
 
 def tuning_warnings(report: Mapping[str, Any] | None) -> list[str]:
     """Warnings about values of C and gamma that took too many steps to be compared, by the report of a training."""
-    tried = (report or {}).get("tried", [])
-    counts = [count for trial in tried for count in trial.get("right", [])]
-    missed = counts.count(None)
+    tried = [trial for trial in (report or {}).get("tried", []) if "right" in trial]
+    missed = sum(len(trial["C"]) - len(trial["right"]) for trial in tried)
     if not missed:
         return []
     return [
-        f"{missed} of {len(counts)} settings of C and gamma took too many steps to be compared, and were left out; "
-        "bring the features to one scale, or give C and gamma"
+        f"{missed} settings of C and gamma took too many steps to be compared, and were left out; bring the features "
+        "to one scale, or give C and gamma"
     ]

@@ -316,8 +316,7 @@ def _supervised(scheduler: Scheduler, data: SelectionData, span: Span) -> _Super
     }
     supervised = scheduler.run(steps, span)[:n_problems]
     ensure_complete(supervised)
-    scores = unlabeled_scores(supervised)
-    return _Supervised(scores, held_out_scores(fits, data.folds, n_problems))
+    return _Supervised(unlabeled_scores(supervised), held_out_scores(fits, data.folds, n_problems))
 
 
 def _solve_paths(

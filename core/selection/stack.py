@@ -243,8 +243,7 @@ def co_validate(
     )
     factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, share, checkpoint)
     results = [_scaled(result, factor, float(shift)) for result, shift in zip(pooled.results, shifts, strict=True)]
-    held_out = (pooled.held_out + shifts) * factor
-    return CoValidated(Stack(results, held_out), agreement)
+    return CoValidated(Stack(results, (pooled.held_out + shifts) * factor), agreement)
 
 
 def _most_right(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:

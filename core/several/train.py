@@ -94,8 +94,7 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, names: SparseRows, run: Ru
         if isinstance(options, AutoOptions):
             if is_solvable(checked, whole.rows):
                 return _ridge(checked, scheduler, whole, names, options.seconds, run.watch)
-            lambda_ = _SMOOTHING / checked.n_labeled
-            smooth = SvmOptions(lambda_=lambda_, tolerance=options.tolerance)
+            smooth = SvmOptions(lambda_=_SMOOTHING / checked.n_labeled, tolerance=options.tolerance)
             return _svm_in_time(partial(solved, "svm"), smooth, n_labels, options.seconds, run.watch)
         assert isinstance(options, TsvmOptions)
         before, rest = WHOLE.between(0.0, _FIRST), WHOLE.between(_FIRST, 1.0)

@@ -118,10 +118,8 @@ class _Trial(NamedTuple):
     weights: list[float]
     """C of the SVM with hinge loss, ascending"""
     figures: list[tuple[int, float]]
-    """for each C the number of errors on labels left out, and their negative log-likelihood; empty where none can be
-    left out"""
-    n_solved: int
-    """number of the first values of C that were solved within the steps for all folds"""
+    """for each C that took not too many steps the number of errors on labels left out, and their negative
+    log-likelihood; empty where none can be left out"""
 
 
 @dataclass
@@ -150,8 +148,9 @@ class _Path:
         most_steps = max(MOST_STEPS, STEPS_PER_LABEL * len(y))
         for place, weight in enumerate(self.weights if cache.gram.fits_float32 else ()):
             terms = hinge_terms(y, np.where(self.hidden, 0.0, weight))
-            report = Report(_PHASE, 0, 0.0, None, place * share, share)
-            found = yield from maximise(cache, terms, multipliers, TOLERANCE, report, most_steps)
+            found = yield from maximise(
+                cache, terms, multipliers, TOLERANCE, Report(_PHASE, 0, 0.0, None, place * share, share), most_steps
+            )
             if found.status is Status.ITERATION_LIMIT:
                 self.n_solved = place
                 break
@@ -192,8 +191,9 @@ def tune(
 
     For each gamma the SVM with hinge loss is solved for ascending C without the labels of each fold. The pair is chosen
     by which most labels left out are predicted right; of equals that by which they are likeliest, then the smaller
-    gamma, then the smaller C. Pairs that take too many steps are left out. Where labels of two classes cannot be left out, C and gamma are what suits the scale of
-    the kernel values. All processors compute the same bits: a pair that wins by a digit must be the same everywhere.
+    gamma, then the smaller C. Pairs that take too many steps are left out. Where labels of two classes cannot be left
+    out, C and gamma are what suits the scale of the kernel values. All processors compute the same bits: a pair that
+    wins by a digit must be the same everywhere.
     Raises Stopped.
     """
     taken = sample(class_indices, MOST_LABELS)
@@ -203,10 +203,9 @@ def tune(
     for kernel, own in zip(kernels, span.equal(len(kernels)), strict=True):
         with scheduler_of(labels.rows) as scheduler:
             trials.append(_trial(scheduler, kernel, labels, options, own))
-    if not labels.suffice:
-        return _tuning(options, trials, (0, 0), labels)
-    places = [(number, place) for number, trial in enumerate(trials) for place in range(len(trial.weights))]
-    return _tuning(options, trials, min(places, key=lambda pair: (trials[pair[0]].figures[pair[1]], pair)), labels)
+    places = [(number, place) for number, trial in enumerate(trials) for place in range(len(trial.figures))]
+    best = min(places, key=lambda pair: (trials[pair[0]].figures[pair[1]], pair), default=(0, 0))
+    return _tuning(options, trials, best, labels)
 
 
 def sample(class_indices: NDArray[np.integer[Any]], most: int) -> NDArray[np.int64]:
@@ -237,15 +236,17 @@ def _trial(scheduler: Scheduler, kernel: KernelSpec, labels: _Labels, options: K
         weights = [within_range(margin / spread.variance) for margin in labels.margins]
     else:
         weights = [options.C / options.weight_unit]
-    if not labels.suffice:
-        return _Trial(kernel, weights, [], 0)
-    return _cross_validate(scheduler, kernel, weights, labels, span.between(_SPREAD, 1.0))
+    return _Trial(
+        kernel,
+        weights,
+        _cross_validate(scheduler, kernel, weights, labels, span.between(_SPREAD, 1.0)) if labels.suffice else [],
+    )
 
 
 def _cross_validate(
     scheduler: Scheduler, kernel: KernelSpec, weights: list[float], labels: _Labels, span: Span
-) -> _Trial:
-    """The figures for each C, over all draws of folds; raises Stopped."""
+) -> list[tuple[int, float]]:
+    """The figures for each C that was solved for all folds, over all draws of them; raises Stopped."""
     known, own = labels.known, labels.class_indices
     ys = [np.where(own == positive, 1.0, -1.0) for positive in positives_of(len(labels.classes))]
     paths = {
@@ -264,11 +265,10 @@ def _cross_validate(
     for (draw, _, column), path in paths.items():
         held_out[:, draw, path.hidden, column] = path.scores
     y, n_draws = np.column_stack(ys)[known], len(labels.draws)
-    found = [
+    return [
         figures(scores.reshape(-1, len(ys)), np.tile(y, (n_draws, 1)), np.tile(own[known], n_draws))
-        for scores in held_out[:, :, known]
+        for scores in held_out[: min(path.n_solved for path in paths.values()), :, known]
     ]
-    return _Trial(kernel, weights, found, min(path.n_solved for path in paths.values()))
 
 
 def figures(
@@ -297,30 +297,25 @@ def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, in
     tried = [
         ({} if options.kernel == "linear" else {"gamma": float(each.kernel.gamma)})
         | {"C": [within_range(options.weight_unit * weight) for weight in each.weights]}
-        | ({"right": _right(each, n_left_out)} if n_known else {})
+        | ({"right": [n_left_out - errors for errors, _ in each.figures]} if n_known else {})
         for each in trials
     ]
     report: dict[str, Any] = {"tried": tried}
-    if any(each.n_solved for each in trials):
+    if trial.figures:
         n_right = n_left_out - trial.figures[best[1]][0]
         report["held_out"] = {"labels": n_known, "folds": TUNING_FOLDS, "draws": len(labels.draws), "right": n_right}
-    return Tuning(chosen, {"chosen": {**chosen, "why": _why(trials, n_known, len(labels.draws), best)}, **report})
-
-
-def _right(trial: _Trial, n_left_out: int) -> list[int | None]:
-    """The number of labels that each C predicts right, None for those that took too many steps."""
-    solved = [n_left_out - errors for errors, _ in trial.figures[: trial.n_solved]]
-    return [*solved, *[None] * (len(trial.figures) - len(solved))]
+    return Tuning(
+        chosen,
+        {"chosen": {**chosen, "why": _why(trials, n_known if trial.figures else 0, len(labels.draws), best)}, **report},
+    )
 
 
 def _why(trials: Sequence[_Trial], n_known: int, n_draws: int, best: tuple[int, int]) -> str:
     if not n_known:
         return (
-            "too few labels to compare values by: none can be left out, or only of one class; these suit the "
-            "scale of the documents"
+            "too few labels to compare values by: none can be left out, or only of one class, or not in so many steps; "
+            "these suit the scale of the documents"
         )
-    if not any(trial.n_solved for trial in trials):
-        return "no setting could be solved to compare it: these are the smallest values of those that were tried"
     errors = [each for trial in trials for each, _ in trial.figures]
     least, total = trials[best[0]].figures[best[1]][0], n_known * n_draws
     times = "once" if n_draws == 1 else f"{n_draws} times"

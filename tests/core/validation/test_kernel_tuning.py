@@ -283,15 +283,14 @@ def test_values_that_take_too_many_steps_are_left_out_and_named(
     options: dict[str, Any], solved: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel_tuning, "MOST_STEPS", 20_000)
-    monkeypatch.setattr(kernel_tuning, "STEPS_PER_LABEL", 0)
     rows, labels = rows_of(np.array(MIXED_SCALE)), np.arange(8, dtype=np.int32) % 2
     training = train(TrainingTask(rows, labels, ["a", "b"], "kernel_svm", options))
     report = there(training.report)
     (tried,) = report["tried"]
-    assert [count is None for count in tried["right"]] == [False] * solved + [True] * (3 - solved)
+    assert (len(tried["C"]), len(tried["right"])) == (3, solved)
     assert report["chosen"]["C"] in tried["C"][: max(1, solved)]
     assert ("held_out" in report) == (solved > 0)
-    assert any(warning.startswith(f"{3 - solved} of 3 settings") for warning in training.warnings)
+    assert any(warning.startswith(f"{3 - solved} settings") for warning in training.warnings)
     assert np.isfinite(training.model.scores(rows)).all()
 
 

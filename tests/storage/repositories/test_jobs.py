@@ -1,9 +1,7 @@
 """Jobs: their state by their records; every step may be repeated, raced or cut short."""
 
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -17,6 +15,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import killed_at, make_dataset, submit, success
 from tests.there import there
+from tests.waiting import at_once
 
 
 def state(store: Store, id: str) -> JobState:
@@ -25,23 +24,6 @@ def state(store: Store, id: str) -> JobState:
 
 def failure(attempt: int = 1) -> Outcome:
     return Outcome(state=JobState.FAILED, attempt=attempt, finished_at=datetime.now(UTC))
-
-
-def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
-    """Results of calls that begin at the same time."""
-    results: list[Any] = [None] * count
-    ready = threading.Barrier(count)
-
-    def call(number: int) -> None:
-        ready.wait()
-        results[number] = act(number)
-
-    threads = [threading.Thread(target=call, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 def test_a_job_goes_from_queued_to_succeeded(store: Store) -> None:

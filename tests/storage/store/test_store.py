@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from storage.store import KeyMissing, Store, open_store
 from storage.store.bucket import BucketStore
 from storage.store.folder import FolderStore
 from tests.stores import make_dataset, make_s3, rows, s3_options
+from tests.waiting import at_once
 
 
 def test_create_is_for_the_first(any_store: Store) -> None:
@@ -27,20 +27,8 @@ def test_create_is_for_the_first(any_store: Store) -> None:
 
 
 def test_of_many_creators_one_wins(any_store: Store) -> None:
-    won: list[int] = []
-    ready = threading.Barrier(8)
-
-    def claim(number: int) -> None:
-        ready.wait()
-        if any_store.create("claim", str(number).encode()):
-            won.append(number)
-
-    threads = [threading.Thread(target=claim, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [str(number).encode() for number in won] == [any_store.read("claim")]
+    won = at_once(8, lambda number: any_store.create("claim", str(number).encode()))
+    assert [str(number).encode() for number in range(8) if won[number]] == [any_store.read("claim")]
 
 
 def test_a_repeated_create_is_ours_if_the_first_reply_was_lost(

@@ -298,14 +298,20 @@ def kill_before_write(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
         counted(name)
 
 
-@pytest.mark.parametrize("step", range(11))
-def test_a_worse_version_never_takes_over_wherever_its_process_is_killed(
-    loop: Loop, store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
+def submitted_worse(loop: Loop) -> str:
+    """A job that makes a version that is worse than the one before."""
     loop.train(after(RIGHT, truth(12)))
     loop.label(30)
     id = loop.submit()
     loop.fake.append(lambda _: after(RIGHT, -truth(30)))
+    return id
+
+
+@pytest.mark.parametrize("step", range(11))
+def test_a_worse_version_never_takes_over_wherever_its_process_is_killed(
+    loop: Loop, store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    id = submitted_worse(loop)
     with monkeypatch.context() as patch:
         kill_before_write(step, patch)
         with suppress(_Killed):
@@ -325,10 +331,7 @@ def test_a_worse_version_never_takes_over_wherever_its_process_is_killed(
 
 
 def test_the_steps_of_that_test_are_all(loop: Loop, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
-    id = loop.submit()
-    loop.fake.append(lambda _: after(RIGHT, -truth(30)))
+    id = submitted_worse(loop)
     with monkeypatch.context() as patch:
         kill_before_write(11, patch)
         Attempts(context).run(id)
