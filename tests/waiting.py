@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 SOON = 20.0
@@ -25,17 +26,12 @@ def until(condition: Callable[[], T | None], seconds: float = SOON) -> T:
 
 
 def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
-    """Results of calls, by their number, that begin at the same time; None of one that raises."""
-    results: list[Any] = [None] * count
+    """Results of calls, by their number, that begin at the same time."""
     ready = threading.Barrier(count)
 
-    def call(number: int) -> None:
+    def call(number: int) -> Any:
         ready.wait(SOON)
-        results[number] = act(number)
+        return act(number)
 
-    threads = [threading.Thread(target=call, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(call, range(count)))

@@ -291,7 +291,6 @@ def test_values_that_take_too_many_steps_are_left_out_and_named(
     assert report["chosen"]["C"] in tried["C"][: max(1, solved)]
     assert ("held_out" in report) == (solved > 0)
     assert any(warning.startswith(f"{3 - solved} settings") for warning in training.warnings)
-    assert np.isfinite(training.model.scores(rows)).all()
 
 
 def test_options_say_what_is_left_to_the_data() -> None:
