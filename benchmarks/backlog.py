@@ -258,8 +258,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sizes, log = Sizes(given.queued, given.finished, given.versions, given.call), Log()
-    text = section(sizes, list(measured(sizes, log)), log)
-    put_section("storm.md", text)
+    put_section("storm.md", section(sizes, list(measured(sizes, log)), log))
     return 0
 
 

@@ -69,8 +69,7 @@ def _of_format(service: Service, media_type: str, count: int) -> list[object]:
         live.stop()
         asking.result()
     told = ", ".join(f"{times:,} × {status or 'none'}" for status, times in sorted(found.items()))
-    gained = (peak_memory(gateway) - before) / 1e6
-    return [media_type, told, number(1e3 * live.longest), f"{gained:.0f}"]
+    return [media_type, told, number(1e3 * live.longest), f"{(peak_memory(gateway) - before) / 1e6:.0f}"]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -53,8 +53,7 @@ def weights() -> NDArray[np.float64]:
 
 
 def labels_of(given: Documents) -> list[str]:
-    scores = (weights()[given.indices] * given.values).sum(axis=1)
-    return ["sport" if score > 0 else "news" for score in scores]
+    return ["sport" if score > 0 else "news" for score in (weights()[given.indices] * given.values).sum(axis=1)]
 
 
 def as_json(given: Documents) -> bytes:

@@ -93,8 +93,7 @@ def passes(name: str, folder: Path) -> dict[str, float]:
     requests = [Product(vector, np.ones(n_rows), np.zeros(n_rows)) for vector in vectors]
     with engine_of(name, folder) as engine:
         began = time.perf_counter()
-        copy = gathered(rows, np.arange(n_rows), space=engine.space)
-        answers = engine.over(copy, None, lambda: None)
+        answers = engine.over(gathered(rows, np.arange(n_rows), space=engine.space), None, lambda: None)
         found: dict[str, float] = {"copy": time.perf_counter() - began}
         for kind, several in (("one", requests[:1]), ("eight", requests)):
             seconds, used = [], _processor_seconds()

@@ -160,8 +160,7 @@ def main(arguments: list[str]) -> None:
     told = {"on a folder": _fuzzed({}, 60 * minutes)}
     with bucket("fuzz") as settings:
         told["on S3"] = _fuzzed(settings, 60 * minutes)
-    text = _section(minutes, told, made_up())
-    put_section("fuzzing.md", text)
+    put_section("fuzzing.md", _section(minutes, told, made_up()))
 
 
 if __name__ == "__main__":

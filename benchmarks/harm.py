@@ -173,8 +173,7 @@ def main() -> int:
             runs.append(run(task, folder, Harm(kind, at, rng.random() / 5)))
             print(runs[-1], flush=True)
     runs.sort(key=lambda run: _HARMS.index(run.harm.kind))
-    text = section(options.documents, options.rounds, options.seed, memory, runs)
-    put_section("scale.md", text)
+    put_section("scale.md", section(options.documents, options.rounds, options.seed, memory, runs))
     return int(any(run.digest != memory for run in runs))
 
 

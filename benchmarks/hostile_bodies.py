@@ -64,8 +64,7 @@ def _filled(before: bytes, unit: bytes, after: bytes, size: int) -> bytes:
 
 
 def _members(size: int, unit: str = '"%d":0,') -> bytes:
-    count = size // (len(unit) + 5)
-    return "".join(unit % number for number in range(count)).encode()
+    return "".join(unit % number for number in range(size // (len(unit) + 5))).encode()
 
 
 def _free_form(size: int, dataset: str) -> Iterator[Hostile]:

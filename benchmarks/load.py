@@ -151,8 +151,7 @@ def closed_loop(url: str, content: bytes, connections: int, seconds: float) -> f
 
 def status_of(url: str, path: str) -> int:
     """Of a GET; 0 if nobody answers."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
     try:
         connection.request("GET", path)
         return connection.getresponse().status

@@ -314,8 +314,7 @@ def trained(run: Run, draw: Draw) -> tuple[Training, float]:
     names = [str(label) for label in classes]
     training = train(TrainingTask(draw.rows, class_indices, names, run.algorithm, options))
     expected = draw.y[training.unlabeled].astype(str)
-    found = np.array(names)[training.model.labels_of(training.scores)]
-    return training, float(np.mean(found != expected))
+    return training, float(np.mean(np.array(names)[training.model.labels_of(training.scores)] != expected))
 
 
 def row(run: Run) -> list[str]:

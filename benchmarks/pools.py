@@ -70,8 +70,7 @@ def _one_hot(class_indices: NDArray[np.uint8]) -> sp.csr_matrix:
 
 
 def _compare(pool: Pool, n_labels: int) -> Iterator[list[str]]:
-    rng = np.random.default_rng(0)
-    labeled = np.sort(rng.choice(np.flatnonzero(pool.known), n_labels, replace=False))
+    labeled = np.sort(np.random.default_rng(0).choice(np.flatnonzero(pool.known), n_labels, replace=False))
     rest = pool.known.copy()
     rest[labeled] = False
     classes, class_indices = np.unique(pool.y[labeled], return_inverse=True)

@@ -103,8 +103,7 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     warm_up()
     indptr = np.load(folder / "indptr.npy")[: size + 1]
     indices, values = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("indices", "values"))
-    y = np.load(folder / "y.npy")[:size]
-    class_indices = (y > 0).astype(np.int32)
+    class_indices = (np.load(folder / "y.npy")[:size] > 0).astype(np.int32)
     if algorithm != "svm":
         class_indices[_LABELED:] = -1
     rows = SparseRows(indptr, indices, values, _FEATURES)

@@ -86,8 +86,9 @@ def people(draws: int) -> str:
                 chosen = rng.permutation(len(documents))[:_PEOPLE]
                 data = read([documents[row] for row in chosen], labels[chosen])
                 given = [*rights[:-1], ADVERSARY] if adversary else rights
-                right = rng.random((_PEOPLE, len(given))) < given
-                answers = np.where(right, data.truth[:, None], 1 - data.truth[:, None])
+                answers = np.where(
+                    rng.random((_PEOPLE, len(given))) < given, data.truth[:, None], 1 - data.truth[:, None]
+                )
                 unread = rng.random(_PEOPLE) < COMMON
                 answers[unread, LAZY] = np.bincount(data.truth).argmax()
                 cast = rng.random(answers.shape) < rng.uniform(0.4, 0.9, len(given))

@@ -70,8 +70,7 @@ def random(truth: Truth, n_labels: int, seed: int) -> Labels:
     """Labels at random, but at least one of each class."""
     order = np.random.default_rng([seed, 1]).permutation(len(truth))
     firsts = np.array([order[np.argmax(truth[order] == each)] for each in range(_n_classes(truth))])
-    rest = order[~np.isin(order, firsts)]
-    return Labels.of(np.concatenate([firsts, rest[: n_labels - len(firsts)]]), truth)
+    return Labels.of(np.concatenate([firsts, order[~np.isin(order, firsts)][: n_labels - len(firsts)]]), truth)
 
 
 def skewed(truth: Truth, per_class: int, favoured: int, ratio: float, seed: int) -> Labels:

@@ -36,8 +36,7 @@ def logistic_regression(setting: Setting) -> Score:
     """LogisticRegression, C by cross-validation."""
     start = time.perf_counter()
     weight = _best_weight(setting)
-    answer = _logistic(weight)(setting.name, setting.known)
-    return _score(setting, answer, start, f"C {weight:g}")
+    return _score(setting, _logistic(weight)(setting.name, setting.known), start, f"C {weight:g}")
 
 
 def self_training(setting: Setting) -> Score:
@@ -53,8 +52,7 @@ def self_training(setting: Setting) -> Score:
 def label_spreading(setting: Setting) -> Score:
     """LabelSpreading over nearest neighbours, their number and α by cross-validation."""
     start = time.perf_counter()
-    grid = list(product(_NEIGHBOURS, _SPREADS))
-    best = max(grid, key=lambda pair: _hits(setting, _label_spreading(*pair)))
+    best = max(list(product(_NEIGHBOURS, _SPREADS)), key=lambda pair: _hits(setting, _label_spreading(*pair)))
     return _score(
         setting, _label_spreading(*best)(setting.name, setting.known), start, f"{best[0]} neighbours, α {best[1]:g}"
     )

@@ -102,8 +102,7 @@ class Bench(NamedTuple):
     def _kept(
         self, method: str, basis: str, labels: Labels, compute: Callable[[Setting], dict[str, Any]]
     ) -> dict[str, Any]:
-        order = np.argsort(labels.positions)
-        sorted_labels = labels.taken(order)
+        sorted_labels = labels.taken(np.argsort(labels.positions))
         of_labels = digest(*(each.tobytes() for each in sorted_labels), str(self.task.seed))
         setting = Setting(self.task.name, sorted_labels, self.task.seed, self.threads)
         return self.results.get(f"{self.task.name}/{method}-{of_labels}", basis, lambda: compute(setting))

@@ -69,8 +69,7 @@ def main() -> int:
     plan = Plan(**vars(parser.parse_args()))
     log = Log()
     result = run(plan, log)
-    text = section(plan, result, log)
-    put_section("scale.md", text)
+    put_section("scale.md", section(plan, result, log))
     failed = sum(
         each.status != 200
         for phase in ("nothing else", "rolling restart", "alias moved", "the other jobs")

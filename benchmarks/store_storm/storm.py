@@ -194,8 +194,7 @@ class _Storm:
             return None
 
     def _uploaded(self, caller: Caller, number: int) -> str:
-        body = Body("small", large(120, 60, 5, labeled=30), 120)
-        return there(caller.upload(body, f"known-{number}"))
+        return there(caller.upload(Body("small", large(120, 60, 5, labeled=30), 120), f"known-{number}"))
 
     def _evidence(self) -> Evidence:
         root = self._parties.root
