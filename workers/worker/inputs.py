@@ -147,7 +147,11 @@ class TrainingInputs(NamedTuple):
         """The model ``start`` with its features renumbered to the columns of these inputs."""
         if start.vocabulary.kind == "vectors":
             return start
-        return start.renumbered(self.vocabulary.columns_of(start.vocabulary))
+        own = self.vocabulary
+        if isinstance(start.vocabulary, PartColumns) and not isinstance(own, PartColumns):
+            # the start has vectors of texts, which these have not yet
+            own = PartColumns.of({FIELDS["text"]: (own, self.rows.n_features)})
+        return start.renumbered(own.columns_of(start.vocabulary))
 
 
 @contextmanager
@@ -354,8 +358,9 @@ def with_vectors(
             added = dict(zip(chosen, made.astype(np.float16), strict=True))
             kept.add(added)
             vectors |= added
-            done = span.position((start + len(chosen)) / len(missing))
-            watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
+            watch.latest = watch.latest._replace(
+                phase=Phase("vectors"), fraction=span.position((start + len(chosen)) / len(missing))
+            )
             watch()
     n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))
     if any(labeled[position[digest]] for digest in order if digest not in vectors):

@@ -42,6 +42,10 @@ _DOUBTED, _ENCODED = 0.05, 0.5
 """shares of the work of a job that are done when it is known which texts are doubtful, and when texts have vectors"""
 _READING = 0.5
 """share of the seconds that a training may take in which an encoder reads"""
+_UNREAD = (
+    "the encoder {name!r} has read {read:,} of {texts:,} texts, and not yet all that are labeled, so this version "
+    "learned from the terms alone; the next training reads on"
+)
 _OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
 
 
@@ -76,10 +80,12 @@ class Work:
         self._began = time.monotonic()
         with tracing.span("train"):
             encoded, read = self._retried(lambda: self._encoded(documents))
-            own = WHOLE if self._request.encoder is None else Span(_ENCODED, 1.0)
-            training = self._train(encoded, self._request, own)
+            training = self._train(
+                encoded, self._request, WHOLE if self._request.encoder is None else Span(_ENCODED, 1.0)
+            )
             if read:
-                training = replace(training, report={**(training.report or {}), "encoder": read})
+                warnings = training.warnings if read["used"] else [_UNREAD.format(**read), *training.warnings]
+                training = replace(training, warnings=warnings, report={**(training.report or {}), "encoder": read})
         if training.status is Status.CANCELLED:
             raise Stopped
         if not usable(training):
@@ -112,23 +118,29 @@ class Work:
         n_rows, vectors = documents.rows.n_rows, RowsSize.of_vectors(documents.rows.n_rows, encoder.width)
         expected = RowsSize.of_parts(n_rows, [size_of(documents.rows, request.text), vectors])
         self._engine_choice(documents, request).check(expected)
-        stored = Datasets(self._store).get(request.dataset).documents
-        watch = Watch(self._heartbeat.observe, began=self._began)
-        labeled, span, seconds = documents.labeled, Span(_DOUBTED, _ENCODED), request.options.get("seconds")
+        seconds = request.options.get("seconds")
         until = inf if seconds is None else self._began + _READING * seconds
         margins = partial(self._margins, documents) if _has_margins(documents) else None
         found = with_vectors(
-            self._store, stored, documents.rows, labeled, id, encoder, watch, span, until=until, margins=margins
+            self._store,
+            Datasets(self._store).get(request.dataset).documents,
+            documents.rows,
+            documents.labeled,
+            id,
+            encoder,
+            Watch(self._heartbeat.observe, began=self._began),
+            Span(_DOUBTED, _ENCODED),
+            until=until,
+            margins=margins,
         )
-        read = {**request.encoder.model_dump(), "read": found.n_read, "texts": found.n_texts}
+        used = id.part in parts_of(found.rows)
+        read = {**request.encoder.model_dump(), "read": found.n_read, "texts": found.n_texts, "used": used}
         return documents._replace(rows=found.rows), read
 
     def _margins(self, documents: Documents) -> NDArray[np.float64]:
         """How sure a supervised model without vectors is of each unlabeled document, shape (n_rows,)."""
-        request = self._request.model_copy(
-            update={"algorithm": "svm", "options": {}, "encoder": None, "start": None, "nested": False}
-        )
-        training = self._train(documents, request, Span(0.0, _DOUBTED))
+        plain: dict[str, Any] = {"algorithm": "svm", "options": {}, "encoder": None, "start": None, "nested": False}
+        training = self._train(documents, self._request.model_copy(update=plain), Span(0.0, _DOUBTED))
         margins = np.zeros(documents.rows.n_rows)
         margins[training.unlabeled] = top_two(training.scores).margins
         return margins
@@ -153,7 +165,6 @@ class Work:
         context = self._context
         with ExitStack() as stack:
             watch = Watch(self._heartbeat.observe, span, self._began)
-            most, threads = context.max_job_bytes, context.threads
             choice = self._engine_choice(documents, request)
             expected = size_of(documents.rows, request.text)
             text_engine = choice.of_text(expected)
@@ -163,9 +174,9 @@ class Work:
                 documents.rows,
                 request.text,
                 watch,
-                most,
+                context.max_job_bytes,
                 text_engine,
-                threads,
+                context.threads,
             )
             choice.check(expected)
             inputs = self._retried(lambda: stack.enter_context(open_inputs()))
@@ -181,7 +192,7 @@ class Work:
                     self._heartbeat.observe,
                     span.between(*inputs.rest),
                     self._began,
-                    threads,
+                    context.threads,
                     context.max_model_bytes,
                     engine,
                 ),
@@ -196,8 +207,11 @@ class Work:
 
 def _has_margins(documents: Documents) -> bool:
     """Whether a supervised model can tell which documents are doubtful: each has one label at most, of two or more."""
-    n_classes = len(np.unique(documents.class_indices[documents.known]))
-    return documents.label_sets is None and documents.votes is None and n_classes > 1
+    return (
+        documents.label_sets is None
+        and documents.votes is None
+        and len(np.unique(documents.class_indices[documents.known])) > 1
+    )
 
 
 def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]:

@@ -55,13 +55,12 @@ def dataset_of(store: Store) -> Dataset:
     )
 
 
-def job_of(store: Store, dataset: str, encoder: EncoderId) -> str:
+def job_of(
+    store: Store, dataset: str, encoder: EncoderId, algorithm: str = "auto", start: Publication | None = None
+) -> str:
     ref = EncoderRef(name=encoder.name, digest=encoder.digest)
-    return (
-        Jobs(store)
-        .submit(JobDraft(dataset=dataset, model="news", algorithm="auto", text={}, encoder=ref))[0]
-        .request.id
-    )
+    draft = JobDraft(dataset=dataset, model="news", algorithm=algorithm, text={}, encoder=ref, start=start)
+    return Jobs(store).submit(draft)[0].request.id
 
 
 def ended(store: Store, context: WorkerContext, id: str) -> Job:
@@ -76,13 +75,12 @@ def test_a_model_reads_texts_by_the_encoder_that_it_learned_with(
     job = ended(store, context._replace(encoders=encoders), job_of(store, dataset.id, encoders.id("tiny")))
     assert job.state is JobState.SUCCEEDED, job.outcome
     version = Models(store).resolve("news")
-    assert job.outcome is not None
-    assert job.outcome.report is not None
-    assert job.outcome.report["encoder"] == {
+    assert there(there(job.outcome).report)["encoder"] == {
         "name": "tiny",
         "digest": encoders.id("tiny").digest,
         "read": 40,
         "texts": 40,
+        "used": True,
     }
     assert (version.facts["parts"], version.facts["encoder"]) == ("text, vector.tiny", "tiny")
     model = with_encoder(Models(store).load(version), encoders)
@@ -97,16 +95,24 @@ def test_a_start_from_a_model_with_an_encoder(store: Store, context: WorkerConte
     """Its weights of terms and of vectors are carried over: at the minimum already, the solver has nothing to do."""
     dataset, id = dataset_of(store).id, encoders.id("tiny")
     iterations = []
-    ref = EncoderRef(name=id.name, digest=id.digest)
     for start in (None, Publication(name="news", version=1)):
-        job = Jobs(store).submit(
-            JobDraft(dataset=dataset, model="news", algorithm="svm", text={}, encoder=ref, start=start)
-        )[0]
-        done = ended(store, context._replace(encoders=encoders), job.request.id)
-        assert done.outcome is not None
-        assert done.outcome.progress is not None, done.outcome
-        iterations.append(done.outcome.progress.iteration)
+        done = ended(store, context._replace(encoders=encoders), job_of(store, dataset, id, "svm", start))
+        iterations.append(there(there(done.outcome).progress).iteration)
     assert iterations[0] > iterations[1] == 0
+
+
+def test_a_start_with_vectors_of_texts_whose_labeled_ones_are_not_all_read(
+    store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its weights of the terms are carried over, and the version says that it has no others."""
+    id, with_tiny = encoders.id("tiny"), context._replace(encoders=encoders)
+    ended(store, with_tiny, job_of(store, dataset_of(store).id, id))
+    monkeypatch.setattr("workers.worker.training.with_vectors", partial(with_vectors, most_bytes=1))
+    texts, labels = TextRows.of(["a goal", "late goal", "a vote", "late vote"]), ["sport", "sport", "politics", None]
+    other = make_dataset(store, [Batch(texts, labels)]).id
+    job = ended(store, with_tiny, job_of(store, other, id, "svm", Publication(name="news", version=1)))
+    assert there(there(job.outcome).report)["encoder"]["used"] is False
+    assert "the encoder 'tiny' has read 0 of 4 texts, and not yet all" in there(job.outcome).warnings[0]
 
 
 def test_vectors_are_made_once_for_documents(
