@@ -104,8 +104,11 @@ export class Trainer {
     // a second click comes before the job is there
     if (this.beginning) return;
     this.beginning = true;
-    await this.#begun();
-    this.beginning = false;
+    try {
+      await this.#begun();
+    } finally {
+      this.beginning = false;
+    }
   }
 
   async #begun() {
