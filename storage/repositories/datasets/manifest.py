@@ -61,7 +61,9 @@ def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:
     if not classes:
         return ["no document is labeled"]
     single = (
-        [f"all labels are {classes[0][0]!r}; a training needs documents of two classes"] if len(classes) == 1 else []
+        [f"all labels are {classes[0][0]!r}; a training looks for it among the unlabeled documents"]
+        if len(classes) == 1
+        else []
     )
     alone = [f"class {label!r} has one labeled document" for label, count in classes if count == 1]
     more = [f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else []
