@@ -78,4 +78,5 @@ def first_page(found: Iterable[T], limit: int, cursor: Callable[[T], str]) -> tu
 def age_seconds(id: str) -> float:
     """Seconds since an id was made, by the clock of the machine that made it, in steps of a quarter of a second."""
     # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
-    return time.time() - (int(id.rpartition("-")[2][:8], 32) << 8) / 1000
+    milliseconds = int(id.rpartition("-")[2][:8], 32) << 8
+    return time.time() - milliseconds / 1000

@@ -304,17 +304,16 @@ def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, in
     if trial.figures:
         n_right = n_left_out - trial.figures[best[1]][0]
         report["held_out"] = {"labels": n_known, "folds": TUNING_FOLDS, "draws": len(labels.draws), "right": n_right}
-    return Tuning(
-        chosen,
-        {"chosen": {**chosen, "why": _why(trials, n_known if trial.figures else 0, len(labels.draws), best)}, **report},
-    )
+    return Tuning(chosen, {"chosen": {**chosen, "why": _why(trials, n_known, len(labels.draws), best)}, **report})
 
 
 def _why(trials: Sequence[_Trial], n_known: int, n_draws: int, best: tuple[int, int]) -> str:
-    if not n_known:
+    if not trials[best[0]].figures:
         return (
-            "too few labels to compare values by: none can be left out, or only of one class, or not in so many steps; "
-            "these suit the scale of the documents"
+            "no setting could be solved in the steps that a comparison may take; these are the smallest of those tried"
+            if n_known
+            else "too few labels to compare values by: none can be left out, or only of one class; these suit the "
+            "scale of the documents"
         )
     errors = [each for trial in trials for each, _ in trial.figures]
     least, total = trials[best[0]].figures[best[1]][0], n_known * n_draws

@@ -338,7 +338,9 @@ def with_vectors(
     assert isinstance(texts, TextRows)
     digests = [digest_of(text) for text in texts]
     # of equal texts one is read; by their digests texts are in the same random order in whatever dataset they are
-    position = {digest: place for place, digest in enumerate(digests) if texts.indptr[place + 1] > texts.indptr[place]}
+    # and a labeled one stands for them
+    places = np.argsort(labeled, kind="stable").tolist()
+    position = {digests[place]: place for place in places if texts.indptr[place + 1] > texts.indptr[place]}
     order = sorted(position, key=lambda digest: (not labeled[position[digest]], digest))
     kept = KeptVectors(store, documents, id.digest)
     with kept:

@@ -133,9 +133,12 @@ class Work:
             until=until,
             margins=margins,
         )
-        used = id.part in parts_of(found.rows)
-        read = {**request.encoder.model_dump(), "read": found.n_read, "texts": found.n_texts, "used": used}
-        return documents._replace(rows=found.rows), read
+        return documents._replace(rows=found.rows), {
+            **request.encoder.model_dump(),
+            "read": found.n_read,
+            "texts": found.n_texts,
+            "used": id.part in parts_of(found.rows),
+        }
 
     def _margins(self, documents: Documents) -> NDArray[np.float64]:
         """How sure a supervised model without vectors is of each unlabeled document, shape (n_rows,)."""

@@ -346,16 +346,16 @@ def test_a_training_of_seconds_reads_for_half_of_them(
 
 
 def test_a_text_that_was_not_read_has_the_mean_of_the_others(store: Store, encoders: Encoders) -> None:
-    """Not so a labeled one: before all of these were read, the texts have no vectors."""
-    id, texts = encoders.id("tiny"), ["goal", "vote", "late", ""]
-    dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 4)]).id
-    labeled = np.array([True, True, False, False])
+    """Not so a labeled one, though its text repeats: before all of these were read, the texts have no vectors."""
+    id, texts = encoders.id("tiny"), ["goal", "vote", "late", "", "goal", "vote"]
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), [None] * 6)]).id
+    labeled = np.array([True, True, False, False, False, False])
     arguments = store, dataset, TextRows.of(texts), labeled, id, encoders.load(id), Watch(None), WHOLE
-    found = with_vectors(*arguments, most_bytes=150)
-    assert (found.n_read, list(parts_of(found.rows))) == (1, [FIELDS["text"]])
-    found = with_vectors(*arguments, most_bytes=150)
+    found = with_vectors(*arguments, most_bytes=190)
+    assert (found.n_read, list(parts_of(found.rows))) == (2, [FIELDS["text"]])
+    found = with_vectors(*arguments, most_bytes=190)
     vectors = parts_of(found.rows)["vector.tiny"]
     assert isinstance(vectors, SparseRows)
-    assert (found.n_read, found.n_texts) == (2, 3)
-    assert np.diff(vectors.indptr).tolist() == [3, 3, 3, 0]
-    np.testing.assert_array_equal(vectors.values.reshape(3, 3), [[1, 0, 0], [0, 2, 0], [0.5, 1, 0]])
+    assert (found.n_read, found.n_texts) == (4, 5)
+    assert np.diff(vectors.indptr).tolist() == [3, 3, 3, 0, 3, 3]
+    np.testing.assert_array_equal(vectors.values.reshape(5, 3)[:3], [[1, 0, 0], [0, 2, 0], [0.5, 1, 0]])
