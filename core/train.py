@@ -354,8 +354,12 @@ def _warnings(
         )
     if confidence is not None and confidence.level == "none":
         warnings.append(confidence.sentence())
-    report = solutions.report
-    return warnings + fraction_warnings(report) + time_warnings(report) + tuning_warnings(report)
+    return [
+        *warnings,
+        *fraction_warnings(solutions.report),
+        *time_warnings(solutions.report),
+        *tuning_warnings(solutions.report),
+    ]
 
 
 def _untrained(classes: Sequence[str | int], unlabeled: NDArray[np.int64], n_features: int, passes: float) -> Training:

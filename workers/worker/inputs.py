@@ -337,8 +337,7 @@ def with_vectors(
     texts = parts[FIELDS["text"]]
     assert isinstance(texts, TextRows)
     digests = [digest_of(text) for text in texts]
-    # of equal texts one is read; by their digests texts are in the same random order in whatever dataset they are
-    # and a labeled one stands for them
+    # of equal texts one is read, a labeled one if any; by digests the order is random, and the same in every dataset
     places = np.argsort(labeled, kind="stable").tolist()
     position = {digests[place]: place for place in places if texts.indptr[place + 1] > texts.indptr[place]}
     order = sorted(position, key=lambda digest: (not labeled[position[digest]], digest))
@@ -360,9 +359,8 @@ def with_vectors(
             added = dict(zip(chosen, made.astype(np.float16), strict=True))
             kept.add(added)
             vectors |= added
-            watch.latest = watch.latest._replace(
-                phase=Phase("vectors"), fraction=span.position((start + len(chosen)) / len(missing))
-            )
+            done = span.position((start + len(chosen)) / len(missing))
+            watch.latest = watch.latest._replace(phase=Phase("vectors"), fraction=done)
             watch()
     n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))
     if any(labeled[position[digest]] for digest in order if digest not in vectors):
