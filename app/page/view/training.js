@@ -101,20 +101,11 @@ export class Trainer {
   }
 
   async train() {
-    // a second click comes before the job is there
-    if (this.beginning) return;
-    this.beginning = true;
-    try {
-      await this.#begun();
-    } finally {
-      this.beginning = false;
-    }
-  }
-
-  async #begun() {
+    if (this.beginning) return; // a second click comes before the job is there
     // the first model comes from the words alone, at once; the meaning of the texts is read behind it
     const first = { encoder: null }, later = { options: { seconds: SECONDS } };
     const body = { model: this.model, dataset: this.dataset, annotations: "latest", nested: this.about?.label_kind === "single" && treeOf(this.summary.value.labels) !== null, ...(this.version.value ? later : first) };
+    this.beginning = true;
     try {
       const job = await post("v1/jobs", body);
       this.learned = job.annotations;
@@ -125,6 +116,8 @@ export class Trainer {
       const { status, message } = /** @type {Refusal} */ (error);
       this.note.value = status === FORBIDDEN ? "Your key may not train. Ask who runs the service." : status === 422 ? `Not yet trained: ${message}` : message;
       this.failed = performance.now();
+    } finally {
+      this.beginning = false;
     }
   }
 
