@@ -69,10 +69,10 @@ def rows_in(folder: Path) -> SparseRows:
 @contextmanager
 def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
     """An engine; a cluster has so many workers on this machine."""
-    from core.engine.engine import MappedEngine, MemoryEngine
+    from core.engine.engine import Engine
 
     if name != "cluster":
-        yield MemoryEngine() if name == "memory" else MappedEngine(ScratchFiles(folder))
+        yield Engine() if name == "memory" else Engine("mapped", ScratchFiles(folder))
         return
     from benchmarks.cluster import Cluster
     from workers.cluster.engine import ClusterEngine, ClusterStore, connected

@@ -26,13 +26,14 @@ from benchmarks.base import machine, put_section, table
 from benchmarks.cluster import Cluster
 from benchmarks.engines import rows_in, spread, task_of
 from core.documents.rows import SparseRows
-from core.engine.engine import MemoryEngine, RowOperator
+from core.engine.engine import Engine
+from core.engine.passes import Passes
 from core.progress import Checkpoint
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import ClusterUnavailable
 from storage.store import open_store
 from tests.core.digests import digest
-from workers.cluster.engine import ClusterEngine, ClusterOperator, ClusterStore, connected
+from workers.cluster.engine import ClusterEngine, ClusterPasses, ClusterStore, connected
 from workers.worker.scratch import ScratchFiles
 
 _HARMS = ("none", "worker killed", "worker stopped", "worker added", "scheduler killed")
@@ -56,10 +57,10 @@ class HarmedEngine(ClusterEngine):
         super().__init__(*given)
         self.passes, self._harm, self._act = 0, harm, act
 
-    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> RowOperator:
+    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Passes:
         """See Engine."""
         answers = super().over(rows, threads, checkpoint)
-        if isinstance(answers, ClusterOperator):
+        if isinstance(answers, ClusterPasses):
             ask = answers._ask
 
             def counted(*given: Any) -> Any:
@@ -167,7 +168,7 @@ def main() -> int:
     options = parser.parse_args()
     rng, runs = random.Random(options.seed), list[Run]()
     with documents(options.documents) as (task, folder):
-        memory = digest(train(task, TrainingContext(engine=MemoryEngine())))
+        memory = digest(train(task, TrainingContext(engine=Engine())))
         for kind in _HARMS * options.rounds:
             at = rng.randrange(2, max(3, min(run.passes for run in runs))) if runs and kind != "none" else 0
             runs.append(run(task, folder, Harm(kind, at, rng.random() / 5)))

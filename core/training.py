@@ -12,7 +12,7 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.label_sets import LabelSets
 from core.documents.rows import Space, SparseRows
 from core.documents.votes import Votes, checked_weights
-from core.engine.engine import Engine, MemoryEngine
+from core.engine.engine import Engine
 from core.engine.runner import PassCounter, Scheduler
 from core.errors import Fault, InvalidDocuments, InvalidOption, MessageNames
 from core.models.model import Model
@@ -290,7 +290,7 @@ class TrainingContext:
     """number of threads; None: one a core"""
     max_model_bytes: int | None = None
     """most bytes of the documents that a model keeps and of their weights"""
-    engine: Engine = field(default_factory=MemoryEngine)
+    engine: Engine = field(default_factory=Engine)
     """where the rows lie, and what reads them; algorithms that must hold all rows take memory"""
 
 

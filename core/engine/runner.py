@@ -18,8 +18,9 @@ from threading import Lock
 from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
-from core.engine.engine import Engine, MemoryEngine, RowOperator
+from core.engine.engine import Engine
 from core.engine.kernel_requests import KernelRequest, KernelService, Within
+from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
 from core.problem import Result, Status
@@ -198,7 +199,7 @@ class Scheduler:
         counter: PassCounter | None = None,
     ) -> None:
         self._watch = Watch(observer) if watch is None else watch
-        self._passes = (engine or MemoryEngine()).over(rows, threads, self._watch)
+        self._passes = (engine or Engine()).over(rows, threads, self._watch)
         self._answering = Answering(rows, self._passes, self._watch, max_model_bytes)
         self._counter = PassCounter() if counter is None else counter
         self._most = most_at_a_time(rows.n_rows, rows.n_features)
@@ -356,9 +357,7 @@ def cost(request: object) -> float:
 class Answering:
     """Answers requests by passes of an engine, or from kernel rows."""
 
-    def __init__(
-        self, rows: SparseRows, passes: RowOperator, checkpoint: Checkpoint, max_model_bytes: int | None
-    ) -> None:
+    def __init__(self, rows: SparseRows, passes: Passes, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
         self._passes = passes
         self._kernels = KernelService(rows, passes, checkpoint, max_model_bytes)
 

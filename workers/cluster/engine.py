@@ -7,7 +7,7 @@ shard to shard, and are added in the order of the parts.
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from distributed import Client, Future
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, Space, SparseRows
-from core.engine.engine import Engine, RowOperator
+from core.engine.engine import Engine
 from core.engine.parts import part_ranges
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
@@ -65,22 +65,15 @@ class ClusterEngine(Engine):
     Raises ClusterUnavailable where scheduler or workers do not answer: the attempt is then made again.
     """
 
-    name = "cluster"
-
     def __init__(self, client: Client, space: Space, stored: ClusterStore) -> None:
-        super().__init__(space)
+        super().__init__("cluster", space)
         self._client, self._stored = client, stored
 
-    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> RowOperator:
+    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Passes:
         """See Engine. Few rows are read here."""
-        local = Passes(rows, threads, checkpoint)
         if rows.n_nonzeros < _LEAST_NONZEROS:
-            return local
-        try:
-            return ClusterOperator(self._client, self._stored, rows, local, checkpoint)
-        except BaseException:
-            local.close()
-            raise
+            return super().over(rows, threads, checkpoint)
+        return ClusterPasses(self._client, self._stored, rows, threads, checkpoint)
 
 
 @contextmanager
@@ -121,28 +114,32 @@ class _Kept(NamedTuple):
     """number of the pass that used it last"""
 
 
-class ClusterOperator:
-    """See core.engine.engine.RowOperator."""
+class ClusterPasses(Passes):
+    """The passes over one matrix, made by the workers of a cluster."""
 
     def __init__(
-        self, client: Client, stored: ClusterStore, rows: SparseRows, local: Passes, checkpoint: Checkpoint
+        self, client: Client, stored: ClusterStore, rows: SparseRows, threads: int | None, checkpoint: Checkpoint
     ) -> None:
-        self._client, self._local, self._checkpoint, self._length = client, local, checkpoint, rows.n_features + 1
+        super().__init__(rows, threads, checkpoint)
+        self._client, self._length = client, rows.n_features + 1
         self._waiting = Waiting(client, checkpoint)
         self._stored = stored._replace(prefix=f"{stored.prefix}/shards/{secrets.token_hex(4)}")
         self._kept: dict[str, _Kept] = {}
         self._n_asked = 0
         self._lock = Lock()
-        self.n_threads = local.n_threads
         self.bytes_sent = 0
         """bytes of all vectors sent to shards"""
-        self._waiting.look([])
-        with named_errors():
-            self._workforce = Workforce(client)
-        shares = self._shares(part_ranges(rows))
-        threads = self._workforce.threads
-        workers = placement([""] * len(shares), threads) if threads else [""] * len(shares)
-        self._shards = [self._placed(rows, parts, worker) for parts, worker in zip(shares, workers, strict=True)]
+        try:
+            self._waiting.look([])
+            with named_errors():
+                self._workforce = Workforce(client)
+            shares = self._shares(part_ranges(rows))
+            there = self._workforce.threads
+            workers = placement([""] * len(shares), there) if there else [""] * len(shares)
+            self._shards = [self._placed(rows, parts, worker) for parts, worker in zip(shares, workers, strict=True)]
+        except BaseException:
+            super().close()
+            raise
 
     def _shares(self, parts: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
         """The parts of each shard; there is a shard for each thread of the cluster.
@@ -198,11 +195,11 @@ class ClusterOperator:
         return self._workforce.look() and any(each.worker not in self._workforce.threads for each in self._shards)
 
     def product(self, request: Product, alone: bool = False) -> Vector:
-        """See RowOperator."""
+        """See Passes."""
         return self.products([request])[0]
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """See RowOperator."""
+        """See Passes."""
         answers: list[Vector] = []
         for first in range(0, len(requests), WIDTH):
             vectors, weights, scores = (list(each) for each in zip(*requests[first : first + WIDTH], strict=True))
@@ -211,40 +208,33 @@ class ClusterOperator:
         return answers
 
     def scores(self, request: Scores, alone: bool = False) -> None:
-        """See RowOperator."""
+        """See Passes."""
         self._ask(tasks.scores, [request.vector], [request.skipped], [(request.scores, request.skipped == 0)])
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
-        """See RowOperator."""
+        """See Passes."""
         self.adjoints([request], alone)
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
-        """See RowOperator. Few rows are read here, where they are added to the sums one by one."""
-        self._local.adjoints([each for each in requests if self._local.reads_few(each)], alone)
-        many = [each for each in requests if not self._local.reads_few(each)]
+        """See Passes. Few rows are read here, where they are added to the sums one by one."""
+        for few in (each for each in requests if self.reads_few(each)):
+            super().adjoint(few, alone)
+        many = [each for each in requests if not self.reads_few(each)]
         found = self._ask(tasks.adjoint, [], [each.weights for each in many], []) if many else []
         for request, sums in zip(many, found, strict=True):
             request.sums[:] += sums
 
     def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
-        """See RowOperator."""
+        """See Passes."""
         if not requests:
             return []
         rows = [each for request in requests for each in (request.labels, request.weights)]
         targets = [(request.scores, np.ones(len(request.scores), bool)) for request in requests]
         return self._ask(tasks.cut, [request.vector for request in requests], rows, targets)
 
-    def is_light(self, request: Product) -> bool:
-        """See RowOperator."""
-        return self._local.is_light(request)
-
-    def side_by_side(self, works: Iterable[Callable[[], None]], checkpoint: Checkpoint | None = None) -> None:
-        """See RowOperator."""
-        self._local.side_by_side(works, checkpoint)
-
     def close(self) -> None:
-        """See RowOperator."""
-        self._local.close()
+        """See Passes."""
+        super().close()
         self._kept.clear()
         self._shards = []
         self._stored.close()

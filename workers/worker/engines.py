@@ -37,16 +37,16 @@ class ChosenEngine(NamedTuple):
         folder of the store; a cluster reads its rows below ``prefix`` in the store. Raises ClusterUnavailable.
         """
         # imported here, since Numba takes a second to load, and only a training needs it
-        from core.engine.engine import MappedEngine, MemoryEngine
+        from core.engine.engine import Engine
         from workers.worker.scratch import ScratchFiles
 
         if self.name == "memory":
-            yield MemoryEngine()
+            yield Engine()
             return
         with ExitStack() as stack:
             space = ScratchFiles(stack.enter_context(staging_folder(store)))
             if self.cluster is None:
-                yield MappedEngine(space, self.resident_bytes)
+                yield Engine("mapped", space, self.resident_bytes)
                 return
             from workers.cluster.engine import ClusterEngine, ClusterStore, connected
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.documents.label_sets import LabelSets
-from core.engine.engine import MappedEngine
+from core.engine.engine import Engine
 from core.errors import InvalidDocuments, InvalidOption
 from core.evaluation.measures import LabelConfusion
 from core.models.io import read_model
@@ -115,7 +115,7 @@ def test_the_same_bits_with_any_threads_and_from_mapped_files(tmp_path: Any) -> 
     contexts = [
         TrainingContext(threads=1),
         TrainingContext(threads=2),
-        TrainingContext(engine=MappedEngine(ScratchFiles(tmp_path))),
+        TrainingContext(engine=Engine("mapped", ScratchFiles(tmp_path))),
     ]
     first, *others = (train(task, context) for context in contexts)
     for other in others:

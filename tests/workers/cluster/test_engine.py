@@ -29,7 +29,7 @@ from tests.waiting import SOON, until
 from tests.workers.cluster.conftest import engine_of
 from workers.cluster import local
 from workers.cluster.address import TlsFiles
-from workers.cluster.engine import _KEPT_PASSES, ClusterEngine, ClusterOperator, ClusterStore, connected
+from workers.cluster.engine import _KEPT_PASSES, ClusterEngine, ClusterPasses, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.cluster.tasks import FewRows, packed, received
 from workers.worker.scratch import ScratchFiles
@@ -98,8 +98,8 @@ def test_answers_have_the_bits_of_memory(
         return [each.tobytes() for each in (*found, *products, scores, cut, other, sums, little)]
 
     spread = engine_of(client, tmp_path).over(rows, 1, lambda: None)
-    assert isinstance(spread, ClusterOperator)
-    assert len(spread._shards) == min(n_workers, len(spread._local._slices))
+    assert isinstance(spread, ClusterPasses)
+    assert len(spread._shards) == min(n_workers, len(spread._slices))
     assert asked(spread) == asked(Passes(rows, 1, lambda: None))
 
 
@@ -116,7 +116,7 @@ def test_trainings_have_the_bits_of_memory(client: Client, tmp_path: Path, algor
 def test_vectors_of_rows_that_have_not_changed_are_not_sent_again(client: Client, tmp_path: Path) -> None:
     rows = sparse()
     answers = engine_of(client, tmp_path).over(rows, 1, lambda: None)
-    assert isinstance(answers, ClusterOperator)
+    assert isinstance(answers, ClusterPasses)
     weights, scores, sent = np.ones(rows.n_rows), np.zeros(rows.n_rows), []
     for number in range(3):
         answers.product(Product(np.full(rows.n_features + 1, float(number)), weights, scores))
@@ -130,7 +130,7 @@ def test_vectors_of_rows_that_have_not_changed_are_not_sent_again(client: Client
 def test_vectors_of_rows_that_no_pass_uses_any_more_are_let_go(client: Client, tmp_path: Path) -> None:
     rows, scores = sparse(), np.zeros(120)
     answers = engine_of(client, tmp_path).over(rows, 1, lambda: None)
-    assert isinstance(answers, ClusterOperator)
+    assert isinstance(answers, ClusterPasses)
     for number in range(12):
         answers.product(Product(np.zeros(31), np.full(120, 1.0 + number), scores))
     assert len(answers._kept) == (_KEPT_PASSES + 1) * len(answers._shards)

@@ -14,7 +14,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import submit
 from workers.cluster.address import ClusterAddress, TlsFiles
-from workers.cluster.engine import ClusterOperator
+from workers.cluster.engine import ClusterPasses
 from workers.cluster.local import CONFIG, local_cluster
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -45,7 +45,7 @@ def test_a_job_whose_scheduler_ends_is_run_again_and_published_once(
 ) -> None:
     id, url, passes = submit(store), f"file://{tmp_path}/store", list[object]()
     with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, tls, processes=False) as own:
-        ask = ClusterOperator._ask
+        ask = ClusterPasses._ask
 
         def ended(*given: Any) -> Any:
             passes.append(given)
@@ -53,7 +53,7 @@ def test_a_job_whose_scheduler_ends_is_run_again_and_published_once(
                 own.close()
             return ask(*given)
 
-        monkeypatch.setattr(ClusterOperator, "_ask", ended)
+        monkeypatch.setattr(ClusterPasses, "_ask", ended)
         with pytest.raises(ClusterUnavailable):
             Attempts(context._replace(engine="cluster", cluster=ClusterAddress(own.scheduler_address, tls, url))).run(
                 id

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from core.documents.rows import SparseRows
-from core.engine.engine import MappedEngine, MemoryEngine
+from core.engine.engine import Engine
 from core.memory_estimate import RowsSize, training_bytes
 from core.options.base import TrainingSize
 from core.options.linear import SvmOptions
@@ -61,7 +61,7 @@ def main(folder: str) -> None:
         told["refused"] = str(error)
     limit = allocated() + most
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    for engine in (MemoryEngine(), MappedEngine(space)):
+    for engine in (Engine(), Engine("mapped", space)):
         try:
             told[engine.name] = train(task, TrainingContext(threads=1, engine=engine)).status.value
         except MemoryError:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.documents.rows import FullRows, SparseRows
-from core.engine.engine import MappedEngine, MemoryEngine
+from core.documents.rows import MEMORY, FullRows, SparseRows
+from core.engine.engine import Engine
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.memory_estimate import RowsSize
@@ -58,10 +58,8 @@ def task_of(rows: SparseRows, algorithm: str) -> TrainingTask:
 def test_mapped_rows_give_the_bits_of_rows_in_memory(tmp_path: Path, algorithm: str, make: Any) -> None:
     task = task_of(make(), algorithm)
     # nothing may stay in the page cache: parts are forgotten as soon as they are read
-    mapped = MappedEngine(ScratchFiles(tmp_path), 0)
-    in_memory, from_files = (
-        train(task, TrainingContext(threads=1, engine=engine)) for engine in (MemoryEngine(), mapped)
-    )
+    mapped = Engine("mapped", ScratchFiles(tmp_path), 0)
+    in_memory, from_files = (train(task, TrainingContext(threads=1, engine=engine)) for engine in (Engine(), mapped))
     assert digest(from_files) == digest(in_memory)
     assert not list(tmp_path.iterdir()), "files have no names, so that none can be left"
 
@@ -174,7 +172,7 @@ def test_a_process_that_memory_does_not_suffice_for_trains_from_files(tmp_path: 
 
 def test_the_engine_of_memory_needs_no_folder(store: Store) -> None:
     with ChosenEngine("memory", 0).opened(store, "jobs/x") as engine:
-        assert isinstance(engine, MemoryEngine)
+        assert engine.space is MEMORY
     with ChosenEngine("mapped", 5).opened(store, "jobs/x") as engine:
         values = engine.space.zeros(3, np.float32)
         values[1] = 2.0
