@@ -85,6 +85,7 @@ def _replace(
         process = supervisor.start_beside(name)
     except OSError as error:
         return f"no new process could be started: {error.strerror or error}"
+    assert process.pid is not None, "it was started"
     while (missing := ready(process.pid)) is not None:
         ended, late = process.poll() is not None, clock() > deadline
         if ended or late:

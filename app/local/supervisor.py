@@ -2,7 +2,6 @@
 them with exponential back-off after an exit, and stops them.
 """
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,40 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from multiprocessing.context import ForkProcess
 
 from storage.process.system import die_with_parent, set_process_name
-
-
-class Process(Protocol):
-    """A running child process, with the interface of ``subprocess.Popen``."""
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-
-    def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while the process runs."""
-
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-
-    def wait(self) -> int:
-        """Wait for the exit, and return the exit code."""
-
-
-class ChildSpec(Protocol):
-    """Description of a child, by which the supervisor starts it, and starts it again after an exit."""
-
-    @property
-    def name(self) -> str:
-        """Name of the child in messages."""
-
-    def start(self, replaces: int | None) -> Process:
-        """Start a process. ``replaces`` is the id of the dead process that it follows; None at the first start."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +28,8 @@ class Program:
     orphan_signal: signal.Signals = signal.SIGKILL
     """signal that the child receives when the supervisor dies without stopping it (Linux)"""
 
-    def start(self, replaces: int | None) -> Process:
-        """Execute the program."""
+    def start(self, _replaces: int | None) -> subprocess.Popen[bytes]:
+        """Execute the program; it does not learn which process it follows."""
         return subprocess.Popen(
             self.arguments,
             env=dict(self.environment),
@@ -81,41 +49,29 @@ class ForkedFunction:
     function: Callable[[int | None], int]
     """function that is called with the id of the process it replaces; its result is the exit code"""
 
-    def start(self, replaces: int | None) -> Process:
-        """Fork."""
-        return ForkedProcess(self, replaces)
-
-
-class ForkedProcess:
-    """The running fork of a ForkedFunction.
-
-    Signals stay blocked until the child has removed its parent's signal handlers.
-    """
-
-    def __init__(self, spec: ForkedFunction, replaces: int | None) -> None:
-        self._process = multiprocessing.get_context("fork").Process(
-            target=_run_in_child, args=(spec, replaces, os.getpid()), name=spec.name
-        )
+    def start(self, replaces: int | None) -> "ForkedProcess":
+        """Fork. Signals stay blocked until the child has removed its parent's signal handlers."""
+        process = ForkedProcess(target=_run_in_child, args=(self, replaces, os.getpid()), name=self.name)
         with _stop_signals_blocked():
-            self._process.start()
-        assert self._process.pid is not None
-        self.pid = self._process.pid
+            process.start()
+        return process
+
+
+class ForkedProcess(ForkProcess):
+    """The running fork of a ForkedFunction, with the methods of ``subprocess.Popen``."""
 
     def poll(self) -> int | None:
-        """See ``Process`` for this and the other methods."""
-        return self._process.exitcode
+        """The exit code, negative for a signal; None while the process runs."""
+        return self.exitcode
 
-    def terminate(self) -> None:  # noqa: D102
-        self._process.terminate()
+    def wait(self) -> int:
+        """Wait for the exit, and return the exit code."""
+        self.join()
+        assert self.exitcode is not None
+        return self.exitcode
 
-    def kill(self) -> None:  # noqa: D102
-        self._process.kill()
 
-    def wait(self) -> int:  # noqa: D102
-        self._process.join()
-        assert self._process.exitcode is not None
-        return self._process.exitcode
-
+Process = subprocess.Popen[bytes] | ForkedProcess
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 RESTART_SIGNAL = signal.SIGUSR1
@@ -156,7 +112,7 @@ _POLL_SECONDS = 0.02
 class Child:
     """The state of one child."""
 
-    spec: ChildSpec
+    spec: Program | ForkedFunction
     process: Process | None = None
     """running process; None between an exit and the restart"""
     replaces: int | None = None
@@ -187,7 +143,7 @@ class Supervisor:
         self._clock = clock
         self._children: dict[str, Child] = {}
 
-    def start(self, spec: ChildSpec) -> None:
+    def start(self, spec: Program | ForkedFunction) -> None:
         """Start a child and keep it running."""
         self._spawn(self._children.setdefault(spec.name, Child(spec)))
 

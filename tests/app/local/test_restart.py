@@ -59,7 +59,7 @@ class World:
         self.supervisor = Supervisor(self.events.append, lambda: self.now)
         self.specs = [Spec("a", 100, self.events), Spec("b", 200, self.events)]
         for spec in self.specs:
-            self.supervisor.start(spec)
+            self.supervisor.start(spec)  # type: ignore[arg-type]
         self.events.clear()
 
     def restart(self) -> Iterator[str]:

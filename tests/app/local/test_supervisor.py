@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import psutil
 import pytest
@@ -106,7 +107,7 @@ def test_a_child_that_cannot_be_started_now_is_started_later(
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
             return python("raise SystemExit(0)").start(replaces)
 
-    supervisor.start(Needy())
+    supervisor.start(Needy())  # type: ignore[arg-type]
     until(lambda: supervisor.exited() == ["child"])
     for _ in range(3):
         supervisor.poll()
@@ -128,7 +129,7 @@ class Stillborn:
 
     name, pid = "child", 1
 
-    def start(self, replaces: int | None) -> Process:
+    def start(self, replaces: int | None) -> Self:
         return self
 
     def poll(self) -> int | None:
@@ -143,7 +144,7 @@ class Stillborn:
 
 
 def test_a_child_may_die_any_number_of_times(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
-    supervisor.start(Stillborn())
+    supervisor.start(Stillborn())  # type: ignore[arg-type]
     while len(said) < 1100:
         supervisor.poll()
         clock.now += LONGEST_BACKOFF_SECONDS
