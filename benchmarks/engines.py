@@ -33,7 +33,7 @@ from workers.worker.engines import EngineChoice
 from workers.worker.scratch import ScratchFiles
 
 if TYPE_CHECKING:
-    from core.engine.engine import Engine
+    from core.engine.passes import Engine
 
 _LENGTH, _FEATURES, _PIECE, _LABELED = 76, 47_236, 100_000, 1_000
 _SIZES = (100_000, 800_000)
@@ -69,7 +69,7 @@ def rows_in(folder: Path) -> SparseRows:
 @contextmanager
 def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
     """An engine; a cluster has so many workers on this machine."""
-    from core.engine.engine import Engine
+    from core.engine.passes import Engine
 
     if name != "cluster":
         yield Engine() if name == "memory" else Engine("mapped", ScratchFiles(folder))

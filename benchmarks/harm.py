@@ -26,8 +26,7 @@ from benchmarks.base import machine, put_section, table
 from benchmarks.cluster import Cluster
 from benchmarks.engines import rows_in, spread, task_of
 from core.documents.rows import SparseRows
-from core.engine.engine import Engine
-from core.engine.passes import Passes
+from core.engine.passes import Engine, Passes
 from core.progress import Checkpoint
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import ClusterUnavailable

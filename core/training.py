@@ -12,7 +12,7 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.label_sets import LabelSets
 from core.documents.rows import Space, SparseRows
 from core.documents.votes import Votes, checked_weights
-from core.engine.engine import Engine
+from core.engine.passes import Engine
 from core.engine.runner import PassCounter, Scheduler
 from core.errors import Fault, InvalidDocuments, InvalidOption, MessageNames
 from core.models.model import Model

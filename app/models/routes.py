@@ -1,12 +1,19 @@
 """Routes of models: list, show and delete models, versions and aliases."""
 
+import os
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from importlib.metadata import version as installed
+from typing import IO, Any, Literal
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
+from app.errors import InvalidRequest
+from app.http.access import caller_of
+from app.http.answers import iter_file, written_file
+from app.http.middleware import HELD
 from app.http.requests import AuthorizedRoute, RawRoute, VersionNumber, checked_number, in_thread, read_json
 from app.http.schemas import ENCODING, NAME, Cursor, PageSize, error_responses, json_body, left_out, path_parameter
 from app.models.schemas import (
@@ -20,8 +27,9 @@ from app.models.schemas import (
     VersionOut,
     records_of_models,
 )
-from app.models.service import ExportFormat, export
 from app.services import Services, ServicesDep, services_of
+from core.exports.archive import write_archive
+from core.exports.onnx import NotExportable, write_onnx
 from storage.store.json_records import in_parallel
 from workers.encoders.encoder import EncoderUnavailable
 
@@ -38,6 +46,11 @@ _ALIAS: dict[str, Any] = {
     ],
 }
 
+ExportFormat = Literal["numpy", "onnx"]
+_FORMATS: Mapping[ExportFormat, tuple[str, str]] = {
+    "numpy": ("zip", "application/zip"),
+    "onnx": ("onnx", "application/octet-stream"),
+}
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file", "content": {"application/zip": _BINARY, "application/octet-stream": _BINARY}},
@@ -110,7 +123,14 @@ async def export_version(
     alone. `onnx` is the graph of a linear model; it takes rows in the columns of the model, which `predict.py` makes of
     documents.
     """
-    return await export(request, services, name, checked_number(name, number), format)
+    checked = checked_number(name, number)
+    # it counts as an export until it was sent
+    request.scope[HELD].append(services.export_limit.reserve(caller_of(request.scope), 1))
+    # the file is written whole before the answer begins
+    file, size = await in_thread(services.load_pool, _exported, services, name, checked, format)
+    ending, media_type = _FORMATS[format]
+    headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}-{number}.{ending}"'}
+    return StreamingResponse(iter_file(file), headers=headers, media_type=media_type)
 
 
 @router.delete(
@@ -153,3 +173,22 @@ def _set_alias(services: Services, name: str, alias: str, version: int) -> Alias
     services.models.set_alias(name, alias, version)
     services.version_cache.refresh(name)
     return AliasOut(name=name, alias=alias, version=version)
+
+
+def _exported(services: Services, name: str, number: int, format: ExportFormat) -> tuple[IO[bytes], int]:
+    version = services.models.version(name, number)
+    about = {
+        "name": version.name,
+        "version": version.number,
+        "kind": version.kind,
+        "algorithm": version.algorithm,
+        "classes": version.classes,
+        "created_at": version.created_at.isoformat(),
+        "halfmoon": installed("halfmoon"),
+    }
+    write = write_archive if format == "numpy" else write_onnx
+    try:
+        file = written_file(services.store, partial(write, services.model_cache.load(version), about))
+    except NotExportable as error:
+        raise InvalidRequest("format", str(error)) from None
+    return file, os.fstat(file.fileno()).st_size

@@ -1,9 +1,13 @@
-"""Passes over the rows: in parts, shared among threads, one right-hand side or several at a time.
+"""Engines, which hold the rows of a training, and their passes: in parts, shared among threads, one right-hand side or
+several at a time.
 
 The rows are cut into parts by their nonzeros and features alone (core.engine.parts). Each part has sums of its own, and
 these are added in the order of the parts. So what a pass answers has the same bits whatever the number of threads, and
-whether its right-hand side goes alone or beside others. A part is read in slices, between which the observer is asked.
-Where rows are mapped files, the parts that come next are read ahead.
+which engine answers, and whether its right-hand side goes alone or beside others. A part is read in slices, between
+which the observer is asked. Where rows are mapped files, the parts that come next are read ahead.
+
+Rows that are not in the memory of this process are in its address space all the same, for what reads few of them, or is
+no pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import FullRows, SparseRows
-from core.engine import block_loops, csr_loops, full_loops
+from core.documents.rows import MEMORY, FullRows, Space, SparseRows
+from core.engine import EngineName, block_loops, csr_loops, full_loops
 from core.engine.parts import PageCache, part_ranges
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
@@ -259,6 +263,27 @@ class Passes:
                 checkpoint()
 
         self.side_by_side([partial(read, number) for number in range(len(parts))], checkpoint)
+
+
+class Engine:
+    """The place of the rows of one training, and their reader: here in the memory of this process, or in files that are
+    mapped, and read part by part through the page cache. Of those, a pass reads the next parts ahead.
+
+    ``space`` is where the training's own copies of the rows lie. ``resident_bytes`` of mapped rows may stay in the page
+    cache from one pass to the next; None: as many as the system likes. A reader in circles finds none of its rows in a
+    cache that is a little too small, since the oldest leave first. So the first rows stay, and the others leave once
+    they are read.
+    """
+
+    def __init__(self, name: EngineName = "memory", space: Space = MEMORY, resident_bytes: int | None = None) -> None:
+        self.name, self.space, self._resident_bytes = name, space, resident_bytes
+
+    def over(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> Passes:
+        """The passes over these rows, which lie in the space; to be closed.
+
+        ``checkpoint`` is called between slices, what it raises ends a pass.
+        """
+        return Passes(rows, threads, checkpoint, self._resident_bytes)
 
 
 def _added(parts: NDArray[np.float64]) -> Vector:

@@ -2,7 +2,7 @@
 
 A solver is a generator. It yields a request for work on the data (core.engine.requests, core.engine.kernel_requests),
 a Report of its progress, or a Yield. It is sent the answer, and it returns its Result. The
-engine alone touches the rows (core.engine.engine). It cuts every pass into slices of a bounded number of nonzeros and
+engine alone touches the rows (core.engine.passes). It cuts every pass into slices of a bounded number of nonzeros and
 shares parts among threads. Between slices it asks the observer whether to go on; if not, it throws Stopped into the
 solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or
 slices, and many solvers over the same rows can go through one pass.
@@ -18,9 +18,8 @@ from threading import Lock
 from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
-from core.engine.engine import Engine
 from core.engine.kernel_requests import KernelRequest, KernelService, Within
-from core.engine.passes import Passes
+from core.engine.passes import Engine, Passes
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
 from core.problem import Result, Status

@@ -20,9 +20,8 @@ from distributed import Client, Future
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, Space, SparseRows
-from core.engine.engine import Engine
 from core.engine.parts import part_ranges
-from core.engine.passes import Passes
+from core.engine.passes import Engine, Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
@@ -30,8 +29,7 @@ from storage.errors import ClusterUnavailable
 from storage.store import Store
 from workers.cluster import tasks
 from workers.cluster.address import TlsFiles, security_of
-from workers.cluster.shards import OpenShard, Shard, write_shard
-from workers.cluster.tasks import FewRows, Sent, added, packed, received, scores_of
+from workers.cluster.tasks import FewRows, OpenShard, Sent, Shard, added, packed, received, scores_of, write_shard
 from workers.cluster.workforce import Waiting, Workforce, named_errors, placement
 
 _LOST_SECONDS = 20.0

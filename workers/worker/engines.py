@@ -17,7 +17,7 @@ from workers.cluster.address import ClusterAddress
 from workers.worker.inputs import TextEngine, text_remedy
 
 if TYPE_CHECKING:
-    from core.engine.engine import Engine
+    from core.engine.passes import Engine
 
 _LOCAL: tuple[EngineName, ...] = ("memory", "mapped")
 _HELD = "{} holds all documents in memory, where auto and linear methods such as tsvm read them from files"
@@ -37,7 +37,7 @@ class ChosenEngine(NamedTuple):
         folder of the store; a cluster reads its rows below ``prefix`` in the store. Raises ClusterUnavailable.
         """
         # imported here, since Numba takes a second to load, and only a training needs it
-        from core.engine.engine import Engine
+        from core.engine.passes import Engine
         from workers.worker.scratch import ScratchFiles
 
         if self.name == "memory":

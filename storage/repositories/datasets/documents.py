@@ -21,10 +21,10 @@ from storage.repositories.datasets.annotations.answers import Answer
 from storage.repositories.datasets.encodings import KeptVectors
 from storage.repositories.datasets.files.extra_fields import INDPTR, LINES, StoredFields
 from storage.repositories.datasets.files.ids import Ids
-from storage.repositories.datasets.files.label_sets import label_sets_in
 from storage.repositories.datasets.files.npy import open_array, open_bytes
 from storage.repositories.datasets.files.row_writers import content_of
 from storage.repositories.datasets.files.votes import votes_in
+from storage.repositories.datasets.label_files import label_sets_in
 from storage.repositories.datasets.labels import UNLABELED
 from storage.store import KeyMissing, Store
 

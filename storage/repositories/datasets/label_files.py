@@ -1,30 +1,94 @@
-"""The files of a dataset that say what is known of its documents: labels, votes, weights."""
+"""The files of a dataset that say what is known of its documents: labels, votes, weights.
 
-from collections.abc import Iterator, Sequence
+Of documents that may have several labels these are the classes that apply to each or do not, and whether all are known.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets
 from core.errors import MAX_FAULTS, Fault, refuse
 from core.spelling import did_you_mean
 from storage.process.settings import DatasetLimits
 from storage.records import Label, LabelKind
 from storage.repositories.datasets.files.ids import Ids
-from storage.repositories.datasets.files.label_sets import LabelSetsWriter, label_sets_in
 from storage.repositories.datasets.files.npy import (
+    INDPTR,
     WITHOUT_LABEL,
     DrawnWriter,
     NpyWriter,
     OptionalColumn,
+    RaggedWriter,
     chunks,
     open_array,
 )
 from storage.repositories.datasets.files.votes import VotesWriter, vote_faults
-from storage.repositories.datasets.labels import Batch, Classes, list_faults
+from storage.repositories.datasets.labels import Batch, Classes, LabelLists, list_faults
+
+NAME = "label_sets"
+"""Beginning of the names of the files, by content."""
+_CLASSES, _VALUES, _COMPLETE = f"{NAME}.indices", f"{NAME}.values", f"{NAME}.complete"
+
+
+class LabelSetsWriter:
+    """Writer of the labels of a dataset whose documents may have several, in order."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        """The stack closes the files."""
+        self._known = RaggedWriter(folder, NAME, {"indices": "<i4", "values": "|i1"}, stack)
+        self._complete = OptionalColumn(folder / f"{_COMPLETE}.npy", "|b1", False, stack)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk so far."""
+        return self._known.n_bytes + self._complete.n_bytes
+
+    def append(self, lists: LabelLists | None, classes: Classes, length: int) -> None:
+        """Append the labels of the next ``length`` documents, which are valid; None where none has any.
+
+        Raises LimitExceeded for classes.
+        """
+        if lists is None:
+            self._known.append(None, {}, length)
+            self._complete.append(None, length)
+            return
+        rows = [(each or (), others or ()) for each, others in zip(*lists, strict=True)]
+        values = [([APPLIES] * len(each), [EXCLUDED] * len(others)) for each, others in rows]
+        flat = [*chain.from_iterable(chain.from_iterable(rows))]
+        columns: dict[str, NDArray[Any]] = {
+            "indices": classes.encode(flat),
+            "values": np.fromiter(chain.from_iterable(chain.from_iterable(values)), np.int8, len(flat)),
+        }
+        lengths = np.fromiter((len(each) + len(others) for each, others in rows), np.int64, length)
+        self._known.append(lengths, columns, length)
+        self._complete.append(np.fromiter((each is not None for each in lists.applied), bool, length), length)
+
+    def add(self, sets: LabelSets) -> None:
+        """Append labels whose classes have their final numbers."""
+        self._known.append(np.diff(sets.indptr), {"indices": sets.indices, "values": sets.values}, sets.n_rows)
+        self._complete.append(sets.complete, sets.n_rows)
+
+    def finish(self, final: NDArray[np.int32]) -> dict[str, Path]:
+        """The finished files by content, none of documents with one label at most; ``final`` are the numbers of the
+        classes.
+        """
+        complete = self._complete.finish()
+        known = self._known.finish({"indices": final}, ["indices"])
+        return known if complete is None else known | {_COMPLETE: complete}
+
+
+def label_sets_in(arrays: Mapping[str, NDArray[Any]], classes: list[Label]) -> LabelSets:
+    """The labels of arrays by content."""
+    indptr = arrays[f"{NAME}.{INDPTR}"]
+    complete = arrays.get(_COMPLETE, np.zeros(len(indptr) - 1, bool))
+    return LabelSets(classes, indptr, arrays[_CLASSES], arrays[_VALUES], complete)
+
 
 _MIXED = "in one dataset all documents have label, or all labels; for one label write labels with one element"
 _UNKNOWN = "; correct it, or label a document with it"

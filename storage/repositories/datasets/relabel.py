@@ -18,8 +18,8 @@ from storage.process.settings import DatasetLimits
 from storage.records import Dataset, File, Given, Label, LabelKind, labels_in
 from storage.repositories.datasets.documents import Documents, changed, class_counts, of_kind
 from storage.repositories.datasets.files.ids import IdIndex, Ids
-from storage.repositories.datasets.files.label_sets import LabelSetsWriter
 from storage.repositories.datasets.files.npy import WITHOUT_LABEL, DrawnWriter, NpyWriter, draw_detail
+from storage.repositories.datasets.label_files import LabelSetsWriter
 from storage.repositories.datasets.labels import LabelLists, labels_detail, list_faults
 from storage.repositories.datasets.manifest import class_warnings, content_digest
 from storage.store.local_files import sha256_of

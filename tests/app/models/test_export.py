@@ -13,7 +13,7 @@ import pytest
 from halfmoon import Halfmoon
 
 from app.cli.commands import main
-from app.models import service
+from app.models import routes
 from core.exports import predict
 from core.exports.archive import write_archive
 from core.models.model import LinearModel
@@ -76,7 +76,7 @@ def test_so_many_exports_at_a_time(start: Start, monkeypatch: pytest.MonkeyPatch
         assert go_on.wait(SOON)
         write_archive(*arguments)
 
-    monkeypatch.setattr(service, "write_archive", slowly)
+    monkeypatch.setattr(routes, "write_archive", slowly)
     path, answers = "/v1/models/news/versions/1/export", []
     thread = threading.Thread(target=lambda: answers.append(gateway.client.get(path)))
     thread.start()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.documents.label_sets import LabelSets
-from core.engine.engine import Engine
+from core.engine.passes import Engine
 from core.errors import InvalidDocuments, InvalidOption
 from core.evaluation.measures import LabelConfusion
 from core.models.io import read_model

@@ -11,7 +11,7 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from core.engine.engine import Engine
+from core.engine.passes import Engine
 from storage.store import open_store
 from workers.cluster.address import TlsFiles, throw_away_files
 from workers.cluster.engine import ClusterEngine, ClusterStore, connected

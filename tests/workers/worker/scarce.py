@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from core.documents.rows import SparseRows
-from core.engine.engine import Engine
+from core.engine.passes import Engine
 from core.memory_estimate import RowsSize, training_bytes
 from core.options.base import TrainingSize
 from core.options.linear import SvmOptions

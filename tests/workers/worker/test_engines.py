@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from core.documents.rows import MEMORY, FullRows, SparseRows
-from core.engine.engine import Engine
-from core.engine.passes import Passes
+from core.engine.passes import Engine, Passes
 from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.memory_estimate import RowsSize
 from core.train import TrainingContext, TrainingTask, train
