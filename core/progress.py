@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -106,15 +106,9 @@ class TracePoint(NamedTuple):
     """number of stages that the phase is one of, at most; 0 if it is not known"""
 
 
-class Observer(Protocol):
-    """Callback between slices of work, at least every 250 ms; if it returns true, the solver stops and returns its best
-    iterate.
-    """
-
-    def __call__(self, point: TracePoint, /) -> bool:
-        """Whether to stop."""
-
-
+Observer = Callable[[TracePoint], bool]
+"""Called between slices of work, at least every 250 ms; if it returns true, the solver stops and returns its best
+iterate."""
 SECONDS = 0.05
 """least time between two calls of the observer"""
 

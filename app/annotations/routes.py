@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from app.annotations.schemas import AnnotationOut, AnnotationPage, AnnotationsBody, AnnotationSummary, Appended
 from app.annotations.service import append, summary
-from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json
+from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json, services_of
 from app.http.schemas import ENCODING, PageSize, error_responses, json_body, path_parameter
-from app.services import ServicesDep, services_of
+from app.services import ServicesDep
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
 from app.datasets.service import LabelChanges, change_profile, classes_of, read_dataset, set_classes
-from app.http.requests import RESERVATION, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json
+from app.http.requests import RESERVATION, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json, services_of
 from app.http.schemas import (
     DOCUMENT_BODY,
     DRAWS,
@@ -22,7 +22,7 @@ from app.http.schemas import (
     left_out,
     path_parameter,
 )
-from app.services import Services, ServicesDep, services_of
+from app.services import Services, ServicesDep
 from storage.records import Dataset, DatasetProfile, LabelKind
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)

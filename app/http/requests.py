@@ -11,11 +11,11 @@ seconds. Like an invalid id, an invalid number of a version is answered with 404
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextvars import ContextVar, copy_context
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Path, Request
@@ -29,15 +29,17 @@ from app.codecs.dispatch import check_size, decompressor_of, is_compressed, medi
 from app.codecs.json.struct import decode_struct
 from app.codecs.transport.encodings import Filter, filtered, without_byte_order_mark
 from app.errors import InvalidRequest, UnsupportedMediaType
-from app.http.access import KEY_ID, Access, caller_of
-from app.http.limits import Limit, Reservation
+from app.http.access import KEY_ID, caller_of
+from app.http.limits import Reservation
 from app.http.middleware import HELD
 from app.http.schemas import path_parameter
-from app.settings import GatewaySettings
 from core.spelling import did_you_mean
 from storage.errors import NotFound
 from storage.names import VERSION_END, version_number
 from storage.records import MAX_TEXT
+
+if TYPE_CHECKING:
+    from app.services import Services
 
 RESERVATION = "halfmoon.reservation"
 """Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""
@@ -60,7 +62,7 @@ class AuthorizedRoute(APIRoute):
         handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
 
         async def check_and_handle(request: Request) -> Response:
-            access = state_of(request).access
+            access = services_of(request).access
             access.authorize(request.scope, tag)
             if KEY_ID in request.scope:
                 request = Request(
@@ -112,7 +114,7 @@ class RawRoute(AuthorizedRoute):
         handle: Handler = self.endpoint
 
         async def reserve_and_handle(request: Request) -> Response:
-            reservation = state_of(request).buffer_limit.reserve(caller_of(request.scope))
+            reservation = services_of(request).buffer_limit.reserve(caller_of(request.scope))
             request.scope[HELD].append(reservation)
             request.scope[RESERVATION] = reservation
             response = await handle(request)
@@ -152,33 +154,9 @@ def receive_while_valid(receive: Receive, check: Callable[[], None]) -> Receive:
     return receive_and_check
 
 
-class HttpState(Protocol):
-    """The services that a route of any domain needs to authorize a request and to read its body."""
-
-    @property
-    def settings(self) -> GatewaySettings:
-        """Settings, among them the bounds of bodies."""
-        ...
-
-    @property
-    def access(self) -> Access:
-        """Access control by API keys."""
-        ...
-
-    @property
-    def buffer_limit(self) -> Limit:
-        """Limit on bytes of bodies and answers in memory."""
-        ...
-
-    @property
-    def parse_pool(self) -> ThreadPoolExecutor:
-        """Threads that parse large bodies."""
-        ...
-
-
-def state_of(request: Request) -> HttpState:
-    """The state of the gateway that handles this request."""
-    found: HttpState = request.app.state.services
+def services_of(request: Request) -> "Services":
+    """The services of the gateway that handles this request."""
+    found: Services = request.app.state.services
     return found
 
 
@@ -310,12 +288,14 @@ async def in_steps(request: Request | None, executor: Executor, steps: Iterator[
     return done
 
 
-async def read_json(request: Request, state: HttpState, kind: type[StructT], absent: StructT | None = None) -> StructT:
+async def read_json(
+    request: Request, services: "Services", kind: type[StructT], absent: StructT | None = None
+) -> StructT:
     """A JSON body as a struct; ``absent``, if given, stands for an empty body.
 
     Raises InvalidRequest with the field, LimitExceeded, TooManyRequests, UnsupportedMediaType.
     """
-    bounds = state.settings.request_bounds
+    bounds = services.settings.request_bounds
     media_type = media_type_of(request.headers)
     is_empty = request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers
     if absent is not None and not media_type and is_empty:
@@ -325,9 +305,9 @@ async def read_json(request: Request, state: HttpState, kind: type[StructT], abs
     reservation: Reservation = request.scope[RESERVATION]
     decompressor = decompressor_of(request.headers, bounds, reservation.grow)
     data = b"".join(await read_blocks(request, bounds))
-    if len(data) < state.settings.large_request_bytes and not is_compressed(request.headers):
+    if len(data) < services.settings.large_request_bytes and not is_compressed(request.headers):
         return _decoded(data, decompressor, kind, reservation.grow)
-    return await in_thread(state.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
+    return await in_thread(services.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
 
 
 def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:

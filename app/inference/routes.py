@@ -7,13 +7,12 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.requests import RawRoute, in_thread, on_versions, version_reference
+from app.http.requests import RawRoute, in_thread, on_versions, services_of, version_reference
 from app.http.schemas import ENCODING, v2_error_responses
 from app.inference.service import infer, metadata
 from app.operations.routes import Ready
 from app.operations.routes import ready as ready_now
 from app.predictions.service import load_model
-from app.services import services_of
 from storage.errors import Unavailable
 
 health_router = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)

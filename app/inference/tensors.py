@@ -29,7 +29,8 @@ from app.codecs.json.text import InvalidJson, JsonText
 from app.codecs.numbers import narrowed
 from app.codecs.transport.encodings import filtered
 from app.errors import InvalidRequest, UnsupportedMediaType
-from app.http.requests import RESERVATION, HttpState, in_thread, read_blocks
+from app.http.requests import RESERVATION, in_thread, read_blocks
+from app.services import Services
 from core.documents.kinds import DENSE as VECTOR
 from core.documents.kinds import PartRows, Rows, RowsOfKind, TextRows, in_words, parts_of, without_parts
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
@@ -62,7 +63,7 @@ class BinaryBody(NamedTuple):
     data: bytes
 
 
-async def read_parts(request: Request, state: HttpState) -> BinaryBody:
+async def read_parts(request: Request, services: Services) -> BinaryBody:
     """The JSON of a body and the binary data behind it, empty where there are none.
 
     Raises InvalidRequest, LimitExceeded, TooManyRequests, UnsupportedMediaType.
@@ -73,9 +74,9 @@ async def read_parts(request: Request, state: HttpState) -> BinaryBody:
             f"a body of type {media_type[:MAX_TEXT]}",
             "this body must be application/json, or have binary data behind the JSON",
         )
-    bounds, reserve = state.settings.request_bounds, request.scope[RESERVATION].grow
+    bounds, reserve = services.settings.request_bounds, request.scope[RESERVATION].grow
     decompressor = decompressor_of(request.headers, bounds, reserve)
-    data = await in_thread(state.parse_pool, filtered, b"".join(await read_blocks(request, bounds)), decompressor)
+    data = await in_thread(services.parse_pool, filtered, b"".join(await read_blocks(request, bounds)), decompressor)
     length = request.headers.get(LENGTH)
     if length is None:
         return BinaryBody(data, b"")

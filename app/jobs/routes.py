@@ -14,12 +14,12 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from app.errors import Unauthenticated
 from app.http.access import KEY_ID
 from app.http.answers import CSV, EXACT, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
-from app.http.requests import CHECK_SECONDS, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json
+from app.http.requests import CHECK_SECONDS, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json, services_of
 from app.http.schemas import DOCUMENTS, ENCODING, EXTRA, NAME, Cursor, PageSize, error_responses, json_body, left_out
 from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
-from app.services import Services, ServicesDep, services_of
+from app.services import Services, ServicesDep
 from app.services.job_follower import add_progress, job_now
 from core.options.text import TextOptions
 from core.registry import OFFERED

@@ -9,9 +9,9 @@ from msgspec import Meta
 from pydantic import AwareDatetime
 from starlette.responses import Response
 
-from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json
+from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json, services_of
 from app.http.schemas import ENCODING, Schema, error_responses, json_body
-from app.services import ServicesDep, services_of
+from app.services import ServicesDep
 from storage.errors import Conflict, NotFound
 from storage.names import NAME
 from storage.repositories.api_keys import ApiKey, ApiKeys, Scope

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID
-from app.http.requests import RawRoute, in_thread, read_json
+from app.http.requests import RawRoute, in_thread, read_json, services_of
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.prediction import Named, find, predict, version_text
@@ -27,7 +27,6 @@ from app.label_studio.schemas import (
     WebhookAnswer,
 )
 from app.label_studio.training import Project, Trainer, train
-from app.services import services_of
 
 router = APIRouter(prefix="/label-studio", tags=["label-studio"], route_class=RawRoute)
 training_router = APIRouter(prefix="/label-studio", tags=["label-studio-training"], route_class=RawRoute)

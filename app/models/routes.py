@@ -14,7 +14,15 @@ from app.errors import InvalidRequest
 from app.http.access import caller_of
 from app.http.answers import iter_file, written_file
 from app.http.middleware import HELD
-from app.http.requests import AuthorizedRoute, RawRoute, VersionNumber, checked_number, in_thread, read_json
+from app.http.requests import (
+    AuthorizedRoute,
+    RawRoute,
+    VersionNumber,
+    checked_number,
+    in_thread,
+    read_json,
+    services_of,
+)
 from app.http.schemas import ENCODING, NAME, Cursor, PageSize, error_responses, json_body, left_out, path_parameter
 from app.models.schemas import (
     AliasBody,
@@ -27,7 +35,7 @@ from app.models.schemas import (
     VersionOut,
     records_of_models,
 )
-from app.services import Services, ServicesDep, services_of
+from app.services import Services, ServicesDep
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
 from storage.store.json_records import in_parallel

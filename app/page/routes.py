@@ -12,9 +12,8 @@ from starlette.responses import Response
 from app.codecs.dispatch import ENDINGS
 from app.http.access import COOKIE
 from app.http.answers import negotiate
-from app.http.requests import AuthorizedRoute, RawRoute, read_json
+from app.http.requests import AuthorizedRoute, RawRoute, read_json, services_of
 from app.page.files import page_files
-from app.services import services_of
 
 _INDEX = "index.html"
 

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.requests import MODEL, RawRoute, on_versions, version_reference
+from app.http.requests import MODEL, RawRoute, on_versions, services_of, version_reference
 from app.http.schemas import DOCUMENT_BODY, DOCUMENTS, ENCODING, EXTRA, error_responses, json_body
 from app.predictions.explanation import explain
 from app.predictions.schemas import (
@@ -20,7 +20,6 @@ from app.predictions.schemas import (
 )
 from app.predictions.service import label, predict
 from app.predictions.suggestion import suggest
-from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=RawRoute)
 suggestions_router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=RawRoute)

@@ -5,13 +5,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.http.requests import AuthorizedRoute, RawRoute, in_thread, on_versions, read_json, version_reference
+from app.http.requests import (
+    AuthorizedRoute,
+    RawRoute,
+    in_thread,
+    on_versions,
+    read_json,
+    services_of,
+    version_reference,
+)
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.predictions.scoring import run_scoring
 from app.review import audits
 from app.review.doubts import doubts
 from app.review.schemas import AuditBody, AuditOut, AuditPage, AuditReport, Doubts, DoubtsBody
-from app.services import ServicesDep, services_of
+from app.services import ServicesDep
 
 doubts_router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=RawRoute)
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends
 
 from app.http.access import Access
 from app.http.limits import Limit
+from app.http.requests import services_of
 from app.services.admission import Admission, Backlog, StoreProbe
 from app.services.job_follower import JobFollower, JobReader
 from app.services.metrics import Metrics
@@ -226,12 +227,6 @@ def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
         garbage.remove_abandoned,
     ]
     yield PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds)
-
-
-def services_of(request: Request) -> Services:
-    """The services of the gateway that handles this request."""
-    found: Services = request.app.state.services
-    return found
 
 
 ServicesDep = Annotated[Services, Depends(services_of)]

@@ -9,9 +9,9 @@ from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from app.errors import InvalidRequest
-from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json
+from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json, services_of
 from app.http.schemas import ENCODING, Schema, error_responses, json_body
-from app.services import Services, ServicesDep, services_of
+from app.services import Services, ServicesDep
 from app.services.webhooks.sender import AddressRefused, is_secret, new_secret
 from storage.errors import LimitExceeded
 from storage.repositories.webhooks import EVENTS, Event, Message, Webhook

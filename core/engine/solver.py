@@ -1,7 +1,8 @@
 """The one signature of all solvers."""
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Protocol, cast
+from typing import cast
 
 from core.engine.runner import Scheduler, Steps, Vector
 from core.options.base import Options
@@ -9,16 +10,11 @@ from core.problem import Problem, Result
 from core.progress import Observer, Phase
 from core.registry import Algorithm, find_algorithm
 
+Solver = Callable[[Problem, Options, Vector | None], Steps]
+"""Steps towards a Result, not yet begun, to be run by a Scheduler over the rows of the problem.
 
-class Solver(Protocol):
-    """Steps towards a Result, to be run by a Scheduler over ``problem.rows``.
-
-    ``init`` is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias
-    last, or scores of all rows, shape (n_rows,).
-    """
-
-    def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:
-        """The steps, not yet begun."""
+The vector is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias
+last, or scores of all rows, shape (n_rows,)."""
 
 
 def load_solver(algorithm: Algorithm, n_problems: int = 1) -> Solver:

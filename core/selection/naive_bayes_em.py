@@ -5,7 +5,6 @@ are latent.
 """
 
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -24,25 +23,6 @@ _LEAST = 1e-300
 _CONSTANT = 1e-12
 """share of a feature's mean square up to which its variance is rounding"""
 _SLICE = 1 << 21
-
-
-class ClassDensities(Protocol):
-    """The densities of all classes. Their logarithms are linear in a row, but for a term that all classes share."""
-
-    def fit(self, sums: Matrix, weight: float) -> None:
-        """Turn the sums of the rows of each class into coefficients of the likeliest densities, in place; the
-        checkpoint may raise.
-
-        ``sums`` have the shape (n_classes, n_features + 1). Their last column is the number of rows, that of the
-        coefficients the intercept. Each unlabeled row has this ``weight`` in the sums.
-        """
-
-    def common(self, coefficients: Matrix, weight: float) -> float:
-        """The part of the log-posterior that the scores of rows leave out: the average rows that are added, and the
-        term that all classes share.
-
-        ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit.
-        """
 
 
 class TermDensities:
@@ -112,6 +92,17 @@ class NormalDensities:
         n_added = n_classes * self._moments.added
         squares = self._of_labeled + weight * self._moments.of_unlabeled + n_added * self._moments.variances
         return squares, self._n_labeled + weight * self._moments.n_unlabeled + n_added
+
+
+ClassDensities = TermDensities | NormalDensities
+"""The densities of all classes. Their logarithms are linear in a row, but for a term that all classes share.
+
+``fit`` turns the sums of the rows of each class into coefficients of the likeliest densities, in place; the checkpoint
+may raise. ``sums`` have the shape (n_classes, n_features + 1). Their last column is the number of rows, that of the
+coefficients the intercept. Each unlabeled row has the ``weight`` in the sums.
+
+``common`` is the part of the log-posterior that the scores of rows leave out: the average rows that are added, and the
+term that all classes share. ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit."""
 
 
 class Moments:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import accumulate, chain, repeat, zip_longest
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 import numpy as np
@@ -37,14 +37,7 @@ _one = msgspec.json.Decoder(dict[Name, float])
 _any = msgspec.json.Decoder(dict[str, Any])
 
 
-class HasVectors(Protocol):
-    """A document that may have vectors."""
-
-    vector: list[float] | None
-    vectors: dict[str, list[float] | None] | None
-
-
-def vectors_in(documents: Sequence[HasVectors], part: str) -> Vectors:
+def vectors_in(documents: Sequence[Document], part: str) -> Vectors:
     """The vector of each document in a dense part, None where it has none."""
     if part == DENSE:
         return [document.vector for document in documents]
