@@ -308,13 +308,11 @@ class Run(NamedTuple):
 
     def scheduler(self, rows: SparseRows) -> Scheduler:
         """A scheduler of solvers over these rows."""
-        context = self.context
-        most = context.max_model_bytes
         return Scheduler(
             rows,
-            engine=context.engine,
-            threads=context.threads,
-            max_model_bytes=most,
+            engine=self.context.engine,
+            threads=self.context.threads,
+            max_model_bytes=self.context.max_model_bytes,
             watch=self.watch,
             counter=self.counter,
         )

@@ -13,6 +13,7 @@ from storage.repositories.datasets import Batch
 BLOCK_BYTES = 256 << 10
 """Bytes that are parsed at a time: few enough that a parse in a thread does not hold the interpreter lock for long."""
 
+SEPARATOR = ";"
 MAX_SEPARATOR = 8
 """Characters of what stands between several labels at most."""
 
@@ -64,8 +65,8 @@ class Reading:
     read as a stream."""
     columns: Mapping[Column, str] = field(default_factory=dict)
     """Names of the columns of a table, or fields of JSON, that hold these, where the request gives them."""
-    separator: str = ";"
-    """Text between several labels in a cell of a table."""
+    separator: str | None = None
+    """Text between several labels in a cell of a table, where the request gives it."""
     extra: Extra | None = None
     """What becomes of extra columns and fields; None: those of tables are kept, others refused."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -120,11 +121,13 @@ class Format(NamedTuple):
     """Whether text, label, id and so on have names in it, which a request may give."""
 
     def open(self, reading: Reading) -> Decoder:
-        """A decoder for one body; raises InvalidRequest if the request names columns, and the format has none."""
-        if reading.columns and not self.has_columns:
+        """A decoder for one body; raises InvalidRequest if the request says something of columns, and the format has
+        none.
+        """
+        if (reading.columns or reading.separator is not None) and not self.has_columns:
             raise InvalidRequest(
-                next(iter(reading.columns)),
-                f"names a column of a table or a field of JSON; {self.media_type} has neither",
+                next(iter(reading.columns), "separator"),
+                f"is for columns of a table or fields of JSON; {self.media_type} has neither",
             )
         return self.decoder(reading)
 

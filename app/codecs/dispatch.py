@@ -107,8 +107,8 @@ def _as_asked(reading: Reading, query: Mapping[str, str]) -> Reading:
             "extra",
             f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}",
         )
-    separator = query.get("separator", Reading.separator)
-    if not 1 <= len(separator) <= MAX_SEPARATOR:
+    separator = query.get("separator")
+    if separator is not None and not 1 <= len(separator) <= MAX_SEPARATOR:
         raise InvalidRequest("separator", f"must have 1 to {MAX_SEPARATOR} characters")
     columns = {column: query[column] for column in COLUMNS if column in query}
     return replace(reading, columns=columns, separator=separator, extra=extra)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import Field
 
-from app.codecs.base import MAX_SEPARATOR, Reading
+from app.codecs.base import MAX_SEPARATOR, SEPARATOR
 from app.codecs.json_documents.document import DrawWord
 from app.http.answers import EXACT
 from app.http.schemas import Position, Schema
@@ -110,7 +110,7 @@ class DocumentQuery:
     exact: Annotated[bool, Query(description=EXACT)] = False
     separator: Annotated[
         str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
-    ] = Reading.separator
+    ] = SEPARATOR
 
     @property
     def meant(self) -> State | None:

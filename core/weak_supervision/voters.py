@@ -6,7 +6,6 @@ then breaks down).
 """
 
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -217,11 +216,8 @@ def _copied(ballots: Ballots, posteriors: Matrix) -> dict[tuple[int, int], float
 
 def _pairs(ballots: Ballots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of ballots about the same document, the voter that comes first in order first."""
-    firsts, seconds = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for distance in count(1):
-        found = np.flatnonzero(ballots.document[:-distance] == ballots.document[distance:])
-        if not len(found):
-            return np.concatenate(firsts), np.concatenate(seconds)
-        firsts.append(found)
-        seconds.append(found + distance)
-    raise AssertionError
+    most = int(np.bincount(ballots.document).max(initial=0))
+    firsts = [np.flatnonzero(ballots.document[:-each] == ballots.document[each:]) for each in range(1, most)]
+    seconds = [first + distance for distance, first in enumerate(firsts, 1)]
+    none = np.zeros(0, np.int64)
+    return np.concatenate([none, *firsts]), np.concatenate([none, *seconds])

@@ -57,7 +57,7 @@ def read_rows(file: IO[bytes], kind: FileKind, reading: Reading) -> Iterator[tup
             step = max(1, min(_ROWS, _TEXT_BYTES // longest))
             for start in range(0, batch.num_rows, step):
                 part = batch.slice(start, step)
-                yield _documents(part, header, position, reading.separator), header
+                yield _documents(part, header, position), header
                 position += part.num_rows
     except MemoryError:
         raise
@@ -113,7 +113,7 @@ def _longest(texts: Any, position: int, bounds: Bounds) -> int:
     return max(longest, _CELL_BYTES)
 
 
-def _documents(batch: Any, header: Header, position: int, separator: str) -> Batch:
+def _documents(batch: Any, header: Header, position: int) -> Batch:
     columns = {column: _values(batch.column(place), column) for column, place in header.places.items()}
     texts = columns.pop("text")
     missing = [row for row, text in enumerate(texts) if text is None][:MAX_FAULTS]
@@ -125,7 +125,7 @@ def _documents(batch: Any, header: Header, position: int, separator: str) -> Bat
     ids = [None if id is None else str(id) for id in columns.get("id", [None] * batch.num_rows)]
     votes = {voter: _values(batch.column(place), "label") for voter, place in header.votes.items()}
     indicators = {label: _flags(batch.column(place), label) for label, place in header.indicators.items()}
-    known = known_in(columns, votes, indicators, separator, lambda row: ids[row] or str(position + row))
+    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or str(position + row))
     return Batch(
         TextRows.of(texts), labels, ids if "id" in columns else None, fields=_kept(batch, header), **known._asdict()
     )

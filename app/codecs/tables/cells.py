@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.base import COLUMNS, EXTRA_REMEDY, Column, Reading
+from app.codecs.base import COLUMNS, EXTRA_REMEDY, SEPARATOR, Column, Reading
 from core.documents.kinds import TextRows
 from core.documents.votes import Vote
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse, refused
@@ -28,10 +28,15 @@ VOTE = "vote:"
 _MEANT: tuple[Column, ...] = ("text", "label", "id")
 _WEIGHED = "the column 'weight' is read as the weights of labels; an empty ?weight= keeps it beside the documents"
 
+_WITHOUT_LABELS = (
+    "no column holds several: name one by ?labels=NAME, or leave separator out; what parts the columns of a file is "
+    "found by itself"
+)
+
 
 class Header(NamedTuple):
     """The columns of a table: their number, the places of the columns that are read, by label of those that say whether
-    one applies, by voter of those that have votes, and by name of the kept ones.
+    one applies, by voter of those that have votes, and by name of the kept ones; the text between several labels.
     """
 
     width: int
@@ -39,6 +44,7 @@ class Header(NamedTuple):
     indicators: dict[str, int]
     votes: dict[str, int]
     kept: dict[str, int]
+    separator: str
     notes: list[str]
     """what the sender should know about them, beside which are kept"""
 
@@ -54,7 +60,8 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     that are to be refused.
     """
     names = [name.strip() for name in row]
-    labels = _columns_of_labels(names, reading)
+    separator = reading.separator or SEPARATOR
+    labels = _columns_of_labels(names, reading, separator)
     places = _places(names, reading.columns, ("labels", "not") if labels else ())
     indicators = {label: _place(label, "labels", names, places) for label in labels}
     votes = _vote_columns(names, {*places.values(), *indicators.values()})
@@ -70,17 +77,21 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     meant = (f"no column is named {each!r}{advice}" for each in missing if (advice := did_you_mean(each, list(kept))))
     weighed = [_WEIGHED] if "weight" in places and "weight" not in reading.columns else []
     several = "labels" in places or indicators
-    return Header(len(names), places, indicators, votes, kept, [*weighed, *([] if several else islice(meant, 1))])
+    if reading.separator is not None and not (several or "not" in places):
+        raise refused(f"stands between several labels, and {_WITHOUT_LABELS}", "separator")
+    return Header(
+        len(names), places, indicators, votes, kept, separator, [*weighed, *([] if several else islice(meant, 1))]
+    )
 
 
-def _columns_of_labels(names: Sequence[str], reading: Reading) -> list[str]:
+def _columns_of_labels(names: Sequence[str], reading: Reading, separator: str) -> list[str]:
     """The columns that are for a label each: those that the request names for labels, if it names several."""
     asked = reading.columns.get("labels", "")
-    if reading.separator not in asked or asked in names:
+    if separator not in asked or asked in names:
         return []
     if reading.columns.get("not"):
         raise refused("stands beside columns for a label each, where 0 says that one does not apply", "not")
-    return [name.strip() for name in asked.split(reading.separator)]
+    return [name.strip() for name in asked.split(separator)]
 
 
 def _vote_columns(names: Sequence[str], read: Collection[int]) -> dict[str, int]:
@@ -181,36 +192,34 @@ class CellLabels(NamedTuple):
     weights: NDArray[np.float64] | None
 
 
-def batch_of(rows: Sequence[Row], header: Header, separator: str, position: int, where: Callable[[int], str]) -> Batch:
+def batch_of(rows: Sequence[Row], header: Header, position: int, where: Callable[[int], str]) -> Batch:
     """The documents of rows as long as the header, the first of them at this position.
 
     Raises InvalidDocuments, which tells where a row is that holds a fault.
     """
     try:
-        return _batch(rows, header, separator, position)
+        return _batch(rows, header, position)
     except InvalidDocuments:
-        refuse(_faults(rows, header, separator, position, where))
+        refuse(_faults(rows, header, position, where))
         raise
 
 
-def _faults(
-    rows: Sequence[Row], header: Header, separator: str, position: int, where: Callable[[int], str]
-) -> Iterator[Fault]:
+def _faults(rows: Sequence[Row], header: Header, position: int, where: Callable[[int], str]) -> Iterator[Fault]:
     for place, row in enumerate(rows):
         try:
-            _batch([row], header, separator, position + place)
+            _batch([row], header, position + place)
         except InvalidDocuments as error:
             yield from (each._replace(detail=f"{where(place)}: {each.detail}") for each in error.faults)
 
 
-def _batch(rows: Sequence[Row], header: Header, separator: str, position: int) -> Batch:
+def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
     columns: dict[Column, Sequence[Any]] = {
         column: _cells(rows, place) for column, place in header.places.items() if column != "text"
     }
     ids = columns.get("id", [None] * len(rows))
     votes = {voter: _cells(rows, place) for voter, place in header.votes.items()}
     indicators = {label: _cells(rows, place) for label, place in header.indicators.items()}
-    known = known_in(columns, votes, indicators, separator, lambda row: ids[row] or str(position + row))
+    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or str(position + row))
     return Batch(
         TextRows.of([row[header.places["text"]] for row in rows]),
         columns.get("label") or [None] * len(rows),

@@ -57,7 +57,7 @@ class Task(Struct):
     kind: FileKind
     bounds: Bounds
     columns: dict[Column, str]
-    separator: str
+    separator: str | None
     extra: Extra | None
 
 

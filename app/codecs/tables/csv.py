@@ -155,7 +155,7 @@ class TableDecoder(Decoder):
             places = (place for place, each in enumerate(rows[skipped:], skipped) if each)
             return f"line {self._line_of(text, next(islice(places, row, None)))}"
 
-        return batch_of(documents, header, self._reading.separator, self._position, where)
+        return batch_of(documents, header, self._position, where)
 
     def _width_faults(self, header: Header, rows: list[Row], text: str, skipped: int) -> Iterator[Fault]:
         """Rows of another length than the header; a line without anything is no row."""

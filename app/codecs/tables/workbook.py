@@ -82,7 +82,7 @@ def _documents(
     position = 0
     for part in _parts(title, rows, reading.bounds.document_bytes):
         where = partial(_where, title, part)
-        yield batch_of([row for _, row in part], header, reading.separator, position, where), header
+        yield batch_of([row for _, row in part], header, position, where), header
         position += len(part)
 
 

@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, str], str]] = {
         "text/x-svmlight",
         b"1 1:1\n",
         {"label": "y"},
-        "label: names a column of a table or a field of JSON; text/x-svmlight has neither",
+        "label: is for columns of a table or fields of JSON; text/x-svmlight has neither",
     ),
 }
 

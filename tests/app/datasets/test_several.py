@@ -218,12 +218,22 @@ def test_too_many_voters_are_refused(gateway: Gateway) -> None:
     assert gateway.kept() == []
 
 
-def test_separators_are_bounded_and_not_for_arrays(gateway: Gateway) -> None:
-    for separator in ("", "123456789"):
-        answer = gateway.client.post(
-            "/v1/datasets", content="text\nx\n", headers={"content-type": CSV}, params={"separator": separator}
-        )
-        assert problem_of(answer, 422)["errors"][0]["field"] == "separator"
+@pytest.mark.parametrize(
+    ("media_type", "content", "asked", "detail"),
+    [
+        (CSV, "text,labels\nx,a\n", {"separator": ""}, "1 to 8 characters"),
+        (CSV, "text,labels\nx,a\n", {"separator": "123456789"}, "1 to 8 characters"),
+        (CSV, "text,label\nx,a|b\n", {"separator": "|"}, "name one by ?labels=NAME, or leave separator out"),
+        (XLSX, workbook({"S": [["text"], ["x"]]}), {"separator": ";"}, "no column holds several"),
+        ("text/x-svmlight", "1 1:1\n", {"separator": ";"}, "has neither"),
+    ],
+)
+def test_a_separator_is_bounded_and_needs_cells_of_several_labels(
+    gateway: Gateway, media_type: str, content: str | bytes, asked: dict[str, str], detail: str
+) -> None:
+    fault = refused(gateway, content, media_type, **asked)
+    assert fault["field"] == "separator"
+    assert detail in fault["detail"]
 
 
 def test_a_label_with_the_separator_in_it_is_not_written(gateway: Gateway) -> None:
