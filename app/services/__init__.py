@@ -16,13 +16,14 @@ from app.services.admission import Admission, Backlog, StoreProbe
 from app.services.job_follower import JobFollower, JobReader
 from app.services.metrics import Metrics
 from app.services.periodic import PeriodicTask
-from app.services.version_cache import LastUsed, ModelCache, VersionCache
+from app.services.version_cache import ModelCache, VersionCache
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
 from storage.process.system import release_memory
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState, connect
+from storage.recent import LastUsed
 from storage.repositories.api_keys import ApiKeys
 from storage.repositories.datasets import Datasets
 from storage.repositories.datasets.quota import Quota

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from app.services.version_cache import LastUsed
 from storage.errors import RedisUnavailable
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
+from storage.recent import LastUsed
 from storage.records import Job, JobState, Progress
 from storage.repositories.jobs import Jobs
 

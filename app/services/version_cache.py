@@ -1,4 +1,4 @@
-"""Caches of versions by reference, of loaded models, and of other values that were used last.
+"""Caches of versions by reference, and of loaded models.
 
 While the store does not answer, the last known version is served, and says so.
 """
@@ -6,17 +6,17 @@ While the store does not answer, the last known version is served, and says so.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from threading import Lock
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import structlog
 
 from core.models.model import Model
 from storage.errors import StoreDamaged, StoreUnavailable
-from storage.recent import Recent
+from storage.recent import LastUsed, Recent
 from storage.records import Job, JobState, Version
 from storage.repositories.models import Models
 from workers.encoders.catalogue import Encoders
@@ -191,44 +191,6 @@ def _hear(asked: "asyncio.Future[Version]") -> None:
     """Take note of the error of a call that nobody waits for any more."""
     if not asked.cancelled():
         asked.exception()
-
-
-T = TypeVar("T")
-
-
-class LastUsed(Generic[T]):
-    """Values by key; beyond ``most`` of them, or of their sizes together, the least recently used are dropped, but for
-    the last.
-
-    Threads may use it side by side.
-    """
-
-    def __init__(self, most: int, size: Callable[[T], int] | None = None) -> None:
-        self._size_of = size or (lambda value: 1)
-        self._kept = Recent[Hashable, T](most, size)
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    @property
-    def size(self) -> int:
-        """Sum of the sizes."""
-        with self._lock:
-            return sum(map(self._size_of, self._kept.values()))
-
-    def find(self, key: Hashable) -> T | None:
-        """The value of a key, if it is kept."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def keep(self, key: Hashable, value: T) -> T:
-        """Keep the value of a key in place of the one it had."""
-        with self._lock:
-            self._kept[key] = value
-        return value
 
 
 class ModelCache:

@@ -19,9 +19,10 @@ from core.documents.drawn import Draw
 from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import check_name, first_page, is_id
 from storage.process.settings import DatasetLimits
+from storage.recent import LastUsed
 from storage.records import Dataset, DatasetProfile, Given, Label, LabelKind
 from storage.repositories.datasets.annotations.answers import Answer, NewAnnotation, checked_entries
-from storage.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
+from storage.repositories.datasets.annotations.log import AnnotationLog
 from storage.repositories.datasets.annotations.offered import Audits, SuggestedDocuments
 from storage.repositories.datasets.builder import DatasetBuilder
 from storage.repositories.datasets.documents import (
@@ -33,13 +34,19 @@ from storage.repositories.datasets.documents import (
     with_people,
 )
 from storage.repositories.datasets.files.extra_fields import StoredFields
-from storage.repositories.datasets.files.ids import IdIndexes, Ids
+from storage.repositories.datasets.files.ids import IdIndex, Ids
 from storage.repositories.datasets.quota import Quota
 from storage.repositories.datasets.relabel import Changes, relabeled
 from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records, staging_folder
 from storage.store.local_files import translate_os_errors
+
+_MOST_IDS = 1 << 23
+"""Ids of all datasets whose hashes are kept, 16 bytes each; beyond, those of the least recently used datasets are
+dropped."""
+_MOST_ENTRIES = 1_000_000
+"""Entries of all logs that a process keeps; beyond, it forgets the logs that were least recently used."""
 
 
 class Datasets:
@@ -62,8 +69,8 @@ class Datasets:
         self._sightings = Sightings()
         self._deletions = Deletions(store, self._sightings)
         self._suggestions = SuggestedDocuments(store)
-        self._logs = AnnotationLogs(store)
-        self._indexes = IdIndexes()
+        self._logs = LastUsed[AnnotationLog](_MOST_ENTRIES, len)
+        self._indexes = LastUsed[IdIndex](_MOST_IDS, len)
         self.audits = Audits(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
@@ -95,11 +102,11 @@ class Datasets:
         ``annotations`` is a number of entries of its log: with it documents have the labels that people gave them in
         these entries.
         """
-        return self.open_annotated(id, self._logs.of(id).answers(annotations) if annotations else {})
+        return self.open_annotated(id, self._log(id).answers(annotations) if annotations else {})
 
     def open_to_train(self, id: str, annotations: int | None) -> Documents:
         """The documents as ``open``, but with people as voters where they differ."""
-        return with_people(self.open(id), self._logs.of(id).answers(annotations) if annotations else {})
+        return with_people(self.open(id), self._log(id).answers(annotations) if annotations else {})
 
     def open_annotated(self, id: str, answers: Mapping[int, Answer]) -> Documents:
         """The documents of a dataset with the labels of these answers, by position, in place of their own; raises
@@ -110,7 +117,10 @@ class Datasets:
     def log(self, id: str) -> AnnotationLog:
         """The log of the annotations of a dataset; raises NotFound."""
         self.get(id)
-        return self._logs.of(id)
+        return self._log(id)
+
+    def _log(self, id: str) -> AnnotationLog:
+        return self._logs.of(id, lambda: AnnotationLog(self._store, id))
 
     def annotate(self, id: str, given: Sequence[NewAnnotation]) -> tuple[int, int]:
         """Append to the log of a dataset; the number of entries then, and how many were new.
@@ -118,7 +128,7 @@ class Datasets:
         Raises NotFound, LimitExceeded, and InvalidDocuments naming documents that are unknown or labels that are not
         valid: then nothing is appended.
         """
-        dataset, log = self.get(id), self._logs.of(id)
+        dataset, log = self.get(id), self._log(id)
         log.refreshed()
         positions = self.positions(id, {each.document for each in given})
         label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
@@ -165,7 +175,9 @@ class Datasets:
 
         Raises NotFound for the dataset.
         """
-        return self._indexes.of(self.get(id), self.ids(id)).find(wanted)
+        dataset, ids = self.get(id), self.ids(id)
+        # documents never change, so neither does their index
+        return self._indexes.of(dataset.documents, lambda: IdIndex(ids)).find(wanted)
 
     def ids(self, id: str) -> Ids:
         """The ids of the documents of a dataset; raises NotFound as ``open``."""

@@ -22,7 +22,6 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 
 from storage.errors import LimitExceeded, StoreDamaged, StoreUnavailable
-from storage.recent import Recent
 from storage.records import Annotation, Annotations, labels_in
 from storage.repositories.datasets.annotations.answers import AggregatedAnswers, Answer
 from storage.store import KeyMissing, Store, json_records
@@ -84,8 +83,6 @@ class Merged:
 
 MAX_ENTRIES = 500_000
 """Entries of one log."""
-_KEPT_ENTRIES = 1_000_000
-"""Entries of all logs that a process keeps; beyond, it forgets the logs that were least recently used."""
 _READ_AT_A_TIME = 1_024
 
 
@@ -271,18 +268,3 @@ class AnnotationLog:
 
     def _next_key(self, offset: int = 0) -> str:
         return f"{self._folder}/{name_of(len(self._entries) + 1 + offset)}"
-
-
-class AnnotationLogs:
-    """The logs of a store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lock = Lock()
-        self._kept: Recent[str, AnnotationLog] = Recent(_KEPT_ENTRIES, len)
-
-    def of(self, dataset: str) -> AnnotationLog:
-        """The log of a dataset, which exists."""
-        with self._lock:
-            self._kept[dataset] = self._kept.get(dataset, AnnotationLog(self._store, dataset))
-            return self._kept[dataset]

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from mmap import mmap
 from pathlib import Path
-from threading import Lock
 from typing import IO, Any
 
 import msgspec
@@ -16,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from storage.recent import Recent
-from storage.records import MAX_TEXT, Dataset
+from storage.records import MAX_TEXT
 from storage.repositories.datasets.files.npy import NpyWriter, open_array, open_bytes
 from storage.repositories.datasets.labels import text_detail
 
@@ -202,11 +200,6 @@ def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
         raise InvalidDocuments(f"document ids must differ: {faults[0].document!r} {faults[0].detail}", faults)
 
 
-_MOST_IDS = 1 << 23
-"""Ids of all datasets whose hashes are kept, 16 bytes each; beyond, those of the least recently used datasets are
-dropped."""
-
-
 class IdIndex:
     """The ids of one set of documents, by their hashes. A hash is only a hint: the id at the position decides."""
 
@@ -233,24 +226,6 @@ class IdIndex:
         first, last = np.searchsorted(self._hashes, hashed, "left"), np.searchsorted(self._hashes, hashed, "right")
         found: list[int] = self._order[first:last].tolist()
         return found
-
-
-class IdIndexes:
-    """Indexes of the datasets that were asked for last. Documents never change, so neither does an index."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._kept: Recent[str, IdIndex] = Recent(_MOST_IDS, len)
-
-    def of(self, dataset: Dataset, ids: Ids) -> IdIndex:
-        """The index of a dataset, built from its open ids."""
-        with self._lock:
-            index = self._kept.get(dataset.documents)
-        if index is None:
-            index = IdIndex(ids)
-        with self._lock:
-            self._kept[dataset.documents] = index
-        return index
 
 
 def _position(id: str, count: int) -> int | None:
