@@ -167,13 +167,16 @@ class Watch:
 
     @contextmanager
     def until(self, seconds: float | None) -> Iterator[Deadline]:
-        """Stop the work within so many seconds after all of it began; work that comes after goes on.
+        """Stop the work in the block within so many seconds after all of it began; what comes after the block goes on.
 
         None: it has all the time.
         """
         outer, self._deadline = self._deadline, Deadline(None if seconds is None else self._began + seconds)
         try:
             yield self._deadline
+        except Stopped:
+            if not self._deadline.over:
+                raise
         finally:
             if self._deadline.over:
                 self.stopped = False

@@ -147,12 +147,8 @@ def _candidates_in_time(task: Selecting, block: SelectionBlock, span: Span) -> t
     with closing(candidates):
         ready = [next(candidates)]
         with task.watch.until(seconds) as deadline:
-            try:
-                for candidate in candidates:  # one by one: those that are ready before a stop are kept
-                    ready.append(candidate)  # noqa: PERF402
-            except Stopped:
-                if not deadline.over:
-                    raise
+            for candidate in candidates:  # one by one: those that are ready before a stop are kept
+                ready.append(candidate)  # noqa: PERF402
     return [(block, candidate) for candidate in ready], deadline.over
 
 
@@ -165,11 +161,7 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], estimate:
     """
     model: _Model | None = None
     with task.watch.until(task.options.seconds) as deadline:
-        try:
-            model = _solutions(task, selected, estimate)
-        except Stopped:
-            if not deadline.over:
-                raise
+        model = _solutions(task, selected, estimate)
     if model is not None and not deadline.over:
         return model if model.alone is None else model.ending(*Status, to=Status.CANCELLED)
     alone = Alone.TIME_OVER if len(selected) > 1 else None

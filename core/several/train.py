@@ -129,11 +129,7 @@ def _ridge(
     """Ridge regression, with the directions that documents share where there is time to find them; raises Stopped."""
     directions = None
     with watch.until(None if seconds is None else _DIRECTIONS * seconds) as deadline:
-        try:
-            directions = find_directions(whole, scheduler, WHOLE.between(0.0, _DIRECTIONS), watch)
-        except Stopped:
-            if not deadline.over:
-                raise
+        directions = find_directions(whole, scheduler, WHOLE.between(0.0, _DIRECTIONS), watch)
     member, chosen = solve_ridge(checked, scheduler, whole, directions, names, WHOLE.between(_DIRECTIONS, 1.0), watch)
     fit = fit_labels(member.held_out, checked.known, member.scores, watch)
     return _Choice("ridge", member, fit, {**chosen, **_time(seconds, tried=not deadline.over)})
@@ -154,11 +150,7 @@ def _svm_in_time(
     rough = options.model_copy(update={"tolerance": max(options.tolerance, FOLD_TOLERANCE)})
     found = solved([rough] * n_labels, WHOLE.between(0.0, 0.5))
     with watch.until(seconds) as deadline:
-        try:
-            found = solved([options] * n_labels, WHOLE.between(0.5, 1.0))
-        except Stopped:
-            if not deadline.over:
-                raise
+        found = solved([options] * n_labels, WHOLE.between(0.5, 1.0))
     return found._replace(report=_time(seconds, solved=not deadline.over))
 
 
