@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 from fastapi import Request
-from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.datasets.documents import stored_documents
@@ -24,7 +23,7 @@ from app.predictions.scoring import (
     two_likeliest,
 )
 from app.predictions.service import load_model
-from app.predictions.voting import VoterQuery, rates_of, with_votes
+from app.predictions.voting import Positions, VoterQuery, rates_of, with_votes
 from app.services import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import (
@@ -46,7 +45,6 @@ from storage.repositories.datasets import Documents
 
 _ENCODER = msgspec.json.Encoder()
 
-Positions = NDArray[np.int64]
 _BLOCK = 1 << 14
 """Documents among which the least certain ones are looked for at a time."""
 

@@ -31,7 +31,7 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
     views, centred = _Views(problem), Centred(problem, level)
     iterate = Iterate.zero(2 * problem.rows.n_rows, problem.rows.n_features)
     hinge = SquaredHinge(*(np.tile(0.5 * side, 2) for side in labeled_costs(problem)))
-    loss = Smoothed(hinge, views, 1, options.lambda_views)
+    loss = Smoothed(hinge, views.image, 1, options.lambda_views)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     report = Report(Phase("coregularized_svm"), 0, 0.0, None, 0.0, share=1.0)
     steps = translated(minimise(iterate, loss, options.lambda_, rule, report), loss.translate)
@@ -49,7 +49,7 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
 
 
 class _Views:
-    """The rows by the columns of one view, then of the other: a core.losses.loss.Coupling of both."""
+    """The rows by the columns of one view, then of the other: ``image`` is a core.losses.loss.Coupling of both."""
 
     def __init__(self, problem: Problem) -> None:
         n = problem.rows.n_features

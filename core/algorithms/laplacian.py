@@ -50,7 +50,7 @@ def _fit(losses: Callable[[Problem], Loss], name: str, problem: Problem, options
     iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
     try:
         laplacian: Laplacian = yield Neighbourhood(options.neighbours)
-        loss = Smoothed(losses(problem), laplacian, options.power, options.lambda_graph / problem.rows.n_rows)
+        loss = Smoothed(losses(problem), laplacian.image, options.power, options.lambda_graph / problem.rows.n_rows)
         rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
         report = Report(Phase(name), 0, 0.0, None, 0.0, share=1.0)
         ending = yield from translated(minimise(iterate, loss, options.lambda_, rule, report), loss.translate)

@@ -2,6 +2,7 @@
 scores beside it, of a whole graph.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -68,12 +69,8 @@ class SquaredError(NamedTuple):
         return 0
 
 
-class Coupling(Protocol):
-    """A positive semidefinite matrix over rows, such as core.kernels.graph.Laplacian."""
-
-    def image(self, scores: Vector, power: int) -> Vector:
-        """This power of the matrix times scores."""
-        ...
+Coupling = Callable[[Vector, int], Vector]
+"""A power of a positive semidefinite matrix over rows times scores, such as core.kernels.graph.Laplacian.image."""
 
 
 class Smoothed:
@@ -128,4 +125,4 @@ class Smoothed:
         return image
 
     def _pulls(self, scores: Vector) -> Vector:
-        return self._weight * self._coupling.image(scores, self._power)
+        return self._weight * self._coupling(scores, self._power)

@@ -13,7 +13,7 @@ from core.engine.runner import Adjoint, Procedure, Report, Scores, Steps, Yield
 from core.errors import InvalidDocuments
 from core.models.model import Model
 from core.numerics.elementary import Matrix, Vector, standard_normal
-from core.numerics.k_means import assign, k_means
+from core.numerics.k_means import Places, assign, k_means
 from core.numerics.vectors import add_scaled, dot
 from core.one_vs_rest import n_problems, own_scores
 from core.options.clusters import COORDINATES, ClustersOptions
@@ -23,8 +23,6 @@ from core.selection.data import SelectionData, scale_features
 from core.selection.naive_bayes_em import SMOOTHING, Moments, NaiveBayesEM
 from core.training import Run, Training, TrainingTask
 from core.weak_supervision.derived import Derived
-
-Places = NDArray[np.int64]
 
 _SAMPLE = 10_000
 """documents among which centres are looked for, at most"""

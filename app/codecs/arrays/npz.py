@@ -31,6 +31,7 @@ from app.codecs.arrays.archive import (
     DIRECTORY_BYTES,
     SLICE_ENTRIES,
     Array,
+    Arrays,
     ArraySpec,
     Entries,
     checked_places,
@@ -56,7 +57,6 @@ from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT, Label
 from storage.repositories.datasets import Batch
 
-Arrays = Mapping[str, Array]
 ReadEntries = Callable[[Arrays, int, int], Iterator[Entries]]
 """Reads all entries of a matrix of so many rows and features."""
 
