@@ -21,10 +21,10 @@ def rows_of(
     )
 
 
+@np.errstate(over="ignore")
 def narrowed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
     """The values as float32, in C order.
 
     A value beyond float32 becomes infinite, which the check of all rows refuses.
     """
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32, order="C", copy=False)
+    return values.astype(np.float32, order="C", copy=False)

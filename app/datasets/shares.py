@@ -80,9 +80,9 @@ def overlap_of(n: int, share: float) -> NDArray[np.int64]:
     return np.argsort(mixed(np.arange(n, dtype=np.uint64) + _APART), kind="stable")[:count]
 
 
+@np.errstate(over="ignore")
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Numbers that look random, all different: the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    with np.errstate(over="ignore"):
-        mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return mixed ^ (mixed >> np.uint64(31))
+    mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -75,6 +75,7 @@ class Queue:
 
         return OrderedQueue(self._name, self._redis)
 
+    @redis_errors("the queue")
     def enqueue(self, job_id: str, place: QueuePlace = _ANY_PLACE, *, at_front: bool = False) -> None:
         """Hand a job to a worker that takes its size, when it has its turn. A job that is enqueued twice is run once: a
         worker drops a job that is over or is being run.
@@ -82,7 +83,7 @@ class Queue:
         ``at_front`` puts it before the jobs that wait: it had its turn and lost it. A job that kills its workers delays
         the others by no more than the deaths that it may cost.
         """
-        with redis_errors("the queue"), self._lock:
+        with self._lock:
             self._queue.place = place
             self._queue.enqueue_call(
                 TASK,
@@ -112,9 +113,10 @@ class Queue:
             self._turns_until = time.monotonic() + _TURNS_SECONDS
         return self._turns
 
+    @redis_errors("the queue")
     def _order(self) -> list[tuple[str, JobSize]]:
         """Ids and sizes of the jobs that wait, in their order."""
-        with redis_errors("the queue"), self._redis.pipeline(transaction=False) as pipe:
+        with self._redis.pipeline(transaction=False) as pipe:
             for size in SIZES:
                 pipe.zrange(self._queue.waiting_key(size), 0, -1, withscores=True)
             found = cast("list[list[tuple[bytes, float]]]", pipe.execute())
@@ -127,16 +129,16 @@ class Queue:
         """Number of jobs that wait for a worker."""
         return sum(self.depths().values())
 
+    @redis_errors("the queue")
     def depths(self) -> dict[JobSize, int]:
         """Number of jobs that wait for a worker, by size."""
-        with redis_errors("the queue"):
-            return {size: int(self._redis.zcard(self._queue.waiting_key(size))) for size in SIZES}
+        return {size: int(self._redis.zcard(self._queue.waiting_key(size))) for size in SIZES}
 
     def age(self) -> float:
         """Seconds since the oldest of the waiting jobs was requested; 0 if none waits."""
         return max((age_seconds(id) for id in self.waiting()), default=0.0)
 
+    @redis_errors("the queue")
     def ping(self) -> None:
         """Raise RedisUnavailable unless Redis can be written; a full or read-only one answers reads."""
-        with redis_errors("the queue"):
-            self._redis.set(f"{self._name}:probe", b"", px=_PROBE_MILLISECONDS)
+        self._redis.set(f"{self._name}:probe", b"", px=_PROBE_MILLISECONDS)

@@ -58,7 +58,9 @@ def redis_error_text(error: Exception) -> str:
 
 @contextmanager
 def redis_errors(what: str = "Redis") -> Iterator[None]:
-    """Any failure of Redis inside the block becomes RedisUnavailable: "{what} does not answer: …"."""
+    """Raise RedisUnavailable for any failure of Redis inside the block, or the function that this decorates: "{what}
+    does not answer: …".
+    """
     try:
         yield
     except (RedisError, OSError) as error:
@@ -85,31 +87,31 @@ class Leases:
         self._seen: Recent[str, tuple[bytes, float]] = Recent(_MOST)
         """value of each lease that was looked at, and since when it has been this one"""
 
+    @redis_errors()
     def acquire(self, job_id: str, attempt: int, holder: str, seconds: float) -> bool:
         """Take the lease of an attempt that no worker holds; false if one does."""
-        with redis_errors():
-            return bool(self._redis.set(self._key(job_id, attempt), _value(holder), nx=True, px=_milliseconds(seconds)))
+        return bool(self._redis.set(self._key(job_id, attempt), _value(holder), nx=True, px=_milliseconds(seconds)))
 
+    @redis_errors()
     def renew(self, job_id: str, attempt: int, holder: str, seconds: float) -> None:
         """Let the lease of an attempt last ``seconds`` from now on; after Redis has lost it, take it again."""
-        with redis_errors():
-            self._redis.set(self._key(job_id, attempt), _value(holder), px=_milliseconds(seconds))
+        self._redis.set(self._key(job_id, attempt), _value(holder), px=_milliseconds(seconds))
 
+    @redis_errors()
     def release(self, job_id: str, attempt: int, holder: str) -> None:
         """Give the lease of an attempt back before its time, unless another has it by now."""
-        with redis_errors():
-            self._redis.eval(_DELETE_IF_OF, 1, self._key(job_id, attempt), holder)
+        self._redis.eval(_DELETE_IF_OF, 1, self._key(job_id, attempt), holder)
 
+    @redis_errors()
     def revoke(self, job_id: str, *attempts: int) -> None:
         """End the leases of attempts that are known to be dead, whoever holds them."""
-        with redis_errors():
-            self._redis.delete(*(self._key(job_id, attempt) for attempt in attempts))
+        self._redis.delete(*(self._key(job_id, attempt) for attempt in attempts))
 
+    @redis_errors()
     def held(self, job_id: str, attempt: int, seconds: float) -> bool:
         """Whether a worker that is alive runs this attempt, where a lease lasts for ``seconds``."""
         key, now = self._key(job_id, attempt), time.monotonic()
-        with redis_errors():
-            value = cast("bytes | None", self._redis.get(key))
+        value = cast("bytes | None", self._redis.get(key))
         if value is None:
             return False
         if key not in self._seen or self._seen[key][0] != value:
@@ -158,9 +160,10 @@ class RedisState:
         self.leases = Leases(redis, namespace)
         self.claims = DocumentClaims(redis, namespace)
 
+    @redis_errors()
     def publish_progress(self, job_id: str, progress: Progress, points: Sequence[TraceRow] = ()) -> None:
         """Replace the progress of a job, and append the points that its trace has gained."""
-        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with self._redis.pipeline(transaction=False) as pipe:
             pipe.set(self._key("progress", job_id), progress.model_dump_json(), ex=_TTL_SECONDS)
             if points:
                 trace = self._key("trace", job_id)
@@ -169,57 +172,59 @@ class RedisState:
                 pipe.expire(trace, _TTL_SECONDS)
             pipe.execute()
 
+    @redis_errors()
     def progress(self, job_id: str) -> Progress | None:
         """The progress of a job, None if nothing is known."""
-        with redis_errors():
-            found = self._redis.get(self._key("progress", job_id))
+        found = self._redis.get(self._key("progress", job_id))
         return None if found is None else Progress.model_validate_json(found)
 
+    @redis_errors()
     def trace(self, job_id: str) -> list[TraceRow]:
         """The newest points of a running job's trace, oldest first."""
-        with redis_errors():
-            return [json.loads(point) for point in self._redis.lrange(self._key("trace", job_id), 0, -1)]
+        return [json.loads(point) for point in self._redis.lrange(self._key("trace", job_id), 0, -1)]
 
+    @redis_errors()
     def clear_progress(self, job_id: str) -> None:
         """Forget the progress and trace of an earlier attempt."""
-        with redis_errors():
-            self._redis.delete(self._key("progress", job_id), self._key("trace", job_id))
+        self._redis.delete(self._key("progress", job_id), self._key("trace", job_id))
 
+    @redis_errors()
     def request_cancel(self, job_id: str) -> None:
         """Set the cancel flag of a job. The record in the store decides; the flag makes it quick."""
-        with redis_errors():
-            self._redis.set(self._key("cancel", job_id), "1", ex=_TTL_SECONDS)
+        self._redis.set(self._key("cancel", job_id), "1", ex=_TTL_SECONDS)
 
+    @redis_errors()
     def cancel_requested(self, job_id: str) -> bool:
         """Whether the cancel flag of the job is set."""
-        with redis_errors():
-            return bool(self._redis.exists(self._key("cancel", job_id)))
+        return bool(self._redis.exists(self._key("cancel", job_id)))
 
+    @redis_errors()
     def note_change(self, job_id: str) -> None:
         """Note that a record of a job was created, so that who follows the job reads the store at once."""
-        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with self._redis.pipeline(transaction=False) as pipe:
             pipe.incr(self._key("changes", job_id))
             pipe.expire(self._key("changes", job_id), _TTL_SECONDS)
             pipe.execute()
 
+    @redis_errors()
     def changes(self, job_id: str) -> int:
         """Number of changes that were noted lately."""
-        with redis_errors():
-            return int(cast("bytes | None", self._redis.get(self._key("changes", job_id))) or 0)
+        return int(cast("bytes | None", self._redis.get(self._key("changes", job_id))) or 0)
 
+    @redis_errors()
     def count_outcome(self, algorithm: str, state: str, seconds: float) -> None:
         """Count a job that has ended, so many seconds after its last start."""
         key = self._key("ended")
-        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with self._redis.pipeline(transaction=False) as pipe:
             pipe.hincrbyfloat(key, f"{algorithm} {state} seconds", seconds)
             for bound in TIME_BOUNDS:
                 pipe.hincrby(key, f"{algorithm} {state} {bound}", int(seconds <= float(bound)))
             pipe.execute()
 
+    @redis_errors()
     def outcome_times(self) -> dict[tuple[str, str], OutcomeTimes]:
         """The counts of outcomes, by algorithm and state."""
-        with redis_errors():
-            found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key("ended")))
+        found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key("ended")))
         counted = {name.decode(): float(value) for name, value in found.items()}
         kinds = sorted({tuple(name.split()[:2]) for name in counted})
         return {
@@ -230,6 +235,7 @@ class RedisState:
             for algorithm, state in kinds
         }
 
+    @redis_errors()
     def record_heartbeat(
         self, worker: str, seconds: float, *, starting: bool = False, sizes: Collection[JobSize] = SIZES
     ) -> None:
@@ -237,17 +243,17 @@ class RedisState:
 
         It counts as ``starting`` while it takes no jobs yet.
         """
-        with redis_errors():
-            now = self._now()
-            with self._redis.pipeline(transaction=False) as pipe:
-                for kind in ["starting"] if starting else ["workers", *(f"workers:{size}" for size in sizes)]:
-                    pipe.zadd(self._key(kind), {worker: now + seconds})
-                    pipe.zremrangebyscore(self._key(kind), "-inf", now)
-                pipe.execute()
+        now = self._now()
+        with self._redis.pipeline(transaction=False) as pipe:
+            for kind in ["starting"] if starting else ["workers", *(f"workers:{size}" for size in sizes)]:
+                pipe.zadd(self._key(kind), {worker: now + seconds})
+                pipe.zremrangebyscore(self._key(kind), "-inf", now)
+            pipe.execute()
 
+    @redis_errors()
     def remove_worker(self, worker: str) -> None:
         """Count a worker as alive no more."""
-        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with self._redis.pipeline(transaction=False) as pipe:
             for kind in ("workers", "starting", *(f"workers:{size}" for size in SIZES)):
                 pipe.zrem(self._key(kind), worker)
             pipe.execute()
@@ -260,10 +266,10 @@ class RedisState:
         """Names of the workers that are alive, but load or compile the kernels."""
         return self._alive("starting")
 
+    @redis_errors()
     def _alive(self, kind: str) -> list[str]:
-        with redis_errors():
-            names = cast("list[bytes]", self._redis.zrangebyscore(self._key(kind), f"({self._now()}", "+inf"))
-            return [name.decode() for name in names]
+        names = cast("list[bytes]", self._redis.zrangebyscore(self._key(kind), f"({self._now()}", "+inf"))
+        return [name.decode() for name in names]
 
     def _now(self) -> float:
         seconds, microseconds = self._redis.time()
@@ -305,14 +311,15 @@ class DocumentClaims:
         self._redis = redis
         self._namespace = namespace
 
+    @redis_errors()
     def of_others(self, dataset: str, person: str) -> set[int]:
         """Positions of the documents of a dataset that others have claimed; raises RedisUnavailable."""
-        with redis_errors():
-            now, _ = self._redis.time()
-            members = cast("list[bytes]", self._redis.zrangebyscore(self._key(dataset), f"({now}", "+inf"))
+        now, _ = self._redis.time()
+        members = cast("list[bytes]", self._redis.zrangebyscore(self._key(dataset), f"({now}", "+inf"))
         claimed = (member.decode().partition(":") for member in members)
         return {int(position) for position, _, other in claimed if other != person}
 
+    @redis_errors()
     def claim(self, dataset: str, positions: Collection[int], person: str, seconds: int) -> set[int]:
         """Claim documents for so many seconds, by the clock of Redis; positions of those that others have.
 
@@ -320,8 +327,7 @@ class DocumentClaims:
         """
         if not positions:
             return set()
-        with redis_errors():
-            lost = cast("list[bytes]", self._redis.eval(_CLAIM, 1, self._key(dataset), person, seconds, *positions))
+        lost = cast("list[bytes]", self._redis.eval(_CLAIM, 1, self._key(dataset), person, seconds, *positions))
         return set(map(int, lost))
 
     def _key(self, dataset: str) -> str:

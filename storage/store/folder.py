@@ -137,13 +137,13 @@ class FolderStore(Staged):
         except StoreUnavailable:
             return False
 
+    @translate_os_errors("read", "the file system")
     def free(self) -> int | None:
         """See Store."""
-        with translate_os_errors("read", "the file system"):
-            try:
-                return shutil.disk_usage(self._root).free
-            except FileNotFoundError:  # nothing was written yet
-                return None
+        try:
+            return shutil.disk_usage(self._root).free
+        except FileNotFoundError:  # nothing was written yet
+            return None
 
     def _path(self, key: str) -> Path:
         return self._root / check_key(key)

@@ -101,14 +101,14 @@ class Binding:
         if kept:
             self._name_store()
 
+    @redis_errors()
     def release(self) -> None:
         """Let the queue be free for another store at once.
 
         Other gateways of this store take it again. Raises RedisUnavailable.
         """
         if self.bound:
-            with redis_errors():
-                self._redis.delete(self._name("store"))
+            self._redis.delete(self._name("store"))
 
     def check(self) -> None:
         """Wait until Redis does not name another store any more; raises CannotStart if that goes on.
@@ -144,9 +144,9 @@ class Binding:
     def _write(self, id: str) -> None:
         self._store.replace(_KEY, json_records.encode(_BoundQueue(id=id, beat=secrets.token_hex(8))))
 
+    @redis_errors()
     def _name_store(self) -> None:
-        with redis_errors():
-            self._redis.set(self._name("store"), self._store_id, px=round(1000 * _STORE_TTL_SECONDS))
+        self._redis.set(self._name("store"), self._store_id, px=round(1000 * _STORE_TTL_SECONDS))
 
     def _read(self) -> _BoundQueue | None:
         try:
@@ -154,16 +154,16 @@ class Binding:
         except StoreDamaged:
             return None
 
+    @redis_errors()
     def _set_redis_id(self, id: str) -> str:
         """Give the queue an id, unless it has one; returns the one that it has then."""
-        with redis_errors():
-            self._redis.set(self._name("id"), id, nx=True)
+        self._redis.set(self._name("id"), id, nx=True)
         return self._get("id") or id
 
+    @redis_errors()
     def _get(self, name: str) -> str | None:
         """What Redis has under a name of the queue: its ``id``, or the id of its ``store``."""
-        with redis_errors():
-            found = self._redis.get(self._name(name))
+        found = self._redis.get(self._name(name))
         return found.decode() if isinstance(found, bytes) else None
 
     def _name(self, name: str) -> str:
