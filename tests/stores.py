@@ -102,8 +102,7 @@ def s3_options(endpoint: str) -> dict[str, str]:
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "folder":
         return open_store(f"file://{tmp_path}/store")
-    endpoint = request.getfixturevalue("s3_endpoint")
-    return make_s3(endpoint, tmp_path)
+    return make_s3(request.getfixturevalue("s3_endpoint"), tmp_path)
 
 
 def make_s3(endpoint: str, tmp_path: Path, cache_bytes: int = 1 << 20) -> Store:

@@ -2,15 +2,15 @@
 
 import argparse
 import csv
+import io
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from app.cli.command import Option, Run, command, option, python_client
 from storage.errors import CannotStart
@@ -90,7 +90,7 @@ _SERVICE = [
         help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)",
     ),
 ]
-_MODEL = option("model", help="name of the model, name@alias, or name:number for a version")
+_MODEL = option("model", help="name of the model, name@alias, or name/number for a version")
 _DOCUMENTS = option("file", type=Path, help=_FILE)
 _JOB = [
     _DOCUMENTS,
@@ -165,8 +165,7 @@ def label(service: "Halfmoon", options: argparse.Namespace) -> None:
     """Train on a file, and write the labels of its unlabeled documents."""
     data, job = _submitted(service, options)
     _report(job.wait(progress=True), sys.stderr)
-    with _opened(options.out, "wb") as file:
-        job.save_labels(file, _format(options.out), fields=bool(data.record.fields))
+    job.save_labels(options.out or sys.stdout.buffer, _format(options.out), fields=bool(data.record.fields))
 
 
 @command(
@@ -314,8 +313,8 @@ def _file(options: argparse.Namespace) -> Path:
 
 
 def _reference(text: str) -> Any:
-    name, colon, number = text.rpartition(":")
-    return (name, int(number)) if colon and number.isdecimal() else text
+    name, slash, number = text.replace(":", "/").rpartition("/")
+    return (name, int(number)) if slash and number.isdecimal() else text
 
 
 def _report(job: Any, file: Any = None) -> None:
@@ -330,7 +329,7 @@ def _print_warnings(warnings: Iterable[str]) -> None:
 
 
 def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with _opened(path, "w") as file:
+    with _opened(path) as file:
         if _format(path) == "ndjson":
             file.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
         else:
@@ -344,15 +343,12 @@ def _format(path: Path | None) -> _Format:
 
 
 @contextmanager
-def _opened(path: Path | None, mode: Literal["w", "wb"]) -> Iterator[Any]:
+def _opened(path: Path | None) -> Iterator[IO[str]]:
     """The file, which takes its name when it is whole; without a path the standard output."""
+    from halfmoon.connection import written
+
     if path is None:
-        yield sys.stdout if mode == "w" else sys.stdout.buffer
+        yield sys.stdout
         return
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") if mode == "wb" else part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with written(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+        yield text

@@ -56,8 +56,7 @@ class LabelTree:
 
     def path(self, place: int) -> list[int]:
         """Places of the nodes from the first level down to this one."""
-        own = self._paths[self._columns[place][0]]
-        return own[: int(self.depths[place])]
+        return self._paths[self._columns[place][0]][: int(self.depths[place])]
 
     def probabilities(self, of_classes: NDArray[np.float64]) -> NDArray[np.float64]:
         """shape (n_rows, n_nodes): sums over the classes at and below each node, by those of classes.

@@ -77,7 +77,9 @@ def stack_weights(candidates: Sequence[Candidate]) -> Vector:
         weights = np.where(learned & np.isfinite(losses), 1.0, 0.0)
     else:
         weights = np.array([candidate.odds for candidate in candidates]) * np.square(np.square(losses.min() / losses))
-    weights = np.where(weights < _LEAST_WEIGHT * weights.sum(), 0.0, weights)
+    # among the candidates of many parts even the heaviest may have less than that of the sum
+    least = min(_LEAST_WEIGHT * weights.sum(), weights.max() / 2)
+    weights = np.where(weights < least, 0.0, weights)
     return np.asarray(weights / weights.sum())
 
 

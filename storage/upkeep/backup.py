@@ -60,9 +60,9 @@ def back_up(store: Client, path: Path, damaged: Callable[[str], object] = lambda
     ``damaged`` is called with the key of each version that cannot be read: it is copied as it is, and keeps nothing
     else from being copied.
     """
-    unfinished = path.with_name(f"{path.name}.unfinished")
     if path.exists():
         raise BackupFailed(f"{path} exists; choose another file, or remove it")
+    unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         with _failures(f"nothing was written to {path}"):
             descriptor = os.open(

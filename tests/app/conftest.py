@@ -276,6 +276,14 @@ def body_of(answer: httpx.Response) -> dict[str, Any]:
     return found
 
 
+def all_of(client: socket.socket) -> bytes:
+    """What comes until the connection ends."""
+    parts = []
+    while part := client.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
 def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
     """The problem that an answer is, its shape checked."""
     assert answer.status_code == status, answer.text

@@ -3,6 +3,7 @@
 import asyncio
 import http.server
 import io
+import os
 import re
 import shutil
 import threading
@@ -141,6 +142,8 @@ def test_values_of_numpy_are_sent(hm: Halfmoon) -> None:
     assert [(entry.document, entry.label) for entry in data.annotations()] == [("0", 2)]
     with pytest.raises(InvalidData, match="names no document; give its id, or a suggestion"):
         data.annotate({"text": "a"}, 1)
+    with pytest.raises(InvalidData, match="labels: give them by document id"):
+        data.relabel([1, 2])  # type: ignore[arg-type]
 
 
 def test_documents_of_a_refused_training_are_not_kept(hm: Halfmoon) -> None:
@@ -229,8 +232,15 @@ def test_labels_are_saved_as_the_service_writes_them(hm: Halfmoon, gateway: Gate
     with pytest.raises(InvalidData, match="labels are written as csv, ndjson, parquet"):
         job.save_labels(io.BytesIO(), "xlsx")  # type: ignore[arg-type]
     (tmp_path / "out").mkdir()
-    job.save_labels(tmp_path / "out" / "labels.csv")
+    (tmp_path / "link.csv").symlink_to("out/labels.csv")
+    job.save_labels(tmp_path / "link.csv")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"labels.csv": saved().getvalue()}
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    job.save_labels(pipe)
+    assert os.read(reader, 1 << 16) == saved().getvalue(), "pipes and devices are written to, not replaced"
+    os.close(reader)
     assert pd.read_parquet(saved("parquet")).dropna(axis=1).to_dict("records") == [label]
 
 

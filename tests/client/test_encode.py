@@ -209,6 +209,12 @@ REFUSED: dict[str, tuple[Any, Choice, str]] = {
     ),
     "a number": (7, Choice(), "documents cannot be read from int"),
     "columns of a matrix": (np.eye(2), Choice(label="a"), "a matrix has no columns with names"),
+    "masked numbers": (np.ma.masked_equal(np.eye(2), 1), Choice(), "masked numbers; fill them, as matrix.filled(0)"),
+    "half a character": (
+        ["a", "b \udcff c"],
+        Choice(),
+        "the text 'b \\udcff c' has a character that is none of Unicode",
+    ),
     "labels of two kinds": (np.eye(2), Choice(label=["a", 1]), "labels are all texts or all integers"),
 }
 
@@ -231,6 +237,11 @@ def test_lines_are_one_object_where_they_are_held() -> None:
 
 def test_texts_of_numpy_and_missing_ones() -> None:
     assert sent(np.array(["a", "b"]), Choice()) == [{"text": "a"}, {"text": "b"}]
+    votes, kept = {"m": {"y": np.float32(0.5)}}, pd.DataFrame({"text": ["a"], "wide": [np.arange(2)]})
+    assert sent(kept, Choice(fields=["wide"])) == [{"text": "a", "fields": {"wide": [0, 1]}}]
+    assert sent([{"vector": np.ones(2), "votes": votes}], Choice()) == [
+        {"vector": [1.0, 1.0], "votes": {"m": {"y": 0.5}}}
+    ]
     assert sent(["a", None, float("nan")], Choice()) == [{"text": "a"}, {"text": ""}, {"text": ""}]
 
 
@@ -239,6 +250,7 @@ SEVERAL: list[dict[str, Any]] = [
     {"text": "a vote", "labels": []},
     {"text": "cup", "votes": {"r": "y"}},
 ]
+INDICATORS = np.array([[1, 0], [0, 0], [1, 1]])
 LISTS, WEIGHTS = [["x", "y"], [], None], [2, float("nan"), None]
 VOTES: dict[str, list[Any]] = {"r": ["x", None, "y"], "m": [{"y": 0.5}, None, None]}
 
@@ -267,9 +279,6 @@ def test_a_column_of_one_label_is_read_before_one_of_several() -> None:
     assert sent(frame, Choice(labels="labels")) == [{"text": "a", "labels": ["y"]}]
 
 
-INDICATORS = np.array([[1, 0], [0, 0], [1, 1]])
-
-
 def test_an_indicator_matrix_has_the_classes_of_its_columns() -> None:
     wanted = [[0], [], [0, 1]]
     for given in (INDICATORS, INDICATORS.astype(bool), scipy.sparse.csr_matrix(INDICATORS)):
@@ -296,6 +305,8 @@ def test_several_labels_of_a_matrix_are_arrays() -> None:
         (Choice(labels=[["x"]] * 2), "labels: there are fewer values"),
         (Choice(weight=["heavy"] * 3), "no number"),
         (Choice(votes={"r": ["x"] * 4}), "r: there are more values"),
+        (Choice(votes=pd.DataFrame({"r": ["x"] * 3})), "votes: give a dict"),
+        (Choice(labels=INDICATORS / 2), "1 where a class applies and 0 where it does not, not 0.5"),
         (Choice(label=[["x"]] * 3), "several are labels="),
     ],
 )

@@ -30,6 +30,14 @@ from tests.waiting import HANG, until
 pytestmark = NEEDS_CHROMIUM
 
 
+def train_on_answers(at: Seat, folder: Path, truth: dict[str, str]) -> None:
+    """Answer 25 of the messages, and wait for the model."""
+    open_data(at, folder / "messages.csv")
+    add_classes(at)
+    label(at, truth, 25)
+    trained(at)
+
+
 def test_from_a_file_to_a_file(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     """A person drops a CSV, labels, and takes a CSV of all documents with their labels and predictions along.
 
@@ -93,10 +101,7 @@ def test_what_was_confirmed_together_is_taken_back_together(
     at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]
 ) -> None:
     page = at.page
-    open_data(at, tmp_path / "messages.csv")
-    add_classes(at)
-    label(at, truth, 25)
-    trained(at)
+    train_on_answers(at, tmp_path, truth)
     at.view("One class")
     page.wait_for_selector(".sheet li")
     # the class was chosen by the mouse: Enter confirms all the same
@@ -296,10 +301,7 @@ def test_no_view_keeps_anybody_out(service: Service, tmp_path: Path, truth: dict
     """Axe finds nothing at all in any view, light and dark, on a desk, on a phone and magnified."""
     with seat(service.url, reduced_motion="reduce") as at:
         page = at.page
-        open_data(at, tmp_path / "messages.csv")
-        add_classes(at)
-        label(at, truth, 25)
-        trained(at)
+        train_on_answers(at, tmp_path, truth)
         found = {}
         for width in (1280, 390, 320):
             page.set_viewport_size({"width": width, "height": 800})

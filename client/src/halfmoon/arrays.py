@@ -15,15 +15,15 @@ _IN_MEMORY = 16 << 20
 
 def is_matrix(data: Any) -> bool:
     """Whether the data are a matrix of numbers: a sparse one, or an array of two dimensions of a numeric type."""
-    if type(data).__module__.startswith("scipy.sparse"):
-        return True
-    return getattr(data, "ndim", 0) == 2 and getattr(getattr(data, "dtype", None), "kind", "") in ("b", "i", "u", "f")
+    return type(data).__module__.startswith("scipy.sparse") or (
+        getattr(data, "ndim", 0) == 2 and getattr(getattr(data, "dtype", None), "kind", "") in ("b", "i", "u", "f")
+    )
 
 
 def lists_of(labels: Any) -> Any:
     """An indicator matrix, as of scikit-learn, as a list of the classes of each row; other data as they are.
 
-    The classes are the names of the columns of a frame, else numbers from 0.
+    The classes are the names of the columns of a frame, else numbers from 0. Raises InvalidData.
     """
     names = getattr(labels, "columns", None)
     if type(labels).__module__.startswith("scipy.sparse"):
@@ -31,8 +31,14 @@ def lists_of(labels: Any) -> Any:
     if names is None and getattr(labels, "ndim", 1) != _MATRIX:
         return labels
     classes = [*range(labels.shape[1])] if names is None else [*names]
-    rows = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
-    return [[each for each, applies in zip(classes, row, strict=True) if applies] for row in rows.tolist()]
+    rows = (labels.to_numpy() if hasattr(labels, "to_numpy") else labels).tolist()
+    odd = next((value for row in rows for value in row if value not in (0, 1)), None)
+    if odd is not None:
+        raise InvalidData(
+            f"labels: an indicator matrix has 1 where a class applies and 0 where it does not, not {odd!r:.60}; give "
+            "lists of labels, with None where they are not known"
+        )
+    return [[each for each, applies in zip(classes, row, strict=True) if applies] for row in rows]
 
 
 def arrays_of(matrix: Any, columns: Mapping[str, Sequence[Any] | None]) -> dict[str, Any]:
@@ -44,6 +50,8 @@ def arrays_of(matrix: Any, columns: Mapping[str, Sequence[Any] | None]) -> dict[
         rows = matrix.tocsr()
         rows.sum_duplicates()
         arrays |= {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data, "shape": numpy.array(rows.shape)}
+    elif numpy.ma.is_masked(matrix):
+        raise InvalidData("the matrix has masked numbers; fill them, as matrix.filled(0) does")
     else:
         arrays["X"] = matrix
     n_rows = int(matrix.shape[0])

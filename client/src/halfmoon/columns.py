@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from halfmoon.errors import InvalidData
-from halfmoon.values import id_of, label_of, labels_of, plain_of, weight_of
+from halfmoon.values import id_of, label_of, labels_of, weight_of
 
 Column = str | Sequence[Any] | None
 """Name of a column, or its values."""
@@ -132,8 +132,3 @@ def slice_of(frame: Any, column: str | Sequence[Any] | None, start: int, stop: i
     part = series.iloc[start:stop] if hasattr(series, "iloc") else series[start:stop]
     values: Iterable[Any] = part.to_pylist() if hasattr(part, "to_pylist") else part.to_list()
     return values
-
-
-def fields_of(frame: Any, fields: Sequence[str], start: int, stop: int) -> Iterable[dict[str, Any] | None]:
-    """The fields of each row that are kept beside it."""
-    return rows_of({name: map(plain_of, slice_of(frame, name, start, stop)) for name in fields}, stop - start)

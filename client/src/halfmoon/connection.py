@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 
 from halfmoon.errors import ConnectionFailed, InvalidData, error_of
-from halfmoon.values import json_of
+from halfmoon.values import encode
 
 if TYPE_CHECKING:
     import httpx
@@ -24,7 +23,6 @@ _BUSY = (429, 503)
 _LONGEST_WAIT = 30.0
 
 Chunks = Callable[[], Iterator[bytes]]
-encode = msgspec.json.Encoder(enc_hook=json_of).encode
 
 
 class Request(Struct, frozen=True):
@@ -97,7 +95,8 @@ def _backoff(tries: int) -> float:
 
 @contextmanager
 def written(target: "IO[bytes] | str | os.PathLike[str]") -> Iterator[IO[bytes]]:
-    """A binary file to write to: the given one, or a new one, which gets its path when it is whole.
+    """A binary file to write to: the given one, or a new one, which gets its path when it is whole. A link stays, and
+    so does a device or a pipe, which is written to as the data come.
 
     Raises InvalidData if the folder of the path is missing.
     """
@@ -107,6 +106,11 @@ def written(target: "IO[bytes] | str | os.PathLike[str]") -> Iterator[IO[bytes]]
     whole = Path(target)
     if not whole.parent.is_dir():
         raise InvalidData(f"there is no folder {str(whole.parent)!r}")
+    if whole.exists() and not whole.is_file():
+        with whole.open("wb") as file:
+            yield file
+        return
+    whole = whole.resolve()
     part = whole.with_name(f".{whole.name}.part")
     try:
         with part.open("wb") as file:

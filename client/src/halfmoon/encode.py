@@ -13,8 +13,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from halfmoon.arrays import arrays_of, is_matrix, lists_of, npz_of
 from halfmoon.columns import (
     VALUES,
@@ -22,7 +20,6 @@ from halfmoon.columns import (
     Choice,
     Line,
     column_name,
-    fields_of,
     known_columns,
     names_of,
     numbers_in,
@@ -31,7 +28,7 @@ from halfmoon.columns import (
     values_in,
 )
 from halfmoon.errors import InvalidData
-from halfmoon.values import is_missing, plain_of, text_of, vote_of
+from halfmoon.values import encode, is_missing, plain_of, text_of, vote_of
 
 NDJSON = "application/x-ndjson"
 _FILES = {
@@ -49,7 +46,6 @@ _SLICE_ROWS = 5_000
 _BLOCK_BYTES = 256 << 10
 _END: Any = object()
 """What ``next`` returns at the end of an iterator."""
-_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 class Body(NamedTuple):
@@ -71,6 +67,10 @@ def body_of(data: Any, choice: Choice) -> Body:
                 f"{what}: {values!r:.60} is {type(values).__name__}; give the name of a column, or a list with a "
                 "value a document"
             )
+    if choice.votes is not None and not isinstance(choice.votes, Mapping):
+        raise InvalidData(
+            "votes: give a dict with the column or the list of each voter; of a data frame of voters dict(frame)"
+        )
     if choice.label is not None and choice.labels is not None:
         raise InvalidData("give label=, one of each document, or labels=, lists of all that apply")
     body = _body_of(data, choice)
@@ -226,10 +226,10 @@ def _frame(frame: Any, choice: Choice) -> Body:
             cells = {what: map(VALUES[what], slice_of(frame, known[what], start, stop)) for what in VALUES}
             cast = {voter: map(vote_of, slice_of(frame, each, start, stop)) for voter, each in columns.items()}
             voted = rows_of(cast, stop - start)
-            texts, beside = map(text_of, slice_of(frame, text, start, stop)), fields_of(frame, fields, start, stop)
-            yield _encode_lines(
-                list(map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside))
-            )
+            kept = {name: map(plain_of, slice_of(frame, name, start, stop)) for name in fields}
+            texts, beside = map(text_of, slice_of(frame, text, start, stop)), rows_of(kept, stop - start)
+            lines = map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside)
+            yield encode(list(lines), lines=True)
 
     return Body(NDJSON, chunks)
 
@@ -256,19 +256,18 @@ def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
     source = iter(data)
     while batch := list(islice(source, _SLICE_ROWS)):
         if is_plain and set(map(type, batch)) == {str}:
-            yield _encode_lines(list(map(Line, batch)))
+            yield encode(list(map(Line, batch)), lines=True)
         else:
-            yield _encode_lines(
-                [
-                    _line(
-                        each,
-                        choice,
-                        {what: _next(what, values) for what, values in beside.items()},
-                        {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()},
-                    )
-                    for each in batch
-                ]
-            )
+            lines = [
+                _line(
+                    each,
+                    choice,
+                    {what: _next(what, values) for what, values in beside.items()},
+                    {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()},
+                )
+                for each in batch
+            ]
+            yield encode(lines, lines=True)
     for what, values in (*beside.items(), *votes.items()):
         if next(values, _END) is not _END:
             raise InvalidData(f"{what}: there are more values than documents")

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from halfmoon.errors import InvalidData
 
 _MISSING = ("NAType", "NaTType")
@@ -65,24 +67,18 @@ def vote_of(value: Any) -> Any:
 
 def id_of(value: Any) -> str | None:
     """An id; None for a missing one: the position of its document is its id then."""
-    if value is None or type(value) is str:
-        return value or None
-    if is_missing(value):
+    if value is None or is_missing(value):
         return None
     plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, float) and plain.is_integer():
-        plain = int(plain)
-    return str(plain)
+    return str(int(plain) if isinstance(plain, float) and plain.is_integer() else plain) or None
 
 
 def text_of(value: Any) -> str:
     """A text; empty for a missing one. Raises InvalidData."""
-    if type(value) is str:
-        return value
-    if value is None or is_missing(value):
-        return ""
     if isinstance(value, str):
         return str(value)
+    if value is None or is_missing(value):
+        return ""
     raise InvalidData(
         f"the text {value!r:.60} is {type(value).__name__}, no text{'; decode it' if isinstance(value, bytes) else ''}"
     )
@@ -97,19 +93,34 @@ def plain_of(value: Any) -> Any:
         return value
     if is_missing(value):
         return None
-    plain = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+    plain = value.tolist() if hasattr(value, "dtype") else value
     if isinstance(plain, str | bool | int | float | list | dict):
         return plain
     return plain.isoformat() if hasattr(plain, "isoformat") else str(plain)
 
 
 def json_of(value: Any) -> Any:
-    """A value of NumPy, as of an array of labels, in a type of JSON; raises InvalidData where there is none."""
-    if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
-        return value.item()
+    """A value or an array of NumPy, such as a vector, in a type of JSON; raises InvalidData where there is none."""
+    if type(value).__module__ == "numpy":
+        return value.tolist()
     raise InvalidData(
         f"{value!r:.60} is {type(value).__name__}, which a request cannot hold; give texts, numbers, lists or dicts"
     )
+
+
+_encoder = msgspec.json.Encoder(enc_hook=json_of)
+
+
+def encode(value: Any, *, lines: bool = False) -> bytes:
+    """JSON of a value, or of each of its entries on a line of its own; raises InvalidData for what JSON cannot hold."""
+    try:
+        return _encoder.encode_lines(value) if lines else _encoder.encode(value)
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - 20) : error.end + 20]
+        raise InvalidData(
+            f"the text {around!r} has a character that is none of Unicode, as of bytes that were decoded by "
+            "errors='surrogateescape'; decode them by their encoding, or by errors='replace'"
+        ) from None
 
 
 def in_path(what: str, name: Any) -> str:

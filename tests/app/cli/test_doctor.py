@@ -72,6 +72,7 @@ def test_a_setting_that_is_wrong_or_unknown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HALFMOON_REDIS_ULR", "redis://x")
+    monkeypatch.setenv("HALFMOON_API_KEY", "of the client")
     assert to_fix() == {"settings": "HALFMOON_REDIS_ULR is no setting; correct its spelling, or remove it"}
     monkeypatch.setenv("HALFMOON_PORT", "seven")
     assert main(["doctor"]) == 1

@@ -99,6 +99,7 @@ def test_what_goes_wrong_is_a_line(
     for arguments, words in (
         (["predict", "news", file, *at(gateway)], "there is no model 'news'"),
         (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
+        (["predict", "news/3", file, *at(gateway)], "there is no model version 'news/3'"),
         (["train", str(tmp_path / "none.csv"), *at(gateway)], "there is no file"),
         (["train", file, "--option", "C", *at(gateway)], "write NAME=VALUE"),
         (["train", file, "--algorithm", "tsvmm", *at(gateway)], "did you mean 'tsvm'?"),

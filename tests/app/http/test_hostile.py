@@ -20,7 +20,7 @@ from app.http import body_timeout
 from app.http.sockets import connection
 from storage.records import Job
 from storage.repositories.jobs import Jobs
-from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, all_of, problem_of
 from tests.waiting import HANG, until
 
 LINE = b'{"indices": [1, 2, 3]}\n'
@@ -34,13 +34,6 @@ def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
     return (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
-
-
-def all_of(client: socket.socket) -> bytes:
-    parts = []
-    while part := client.recv(65536):
-        parts.append(part)
-    return b"".join(parts)
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])

@@ -52,8 +52,7 @@ VECTORS = RNG.standard_normal((N, 9)).astype(np.float32)
 def read(model: Model) -> predict.Classifier:
     file = io.BytesIO()
     write_archive(model, {"name": "news", "version": 3}, file)
-    archive = zipfile.ZipFile(file)
-    return predict.Classifier(archive.read)
+    return predict.Classifier(zipfile.ZipFile(file).read)
 
 
 def linear(

@@ -120,6 +120,7 @@ def test_weights_are_inverse_to_the_fourth_power_of_the_loss() -> None:
     assert weights(-np.inf, -np.inf) == [0.5, 0.5]
     assert weights(0.0, -0.05)[1] > 0.4, "labels that are all right prove nothing"
     assert weights(-1.0, -9.0) == [1.0, 0.0], "what hardly counts is left out"
+    assert weights(*[-3.0] * 40) == pytest.approx([1 / 40] * 40), "of many that count the same none is"
 
 
 def test_odds_multiply_weights_and_leave_no_candidate_without_any() -> None:

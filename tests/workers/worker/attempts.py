@@ -17,7 +17,8 @@ from core.train import Training
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.store import Store
-from tests.waiting import HANG, SLOW
+from tests.waiting import HANG, SLOW, until
+from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
 Faked = Callable[[Observer], Training]
@@ -76,4 +77,11 @@ work_until_stopped = work_until(lambda: False)
 def in_thread(act: Callable[[], Any]) -> threading.Thread:
     thread = threading.Thread(target=act)
     thread.start()
+    return thread
+
+
+def begun(context: WorkerContext, id: str, attempts: Attempts | None = None) -> threading.Thread:
+    """The thread that runs an attempt at a job, which has told of its progress."""
+    thread = in_thread(lambda: (attempts or Attempts(context)).run(id))
+    until(lambda: context.redis_state.progress(id))
     return thread

@@ -29,7 +29,7 @@ from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit, two_clouds
 from tests.there import there
 from tests.waiting import HANG, SOON, until
-from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
+from tests.workers.worker.attempts import Faked, begun, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -108,8 +108,7 @@ def test_a_cancel_is_heard(
     """By either alone: Redis, which is read with every heartbeat, or the store, which is read less often."""
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(context).run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context, id)
     if told_by == "redis":
         monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
         context.redis_state.request_cancel(id)
@@ -124,8 +123,7 @@ def test_a_cancel_is_heard_without_redis(
 ) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(context).run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context, id)
     cut_off: list[int] = []
     consulted: list[int] = []
     over = Jobs.outcome

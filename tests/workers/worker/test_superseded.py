@@ -19,7 +19,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import failure_of, submit
 from tests.waiting import HANG, SOON, until
-from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
+from tests.workers.worker.attempts import Faked, begun, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -29,8 +29,7 @@ def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: l
     id = submit(store)
     attempts = Attempts(context)
     attempts.hand_back()
-    thread = in_thread(lambda: attempts.run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context, id, attempts)
     attempts.hand_back()
     thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.RUNNING
@@ -89,8 +88,7 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
 def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(context).run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context, id)
     Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
     thread.join(SOON)
     assert not thread.is_alive()
@@ -102,8 +100,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
 ) -> None:
     fake.append(work_until_stopped)
     id, jobs = submit(store), Jobs(store)
-    thread = in_thread(lambda: Attempts(context).run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context, id)
     # its machine stood still for longer than the lease: another worker has begun
     assert jobs.claim_attempt(id, "other", 2)
     thread.join(SOON)
@@ -116,8 +113,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
 def test_a_lease_that_ran_out_is_taken_again(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id, again = submit(store), threading.Event()
     fake.append(work_until(again.is_set))
-    thread = in_thread(lambda: Attempts(context._replace(lease_seconds=1.0)).run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context._replace(lease_seconds=1.0), id)
     context.redis_state.leases.revoke(id, 1)
     until(lambda: context.redis_state.leases.held(id, 1, HANG))
     again.set()
@@ -139,8 +135,7 @@ def test_the_heartbeat_has_stopped_when_a_job_is_handed_back(
         hand_back(self, id, number)
 
     monkeypatch.setattr(Jobs, "record_hand_back", noted)
-    thread = in_thread(lambda: attempts.run(id))
-    until(lambda: context.redis_state.progress(id))
+    thread = begun(context, id, attempts)
     attempts.hand_back()
     thread.join(SOON)
     assert beating == [False], "else it might renew the lease that was just given back"
@@ -150,38 +145,38 @@ def test_a_message_for_a_job_that_was_deleted_is_dropped(context: WorkerContext)
     Attempts(context).run(new_id("job"))
 
 
-def test_a_child_whose_worker_died_before_it_began_leaves(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def run_orphan(context: WorkerContext, id: str, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run an attempt whose worker has died, until its process would leave."""
     left = threading.Event()
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: left.set())
     # a process that has died, so that it is neither this one nor its parent
     dead = subprocess.Popen(["true"])
     dead.wait()
     fake.append(work_until(left.is_set))
+    Attempts(context._replace(worker_pid=dead.pid)).run(id)
+    assert left.is_set()
+
+
+def test_a_child_whose_worker_died_before_it_began_leaves(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     id, waiting = submit(store), []
 
     def noted(self: Queue, id: str, place: QueuePlace, *, at_front: bool = False) -> None:
         waiting.append((id, at_front))
 
     monkeypatch.setattr(Queue, "enqueue", noted)
-    Attempts(context._replace(worker_pid=dead.pid)).run(id)
-    assert left.is_set()
+    run_orphan(context, id, fake, monkeypatch)
     assert waiting[0] == (id, True), "another worker is to have the job at once"
 
 
 def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
     store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id, left = submit(store), threading.Event()
+    id = submit(store)
     for number in (1, 2):
         Jobs(store).claim_attempt(id, "w", number)
-    monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: left.set())
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    fake.append(work_until(left.is_set))
-    Attempts(context._replace(worker_pid=dead.pid)).run(id)
-    assert left.is_set()
+    run_orphan(context, id, fake, monkeypatch)
     assert (failure_of(store, id).type, context.queue.depth()) == ("/problems/worker-died", 0)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from halfmoon._async.transport import AsyncTransport
 from halfmoon._async_only import DatasetsMixin
 from halfmoon.columns import Choice, Column
+from halfmoon.display import listed
 from halfmoon.encode import body_of
-from halfmoon.errors import NotFound
+from halfmoon.errors import InvalidData, NotFound
 from halfmoon.operation import operation
 from halfmoon.records import Annotation, DatasetRecord, Label
 from halfmoon.shown import ShownDataset, annotation_of, row_of
@@ -72,13 +73,13 @@ class AsyncDatasets(DatasetsMixin):
 
     @operation("list_datasets")
     async def named(self, name: str) -> "AsyncDataset":
-        """The newest dataset of this name, or the one of this id; raises NotFound, which lists all names."""
+        """The newest dataset of this name, or the one of this id; raises NotFound, which lists the newest names."""
         names = dict[str, None]()
         async for dataset in self.all():
             if name in (dataset.name, dataset.id):
                 return dataset
             names[dataset.name or dataset.id] = None
-        detail = f"there is no dataset {name!r}; there are {', '.join(names) or 'none'}"
+        detail = f"there is no dataset {name!r}; there are {listed(names)}"
         raise NotFound(404, {"detail": detail}, "")
 
     @operation("list_datasets")
@@ -133,6 +134,8 @@ class AsyncDataset(ShownDataset):
         ``excluded`` are labels that do not apply. ``label_kind`` "several" makes a dataset of several labels of it,
         with lists of labels, and "single" turns it back where no document has two.
         """
+        if not hasattr(labels, "keys"):
+            raise InvalidData("labels: give them by document id: {id: label}")
         given = {"drawn": drawn, "not": excluded}
         body: dict[str, Any] = {"labels": dict(labels), **{each: dict(value) for each, value in given.items() if value}}
         body |= {} if label_kind is None else {"label_kind": label_kind}

@@ -149,11 +149,9 @@ class AsyncModel(ModelMixin, ModelReference):
 
         ``held_out`` leaves out the documents of the dataset whose labels the version was trained on.
         """
-        path = f"{self._path}/evaluate"
-        request = evaluation_sent(data, Choice(text, label, None, features, None, extra), held_out)
-        figures = await self._transport.call("POST", path, Evaluation, **request)
-        page = await self._transport.send("POST", path, **(request | {"headers": request["headers"] | _HTML}))
-        return msgspec.structs.replace(figures, page=page.text)
+        return await self._evaluated(
+            "POST", evaluation_sent(data, Choice(text, label, None, features, None, extra), held_out)
+        )
 
     @operation("show_evaluation", "show_evaluation_of_version")
     async def evaluation(
@@ -164,8 +162,13 @@ class AsyncModel(ModelMixin, ModelReference):
         ``annotations``: a number of entries of its log, or ``"latest"``.
         """
         params = {"dataset": id_of_dataset(data), "held_out": held_out, "annotations": annotations}
-        figures = await self._transport.call("GET", f"{self._path}/evaluate", Evaluation, params=params)
-        page = await self._transport.send("GET", f"{self._path}/evaluate", headers=_HTML, params=params)
+        return await self._evaluated("GET", {"params": params, "headers": {}})
+
+    async def _evaluated(self, method: str, request: Mapping[str, Any]) -> Evaluation:
+        """The figures with their page."""
+        path = f"{self._path}/evaluate"
+        figures = await self._transport.call(method, path, Evaluation, **request)
+        page = await self._transport.send(method, path, **{**request, "headers": request["headers"] | _HTML})
         return msgspec.structs.replace(figures, page=page.text)
 
     @operation("suggest_newest", "suggest_by_version")

@@ -13,7 +13,7 @@ from app.http.sockets import connection
 from storage.queue.redis_state import RedisState, connect
 from storage.records import Progress
 from storage.repositories.jobs import Jobs
-from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, all_of, problem_of, publish
 from tests.stores import Valkey
 from tests.waiting import HANG, SOON, until
 
@@ -191,7 +191,4 @@ def test_so_many_connections_and_no_more(start: Start) -> None:
 def ask(gateway: Gateway, path: str) -> bytes:
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-        parts = []
-        while part := client.recv(65536):
-            parts.append(part)
-        return b"".join(parts)
+        return all_of(client)

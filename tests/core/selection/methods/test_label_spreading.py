@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from core import progress
 from core.errors import ModelTooLarge
@@ -16,7 +15,7 @@ from core.problem import Status
 from core.selection.data import SelectionData
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.registry import METHODS
-from tests.core.problems import rows_of
+from tests.core.problems import dense_of, rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.watcher import Watcher
 
@@ -48,16 +47,9 @@ def kernel_of(selection_data: SelectionData) -> Kernel:
     return resolve_kernel("rbf", "median", 3, 0.0, selection_data.scaled.rows)
 
 
-def dense_of(selection_data: SelectionData) -> NDArray[np.float64]:
-    rows = selection_data.scaled.rows
-    dense = np.zeros((rows.n_rows, rows.n_features))
-    dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices] = rows.values
-    return dense
-
-
 def test_labels_spread_as_linear_algebra_has_it() -> None:
     selection_data = selection_data_of(rings(0, n=80))
-    dense, class_indices = dense_of(selection_data), selection_data.class_indices
+    dense, class_indices = dense_of(selection_data.scaled.rows), selection_data.class_indices
     distances = ((dense[:, None] - dense) ** 2).sum(axis=2) + np.diag(np.full(80, np.inf))
     edges = np.zeros((80, 80))
     edges[np.repeat(np.arange(80), NEIGHBOURS), np.argsort(distances, axis=1)[:, :NEIGHBOURS].ravel()] = 1

@@ -20,7 +20,7 @@ from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.registry import METHODS
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
-from tests.core.problems import rows_of
+from tests.core.problems import dense_of, rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.watcher import Watcher
 from tests.there import there
@@ -58,13 +58,6 @@ def selection_data_of(data: Pool) -> SelectionData:
         [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)],
         0,
     )
-
-
-def dense_of(selection_data: SelectionData) -> Matrix:
-    rows = selection_data.scaled.rows
-    dense = np.zeros((rows.n_rows, rows.n_features))
-    dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices] = rows.values
-    return dense
 
 
 def learned(selection_data: SelectionData, fold: int, weight: float = 1.0) -> tuple[NaiveBayesEM, list[TracePoint]]:
@@ -113,11 +106,11 @@ def test_it_is_expectation_maximisation(fold: int) -> None:
     labeled = np.flatnonzero(selection_data.folds != fold)
     seeds[labeled, selection_data.class_indices[labeled]] = 1.0
     terms, priors = expectation_maximisation(
-        dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace)
+        dense_of(selection_data.scaled.rows), seeds, len(selection_data.class_indices), len(trace)
     )
     np.testing.assert_allclose(run.coefficients[:, :-1], terms, atol=1e-6)
     np.testing.assert_allclose(run.priors, priors, atol=1e-6)
-    np.testing.assert_allclose(run.logits.T, dense_of(selection_data) @ terms.T, atol=1e-5)
+    np.testing.assert_allclose(run.logits.T, dense_of(selection_data.scaled.rows) @ terms.T, atol=1e-5)
 
 
 def clusters(
@@ -164,7 +157,7 @@ def test_numbers_are_normal_in_each_class(fold: int, weight: float) -> None:
     selection_data = selection_data_of(clusters(0, [0.5, 0.3, 0.2]))
     run, trace = learned(selection_data, fold, weight)
     assert (len(trace) == 1) == (weight == 0)
-    dense, n_labeled = dense_of(selection_data), len(selection_data.class_indices)
+    dense, n_labeled = dense_of(selection_data.scaled.rows), len(selection_data.class_indices)
     varying = dense.std(axis=0) > 0
     assert varying.sum() == 9
     seeds = np.zeros((len(dense), 3))
@@ -218,7 +211,9 @@ def test_small_differences_of_large_numbers_are_not_rounded_away() -> None:
     run, trace = learned(selection_data, N_FOLDS)
     seeds = np.zeros((2000, 2))
     seeds[np.arange(20), selection_data.class_indices] = 1.0
-    coefficients, _, _ = normal_expectation_maximisation(dense_of(selection_data), seeds, 20, len(trace), 1.0)
+    coefficients, _, _ = normal_expectation_maximisation(
+        dense_of(selection_data.scaled.rows), seeds, 20, len(trace), 1.0
+    )
     np.testing.assert_allclose(run.coefficients[:, 0], coefficients[:, 0], rtol=0.05)
     np.testing.assert_allclose(run.coefficients[:, 1:-1], coefficients[:, 1:], atol=0.05)
 
@@ -329,7 +324,7 @@ def test_columns_order_the_classes_as_the_mixture_does() -> None:
     for result in results:
         assert isinstance(result.decision, Linear)
         linear = (
-            dense_of(selection_data)[len(selection_data.class_indices) :] @ result.decision.coefficients
+            dense_of(selection_data.scaled.rows)[len(selection_data.class_indices) :] @ result.decision.coefficients
             + result.decision.intercept
         )
         np.testing.assert_allclose(linear, result.unlabeled_scores, atol=1e-5)
