@@ -183,8 +183,11 @@ def predict(service: "Halfmoon", options: argparse.Namespace) -> None:
     found = service.models[_reference(options.model)].predict(_file(options), **query_of(options))
     probabilities: Sequence[float | None] = found.confidences or [None] * len(found)
     names: Iterable[Any] = range(len(found)) if found.ids is None else found.ids
-    rows = zip(names, found.labels, probabilities, strict=True)
-    _write(options.out, ("position" if found.ids is None else "id", "label", "probability"), rows)
+    _write(
+        options.out,
+        ("position" if found.ids is None else "id", "label", "probability"),
+        zip(names, found.labels, probabilities, strict=True),
+    )
     _print_warnings(found.warnings)
 
 

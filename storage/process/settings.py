@@ -14,8 +14,6 @@ Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _PREFIX = "HALFMOON_"
-_OF_THE_CLIENT = ("url", "api_key")
-"""Variables that the Python client and the commands for files read."""
 
 
 class DatasetLimits(NamedTuple):
@@ -126,5 +124,6 @@ class Settings(BaseSettings):
 
 def unknown_variables(settings: type[Settings]) -> Iterator[str]:
     """Variables of the environment that begin like settings and are none."""
-    known = {f"{_PREFIX}{name}".upper() for name in (*settings.model_fields, *_OF_THE_CLIENT)}
+    # clients, which may run in the same environment, read the last two
+    known = {f"{_PREFIX}{name}".upper() for name in (*settings.model_fields, "url", "api_key")}
     return (name for name in sorted(os.environ) if name.upper().startswith(_PREFIX) and name.upper() not in known)

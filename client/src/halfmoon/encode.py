@@ -226,10 +226,12 @@ def _frame(frame: Any, choice: Choice) -> Body:
             cells = {what: map(VALUES[what], slice_of(frame, known[what], start, stop)) for what in VALUES}
             cast = {voter: map(vote_of, slice_of(frame, each, start, stop)) for voter, each in columns.items()}
             voted = rows_of(cast, stop - start)
-            kept = {name: map(plain_of, slice_of(frame, name, start, stop)) for name in fields}
-            texts, beside = map(text_of, slice_of(frame, text, start, stop)), rows_of(kept, stop - start)
-            lines = map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside)
-            yield encode(list(lines), lines=True)
+            beside = rows_of({name: map(plain_of, slice_of(frame, name, start, stop)) for name in fields}, stop - start)
+            texts = map(text_of, slice_of(frame, text, start, stop))
+            yield encode(
+                list(map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside)),
+                lines=True,
+            )
 
     return Body(NDJSON, chunks)
 
@@ -258,16 +260,18 @@ def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
         if is_plain and set(map(type, batch)) == {str}:
             yield encode(list(map(Line, batch)), lines=True)
         else:
-            lines = [
-                _line(
-                    each,
-                    choice,
-                    {what: _next(what, values) for what, values in beside.items()},
-                    {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()},
-                )
-                for each in batch
-            ]
-            yield encode(lines, lines=True)
+            yield encode(
+                [
+                    _line(
+                        each,
+                        choice,
+                        {what: _next(what, values) for what, values in beside.items()},
+                        {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()},
+                    )
+                    for each in batch
+                ],
+                lines=True,
+            )
     for what, values in (*beside.items(), *votes.items()):
         if next(values, _END) is not _END:
             raise InvalidData(f"{what}: there are more values than documents")

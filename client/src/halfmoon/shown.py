@@ -222,8 +222,10 @@ def documents_sent(documents: Any, choice: Choice, reference: str) -> dict[str, 
         raise InvalidData(
             f"a dataset is stored already: its documents(model={reference!r}) have what is predicted of them"
         )
-    if isinstance(documents, list | tuple) and any(each is None for each in documents):
-        raise InvalidData("predict: a document is None; leave it out, or send an empty text")
+    if isinstance(documents, list | tuple):
+        for place, document in enumerate(documents):
+            if document is None:
+                raise InvalidData(f"predict: document {place} is None; leave it out, or send an empty text")
     return _held([documents] if isinstance(documents, str) else documents, choice)
 
 

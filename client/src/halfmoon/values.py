@@ -116,10 +116,10 @@ def encode(value: Any, *, lines: bool = False) -> bytes:
     try:
         return _encoder.encode_lines(value) if lines else _encoder.encode(value)
     except UnicodeEncodeError as error:
-        around = error.object[max(0, error.start - 20) : error.end + 20]
         raise InvalidData(
-            f"the text {around!r} has a character that is none of Unicode, as of bytes that were decoded by "
-            "errors='surrogateescape'; decode them by their encoding, or by errors='replace'"
+            f"the text {error.object[max(0, error.start - 20) : error.end + 20]!r} has a character that is none of "
+            "Unicode, as of bytes that were decoded by errors='surrogateescape'; decode them by their encoding, or by "
+            "errors='replace'"
         ) from None
 
 

@@ -139,8 +139,9 @@ class AsyncDataset(ShownDataset):
         given = {"drawn": drawn, "not": excluded}
         body: dict[str, Any] = {"labels": dict(labels), **{each: dict(value) for each, value in given.items() if value}}
         body |= {} if label_kind is None else {"label_kind": label_kind}
-        path, params = f"{self._path}/labels", {"name": name}
-        record = await self._transport.call("PUT", path, DatasetRecord, json=body, params=params, repeatable=False)
+        record = await self._transport.call(
+            "PUT", f"{self._path}/labels", DatasetRecord, json=body, params={"name": name}, repeatable=False
+        )
         return AsyncDataset(self._transport, record)
 
     @operation("annotate")

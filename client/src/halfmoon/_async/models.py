@@ -161,8 +161,13 @@ class AsyncModel(ModelMixin, ModelReference):
 
         ``annotations``: a number of entries of its log, or ``"latest"``.
         """
-        params = {"dataset": id_of_dataset(data), "held_out": held_out, "annotations": annotations}
-        return await self._evaluated("GET", {"params": params, "headers": {}})
+        return await self._evaluated(
+            "GET",
+            {
+                "params": {"dataset": id_of_dataset(data), "held_out": held_out, "annotations": annotations},
+                "headers": {},
+            },
+        )
 
     async def _evaluated(self, method: str, request: Mapping[str, Any]) -> Evaluation:
         """The figures with their page."""
