@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from benchmarks.base import machine, put_section, rows_of, table
 from benchmarks.data import BUILD, texts
 from core.documents.kinds import DENSE, PartRows, TextRows
-from core.documents.part_columns import PartColumns
+from core.documents.part_columns import Block, PartColumns, centre_of
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
@@ -114,15 +114,17 @@ def documents_of(name: str) -> tuple[SparseRows, Mapping[str, slice]]:
     found = pool(name)
     text, dense = TextRows.of(found.texts), rows_of(sp.csr_matrix(found.vectors))
     terms = fit_terms(text, TextOptions(), lambda done, held: None)
-    columns = PartColumns.of({"text": (terms, len(terms.keys)), DENSE: (NUMBERS, dense.n_features)})
+    columns = PartColumns(
+        [Block("text", terms, len(terms.keys)), Block(DENSE, NUMBERS, dense.n_features, centre_of(dense))]
+    )
     return columns.read(PartRows({"text": text, DENSE: dense})).rows, columns.ranges
 
 
-def part_of(name: str, part: str) -> Matrix:
-    """The rows of one part, as SciPy has them."""
+def terms_of(name: str) -> Matrix:
+    """The rows of the texts alone, as SciPy has them."""
     rows, ranges = documents_of(name)
     return sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))[
-        :, ranges[part]
+        :, ranges["text"]
     ]
 
 
@@ -147,12 +149,12 @@ def auto(rows: SparseRows, task: Task, parts: Mapping[str, slice]) -> NDArray[An
 
 
 METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
-    "LR on vectors": lambda task: logistic_regression(part_of(task.name, DENSE), task),
+    "LR on vectors": lambda task: logistic_regression(sp.csr_matrix(pool(task.name).vectors), task),
     "LR on both": lambda task: logistic_regression(
-        sp.hstack([part_of(task.name, "text"), part_of(task.name, DENSE)]).tocsr(), task
+        sp.hstack([terms_of(task.name), sp.csr_matrix(pool(task.name).vectors)]).tocsr(), task
     ),
-    "auto on text": lambda task: auto(rows_of(part_of(task.name, "text")), task, {}),
-    "auto on vectors": lambda task: auto(rows_of(part_of(task.name, DENSE)), task, {}),
+    "auto on text": lambda task: auto(rows_of(terms_of(task.name)), task, {}),
+    "auto on vectors": lambda task: auto(rows_of(sp.csr_matrix(pool(task.name).vectors)), task, {}),
     "auto on both": lambda task: auto(documents_of(task.name)[0], task, documents_of(task.name)[1]),
 }
 

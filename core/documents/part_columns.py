@@ -3,6 +3,9 @@ to length 1.
 
 So no part outweighs another by its units or by how many numbers it has. What a part is worth is left to those that
 learn from the rows.
+
+Vectors of an encoder lie close to each other and far from zero, which stands for a missing one. So their rows count
+from their mean: a document without a vector lies in the midst of the others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import DENSE, FIELDS, Rows, RowsOfKind, TextRows, field_of, in_words, is_dense, parts_of
-from core.documents.rows import SparseRows, unit_rows
+from core.documents.rows import SparseRows, to_dense, unit_rows
 from core.documents.vocabulary import UNKNOWN, Read, Vocabulary, number_unknown
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 
@@ -34,6 +37,11 @@ class EncoderId(NamedTuple):
         return f"{DENSE}.{self.name}"
 
 
+_FULL = 0.9
+"""share of numbers that are not zero from which on vectors count from their mean"""
+_SLICE = 1 << 19
+"""numbers that are scaled at once"""
+
 Encode = Callable[[TextRows], SparseRows]
 """Makes the vectors of texts."""
 
@@ -46,6 +54,32 @@ class Block(NamedTuple):
     vocabulary: Vocabulary
     """meaning of the columns"""
     n_columns: int
+    centre: NDArray[np.float32] | None = None
+    """shape (n_columns,): the mean of the rows of length 1, from which the rows count; None of a part with zeros"""
+
+    def centred(self, rows: SparseRows) -> SparseRows:
+        """Rows of length 1 less the centre; a row without values stays so."""
+        if self.centre is None:
+            return rows
+        held = np.diff(rows.indptr) > 0
+        matrix = to_dense(rows, rows.indices)[held] - self.centre
+        indptr = self.n_columns * np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+        columns = np.tile(np.arange(self.n_columns, dtype=np.uint32), len(matrix))
+        return SparseRows(indptr, columns, matrix.ravel(), self.n_columns)
+
+
+def centre_of(vectors: SparseRows) -> NDArray[np.float32] | None:
+    """shape (n_features,): the mean of the rows scaled to length 1, of those with values; None where more than a few
+    numbers are zero, since rows that count from a mean store every number.
+    """
+    n_held = int(np.count_nonzero(np.diff(vectors.indptr)))
+    if not n_held or vectors.n_nonzeros < _FULL * n_held * vectors.n_features:
+        return None
+    total = np.zeros(vectors.n_features)
+    for start, stop in vectors.slices(_SLICE):
+        rows = unit_rows(vectors.between(start, stop))
+        total += np.bincount(rows.indices, rows.values, vectors.n_features)
+    return (total / n_held).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -99,11 +133,12 @@ class PartColumns(Vocabulary):
             detail = f"the model was trained on {in_words(self.names)} and knows no {unknown[0]}"
             raise InvalidDocuments(detail, [Fault("0", field_of(unknown[0]), detail)])
         found = [_read(block, given.get(block.name), rows.n_rows) for block in self.blocks]
+        made = self.encoder and self.encoder.part
         missing = {
             block.name: int(np.count_nonzero(np.diff(_lengths_of(given.get(block.name), rows.n_rows)) == 0))
             for block in self.blocks
+            if block.name != made
         }
-        made = self.encoder and self.encoder.part
         return Read(
             side_by_side([each.rows for each in found]),
             sum(each.unknown for each in found),
@@ -177,6 +212,7 @@ class PartColumns(Vocabulary):
         blocks = []
         for place, block in enumerate(self.blocks):
             own, meta = block.vocabulary.to_arrays()
+            own |= {} if block.centre is None else {"centre": block.centre}
             arrays |= {f"part{place}_{name}": array for name, array in own.items()}
             blocks.append({"name": block.name, "n_columns": block.n_columns, "vocabulary": meta})
         return arrays, {
@@ -229,7 +265,8 @@ def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:
         raise _wrong_length(block, part)
     read = block.vocabulary.read(part)
     rows, unknown = _within(read.rows, block.n_columns)
-    return Read(rows if isinstance(part, TextRows) else unit_rows(rows), read.unknown + unknown, read.n_values)
+    scaled = rows if isinstance(part, TextRows) else block.centred(unit_rows(rows))
+    return Read(scaled, read.unknown + unknown, read.n_values)
 
 
 def _wrong_length(block: Block, part: SparseRows) -> InvalidDocuments:

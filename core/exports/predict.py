@@ -291,18 +291,22 @@ class _Terms(_Columns):
 
 
 class _Parts(_Columns):
-    """Blocks of columns side by side, a block a part of the documents; each row of a block has length 1."""
+    """Blocks of columns side by side, a block a part of the documents; each row of a block has length 1, less the
+    centre of the block if it has one."""
 
-    def __init__(self, blocks: Sequence[tuple[str, _Columns]], encoder: Mapping[str, Any] | None) -> None:
-        super().__init__(sum(columns.n_columns for _, columns in blocks))
-        self._blocks, self._encoder = blocks, encoder
+    def __init__(
+        self, blocks: Mapping[str, _Columns], centres: Mapping[str, Any], encoder: Mapping[str, Any] | None
+    ) -> None:
+        super().__init__(sum(columns.n_columns for columns in blocks.values()))
+        self._blocks, self._centres, self._encoder = blocks, centres, encoder
 
     def read(self, contents: Sequence[Any]) -> Rows:
         """Parts by name."""
         found = []
-        for name, columns in self._blocks:
+        for name, columns in self._blocks.items():
             rows = columns.read([parts.get(name) for parts in contents])
-            found.append(rows if isinstance(columns, _Terms) else _unit(rows))
+            rows = rows if isinstance(columns, _Terms) else _unit(rows)
+            found.append(_centred(rows, self._centres[name]) if name in self._centres else rows)
         starts = np.cumsum([0] + [rows.n_columns for rows in found])
         owners = np.concatenate([rows.owners for rows in found])
         indices = np.concatenate([rows.indices + start for rows, start in zip(found, starts[:-1], strict=True)])
@@ -311,11 +315,10 @@ class _Parts(_Columns):
 
     def content(self, place: int, parts: dict[str, Any]) -> Any:
         """See _Columns."""
-        blocks = dict(self._blocks)
         for name, content in parts.items():
-            if name not in blocks:
-                raise ValueError(f"document {place} has {name}; the model was trained on {', '.join(blocks)}")
-            taken = blocks[name].n_columns
+            if name not in self._blocks:
+                raise ValueError(f"document {place} has {name}; the model was trained on {', '.join(self._blocks)}")
+            taken = self._blocks[name].n_columns
             if name.startswith(_DENSE) and content is not None and len(content) != taken:
                 raise ValueError(f"document {place}: {name} has {len(content)} numbers; the model takes {taken}")
         if self._encoder and parts.get("text") and f"{_DENSE}.{self._encoder['name']}" not in parts:
@@ -332,11 +335,12 @@ def _vocabulary(meta: Any, arrays: Mapping[str, Any], prefix: str = "", n_column
     if kind == "text":
         return _Terms(meta, arrays, prefix)
     if kind == "parts":
-        blocks = [
-            (each["name"], _vocabulary(each["vocabulary"], arrays, f"part{place}_", each["n_columns"]))
-            for place, each in enumerate(meta["blocks"])
-        ]
-        return _Parts(blocks, meta.get("encoder"))
+        blocks, centres = {}, {}
+        for place, each in enumerate(meta["blocks"]):
+            blocks[each["name"]] = _vocabulary(each["vocabulary"], arrays, f"part{place}_", each["n_columns"])
+            if f"part{place}_centre" in arrays:
+                centres[each["name"]] = arrays[f"part{place}_centre"]
+        return _Parts(blocks, centres, meta.get("encoder"))
     return _Columns(n_columns)
 
 
@@ -373,6 +377,14 @@ def _unit(rows: Rows) -> Rows:
     values /= np.where(largest > 0, largest, 1.0)[owners]
     lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
     return rows._replace(values=(values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32))
+
+
+def _centred(rows: Rows, centre: Any) -> Rows:
+    """The rows less the centre; a row without values stays so."""
+    held = np.flatnonzero(np.diff(rows.indptr))
+    values = (rows.dense()[held] - centre).ravel()
+    columns = np.tile(np.arange(len(centre)), len(held))
+    return Rows.of(np.repeat(held, len(centre)), columns, values, rows.n_rows, len(centre))
 
 
 def main(arguments: Sequence[str]) -> str | None:

@@ -1,6 +1,6 @@
 """Vectors of encoders as rows of documents, and models that read texts by their encoder."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,12 +27,6 @@ def rows_of_vectors(vectors: Sequence[NDArray[Any] | None], width: int) -> Spars
     return SparseRows(indptr, columns, np.array(known, np.float32).ravel(), width)
 
 
-def mean_of(vectors: Iterable[NDArray[Any]]) -> NDArray[np.float32] | None:
-    """The mean of vectors, None if there are none."""
-    found = np.array(list(vectors), np.float32)
-    return np.asarray(found.mean(axis=0)) if len(found) else None
-
-
 def with_encoder(model: Model, encoders: Encoders) -> Model:
     """The model, able to read texts if it learned from vectors of an encoder; reading raises Conflict where that is not
     at hand.
@@ -46,7 +40,7 @@ def with_encoder(model: Model, encoders: Encoders) -> Model:
 def with_kept_vectors(model: Model, documents: Documents, *, others: bool = False) -> Model:
     """The model, which reads the texts of a dataset by the vectors that are kept of them.
 
-    Without ``others`` the rest has their mean: to read a large pool takes minutes.
+    Without ``others`` the rest has none: to read a large pool takes minutes.
     """
     columns = model.vocabulary
     if not isinstance(columns, PartColumns) or columns.encoder is None or documents.vectors is None:
@@ -68,9 +62,6 @@ def _find(kept: KeptVectors, width: int, encode: Encode | None, texts: TextRows)
     if encode is not None and missing:
         made = encode(texts.taken(np.array(missing))).values.reshape(len(missing), width)
         found |= {digests[place]: vector for place, vector in zip(missing, made, strict=True)}
-    elif missing:
-        mean = mean_of(kept.every())
-        found |= {digests[place]: mean for place in missing if mean is not None}
     empty = digest_of("")
     return rows_of_vectors([None if digest == empty else found.get(digest) for digest in digests], width)
 

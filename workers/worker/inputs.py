@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, parts_of, spans
-from core.documents.part_columns import EncoderId, PartColumns
+from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, is_dense, parts_of, spans
+from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of
 from core.documents.rows import Space, SparseRows
 from core.documents.text.batches import TextCheckpoint
 from core.documents.text.counts import MappedCounter
@@ -37,7 +37,7 @@ from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import Store, staging_folder
 from storage.store.local_files import translate_os_errors
 from workers.encoders.encoder import Encoder
-from workers.encoders.rows import mean_of, rows_of_vectors
+from workers.encoders.rows import rows_of_vectors
 from workers.worker.scratch import ScratchFiles
 
 
@@ -217,22 +217,24 @@ def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, r
         case TextRows():
             return reader.fit(documents, options, report)
         case PartRows():
-            found = {name: _columns_of(part, options, report, reader) for name, part in documents.parts.items()}
-            return PartColumns.of(
-                {name: (columns, _width(documents.parts[name], columns)) for name, columns in found.items()}
+            return PartColumns(
+                [
+                    _block_of(name, part, _columns_of(part, options, report, reader))
+                    for name, part in documents.parts.items()
+                ]
             )
 
 
-def _width(part: RowsOfKind, columns: Vocabulary) -> int:
-    """Number of columns of a part."""
+def _block_of(name: str, part: RowsOfKind, columns: Vocabulary) -> Block:
+    """The block of a part whose columns have this meaning."""
     match part:
         case SparseRows():
-            return part.n_features
+            return Block(name, columns, part.n_features, centre_of(part) if is_dense(name) else None)
         case NamedRows():
-            return part.rows.n_features
+            return Block(name, columns, part.rows.n_features)
         case TextRows():
             assert isinstance(columns, TextTerms)
-            return len(columns.keys)
+            return Block(name, columns, len(columns.keys))
 
 
 def _rows_of(
@@ -326,8 +328,8 @@ def with_vectors(
     """The documents, stored under the id ``documents``, with vectors of their texts. They have texts.
 
     Of a large pool about ``most_bytes`` are read now, of one that is larger still fewer, and none after ``until``, a
-    time of the monotonic clock. Texts that were not read, now or before, have the mean of the vectors of the others.
-    Before all labeled texts were read there are no vectors: a model learns nothing from one mean for several classes.
+    time of the monotonic clock. Texts that were not read, now or before, have none. Before all labeled texts were read
+    there are no vectors at all: a model learns little from those of some of its labels.
 
     ``labeled``, shape (n_rows,), are read first; where not all may be, those of the least ``margins`` next, shape
     (n_rows,). Making vectors takes a ``span`` of the work of ``watch``. Those that were made are kept, even where it
@@ -365,9 +367,7 @@ def with_vectors(
     n_read, n_texts = (sum(digest in known for digest in digests) for known in (vectors, position))
     if any(labeled[position[digest]] for digest in order if digest not in vectors):
         return WithVectors(rows, n_read, n_texts)
-    # a zero vector would not lie between the classes; the mean does
-    others = dict.fromkeys(position, mean_of(vectors.values()))
-    own = rows_of_vectors([vectors.get(digest, others.get(digest)) for digest in digests], encoder.width)
+    own = rows_of_vectors([vectors.get(digest) for digest in digests], encoder.width)
     return WithVectors(PartRows(dict(sorted({**parts, id.part: own}.items()))), n_read, n_texts)
 
 

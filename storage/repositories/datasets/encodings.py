@@ -58,11 +58,6 @@ class KeptVectors:
         """The vectors of texts by their digests, where they are kept by this dataset."""
         return self._found(wanted, [self._documents])
 
-    def every(self) -> Iterator[NDArray[np.float16]]:
-        """The vectors that are kept by this dataset."""
-        for records in self._files(self._documents):
-            yield from np.ascontiguousarray(records[:, _DIGEST_BYTES:]).view("<f2")
-
     def adopt(self, wanted: Iterable[bytes]) -> dict[bytes, NDArray[np.float16]]:
         """The vectors of texts by their digests, where one of the newest datasets keeps them; this one keeps them now,
         too.

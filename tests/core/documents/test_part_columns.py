@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from core.documents.digests import row_digests
 from core.documents.kinds import NamedRows, PartRows, RowsOfKind, TextRows, checked, kind_of, shape_fault
-from core.documents.part_columns import PartColumns, side_by_side
+from core.documents.part_columns import Block, PartColumns, centre_of, side_by_side
 from core.documents.rows import SparseRows, to_dense
 from core.documents.text.tfidf import class_names
 from core.documents.text.tfidf_fit import fit_terms
@@ -56,6 +56,26 @@ def test_blocks_lie_side_by_side_with_rows_of_length_one() -> None:
         vector, np.divide(VECTORS, lengths, where=lengths > 0, out=np.zeros_like(VECTORS)), rtol=1e-6
     )
     assert found.missing == {"text": 1, "vector": 1}
+
+
+def test_a_document_without_a_vector_lies_in_the_midst_of_the_others() -> None:
+    given = np.array([[3, 4, 0.1], [0.1, 0.1, 2], [0, 0, 0], [1, 2, 2]], np.float32)
+    centre = there(centre_of(dense(given)))
+    lengths = np.linalg.norm(given, axis=1, keepdims=True)
+    unit = np.divide(given, lengths, where=lengths > 0, out=np.zeros_like(given))
+    np.testing.assert_allclose(centre, unit.sum(axis=0) / 3, rtol=1e-6)
+    vocabulary = PartColumns([Block("vector", NUMBERS, 3, centre)])
+    found = vocabulary.read(PartRows({"vector": dense(given)})).rows
+    np.testing.assert_allclose(matrix_of(found), np.where(lengths > 0, unit - centre, 0), atol=1e-6)
+    assert np.diff(found.indptr).tolist() == [3, 3, 0, 3]
+    model = LinearModel(["a", "b"], 3, np.arange(3, dtype=np.uint32), np.ones((3, 1)), np.zeros(1))
+    stored = read_model(*replace(model, vocabulary=vocabulary).to_arrays()).vocabulary
+    np.testing.assert_array_equal(matrix_of(stored.read(PartRows({"vector": dense(given)})).rows), matrix_of(found))
+
+
+def test_vectors_with_many_zeros_stay_as_sparse_as_they_are() -> None:
+    assert centre_of(dense(VECTORS)) is None
+    assert centre_of(SparseRows.empty(4, 3)) is None
 
 
 def test_names_of_classes_are_terms_of_the_text_part() -> None:

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.kinds import NamedRows, PartRows, Rows, TextRows
-from core.documents.part_columns import EncoderId, PartColumns
+from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS, Names
@@ -117,7 +117,8 @@ def vector_rows() -> SparseRows:
 def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
     terms = fit_terms(TextRows.of(TEXTS[: N // 2]), TextOptions(min_documents=1), lambda *_: None)
     names = Names([str(k) for k in range(30)])
-    columns = PartColumns.of({"text": (terms, len(terms.keys)), "features": (names, 30), "vector.bge": (NUMBERS, 9)})
+    vectors = Block("vector.bge", NUMBERS, 9, centre_of(vector_rows()))
+    columns = PartColumns([Block("text", terms, len(terms.keys)), Block("features", names, 30), vectors])
     rows = PartRows({"text": TextRows.of(TEXTS), "features": named_rows(), "vector.bge": vector_rows()})
     documents = zip(TEXTS, NAMED, VECTORS.tolist(), strict=True)
     return (

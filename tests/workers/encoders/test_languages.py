@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.kinds import DENSE, PartRows, TextRows
-from core.documents.part_columns import PartColumns
+from core.documents.part_columns import Block, PartColumns, centre_of
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
@@ -41,7 +41,9 @@ def test_german_sentences_are_told_apart_by_meaning(documents: list[dict[str, st
         vectors.ravel().astype(np.float32),
         vectors.shape[1],
     )
-    columns = PartColumns.of({"text": (terms, len(terms.keys)), DENSE: (NUMBERS, dense.n_features)})
+    columns = PartColumns(
+        [Block("text", terms, len(terms.keys)), Block(DENSE, NUMBERS, dense.n_features, centre_of(dense))]
+    )
     both = columns.read(PartRows({"text": text, DENSE: dense})).rows
     alone = PartColumns.of({"text": (terms, len(terms.keys))}).read(PartRows({"text": text})).rows
     assert mean_error(both, class_indices, dict(columns.ranges)) < 0.15
