@@ -20,7 +20,7 @@ from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, lab
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
 from app.services import Services, ServicesDep
-from app.services.job_follower import add_progress, job_now
+from app.services.job_follower import add_progress
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from storage.errors import Conflict, RedisUnavailable
@@ -175,10 +175,7 @@ def list_jobs(
     A filter that matches few of very many jobs may give a short page that still has a `next_cursor`.
     """
     found, following = services.job_list.page(state, model, limit, cursor)
-    # when Redis does not answer for one, it is not asked for the others: each would wait for the time-out
-    with suppress(RedisUnavailable):
-        for job in found:
-            add_progress(job, services.redis_state, services.queue)
+    add_progress(found, services.redis_state, services.queue)
     warnings = left_out(services.store.damage, r"jobs/[^/]+/(request|outcome|published)\.json")
     return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following, warnings=warnings)
 
@@ -186,7 +183,8 @@ def list_jobs(
 @router.get("/{id}", responses=error_responses(404, 422, 503))
 def show_job(services: ServicesDep, id: str) -> JobOut:
     """Show a job."""
-    job = job_now(services.jobs, services.redis_state, services.queue, id)
+    job = services.jobs.get(id)
+    add_progress([job], services.redis_state, services.queue)
     return JobOut.of(services.version_cache.published(job))
 
 
@@ -277,8 +275,7 @@ def _submit(
 ) -> Generator[Response | None, None, None]:
     """The steps of a submission, and at last its answer."""
     job, allowance = yield from submit(services, body, key, key_id, query)
-    with suppress(RedisUnavailable):
-        add_progress(job, services.redis_state, services.queue)
+    add_progress([job], services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}
     yield Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
 

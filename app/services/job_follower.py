@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,23 +19,17 @@ _STORE_SECONDS = 2.0
 _MAX_READ = 10_000
 
 
-def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
-    """The job with its progress as far as Redis has it; raises NotFound."""
-    job = jobs.get(id)
-    with suppress(RedisUnavailable):
-        add_progress(job, redis_state, queue)
-    return job
+def add_progress(jobs: Iterable[Job], redis_state: RedisState, queue: Queue) -> None:
+    """Fill in the reason of waiting of queued jobs, and the progress of running ones.
 
-
-def add_progress(job: Job, redis_state: RedisState, queue: Queue) -> None:
-    """Fill in the reason of waiting of a queued job, or the progress of a running one.
-
-    Raises RedisUnavailable.
+    When Redis does not answer for one, it is not asked for the others: each would wait for the time-out.
     """
-    if job.state is JobState.QUEUED:
-        job.progress = Progress(phase=queue.turns(job.request.id).waiting_for(job.request.id))
-    elif not job.state.final:
-        job.progress = redis_state.progress(job.request.id) or Progress(phase="starting")
+    with suppress(RedisUnavailable):
+        for job in jobs:
+            if job.state is JobState.QUEUED:
+                job.progress = Progress(phase=queue.turns(job.request.id).waiting_for(job.request.id))
+            elif not job.state.final:
+                job.progress = redis_state.progress(job.request.id) or Progress(phase="starting")
 
 
 class _Read(NamedTuple):
@@ -72,8 +66,7 @@ class JobReader:
         if read is None or read.changes != changes or self._clock() - read.at >= _STORE_SECONDS:
             read = self._read.keep(id, _Read(self._jobs.get(id), changes, self._clock()))
         job = read.job.model_copy()
-        with suppress(RedisUnavailable):
-            add_progress(job, self._redis_state, self._queue)
+        add_progress([job], self._redis_state, self._queue)
         return job
 
 

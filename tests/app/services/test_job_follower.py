@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from app.services.job_follower import JobFollower, JobReader, job_now
+from app.services.job_follower import JobFollower, JobReader
 from storage.errors import NotFound
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
@@ -133,7 +133,7 @@ def test_progress_belongs_to_a_running_job(store: Store, redis: Redis, no_redis:
     id, redis_state = submit(store), RedisState(redis)
     Jobs(store).claim_attempt(id, "w")
     redis_state.publish_progress(id, Progress(fraction=0.5))
-    job = job_now(Jobs(store), redis_state if known else RedisState(no_redis), Queue(redis, "q"), id)
+    job = JobReader(Jobs(store), redis_state if known else RedisState(no_redis), Queue(redis, "q")).now(id)
     assert job.progress.fraction == (0.5 if known else 0.0)
 
 
@@ -142,7 +142,7 @@ def test_a_queued_job_says_what_it_waits_for(store: Store, redis: Redis, no_redi
     redis_state, queue = RedisState(redis, "q"), Queue(redis, "q")
 
     def phase(id: str) -> str:
-        return job_now(Jobs(store), redis_state, queue, id).progress.phase
+        return JobReader(Jobs(store), redis_state, queue).now(id).progress.phase
 
     def phases() -> list[str]:
         queue._turns_until = 0.0  # however soon it is called again
@@ -163,4 +163,4 @@ def test_a_queued_job_says_what_it_waits_for(store: Store, redis: Redis, no_redi
     fourth = submit(store)
     queue.enqueue(fourth)
     assert phase(fourth) == "waiting for 2 jobs before it", "a job that has just come is looked for"
-    assert job_now(Jobs(store), RedisState(no_redis), Queue(no_redis, "q"), second).progress.phase == ""
+    assert JobReader(Jobs(store), RedisState(no_redis), Queue(no_redis, "q")).now(second).progress.phase == ""
