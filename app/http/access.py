@@ -225,11 +225,8 @@ class HostCheck:
     def _allows(self, sent: str) -> bool:
         host = sent if sent.endswith("]") else sent.rpartition(":")[0] or sent
         name = host.strip("[]").removesuffix(".")
-        return name in self._names or self._allows_address(name)
-
-    def _allows_address(self, name: str) -> bool:
         address = _address(name)
-        return address is not None and (address.is_loopback or not self._loopback)
+        return name in self._names or (address is not None and (address.is_loopback or not self._loopback))
 
 
 @lru_cache(maxsize=64)  # the same few are asked for again and again

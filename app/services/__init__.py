@@ -191,7 +191,7 @@ def open_services(
         yield services
 
 
-def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
+def _periodic_tasks(services: Services) -> list[PeriodicTask]:
     settings, store, datasets, jobs, models = (
         services.settings,
         services.store,
@@ -200,11 +200,6 @@ def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
         services.models,
     )
     bound = services.admission.when_bound
-    yield PeriodicTask("job list", [services.job_list.refresh], LIST_SECONDS / 2, first_delay=0.0)
-    yield PeriodicTask("admission", [services.admission.renew], RENEW_SECONDS)
-    yield PeriodicTask("memory", [release_memory], _RELEASE_SECONDS)
-    yield PeriodicTask("damage", [store.damage.check_again], _DAMAGE_CHECK_SECONDS)
-    yield PeriodicTask("keys", [services.access.refresh], settings.key_refresh_seconds, first_delay=0.0)
     reconciler = Reconciler(
         jobs,
         services.redis_state,
@@ -213,12 +208,6 @@ def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
         max_attempts=settings.max_attempts,
         abandoned_seconds=settings.abandoned_after_seconds,
     )
-    yield PeriodicTask(
-        "reconcile",
-        [jobs.unfinished_requests, bound(datasets.recover_deletions), bound(reconciler.reconcile)],
-        settings.reconcile_interval_seconds,
-    )
-    yield PeriodicTask("webhooks", [bound(services.delivery.deliver)], settings.reconcile_interval_seconds)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds, settings.abandoned_after_seconds)
     removals: list[Callable[[], object]] = [
         store.remove_abandoned,
@@ -227,7 +216,20 @@ def _periodic_tasks(services: Services) -> Iterator[PeriodicTask]:
         partial(remove_expired, datasets, jobs, models, settings.retention_policy),
         garbage.remove_abandoned,
     ]
-    yield PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds)
+    return [
+        PeriodicTask("job list", [services.job_list.refresh], LIST_SECONDS / 2, first_delay=0.0),
+        PeriodicTask("admission", [services.admission.renew], RENEW_SECONDS),
+        PeriodicTask("memory", [release_memory], _RELEASE_SECONDS),
+        PeriodicTask("damage", [store.damage.check_again], _DAMAGE_CHECK_SECONDS),
+        PeriodicTask("keys", [services.access.refresh], settings.key_refresh_seconds, first_delay=0.0),
+        PeriodicTask(
+            "reconcile",
+            [jobs.unfinished_requests, bound(datasets.recover_deletions), bound(reconciler.reconcile)],
+            settings.reconcile_interval_seconds,
+        ),
+        PeriodicTask("webhooks", [bound(services.delivery.deliver)], settings.reconcile_interval_seconds),
+        PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds),
+    ]
 
 
 ServicesDep = Annotated[Services, Depends(services_of)]

@@ -98,25 +98,27 @@ class _Collector(Collector):
         return iter(())
 
 
-def _of_gateway(services: "Services") -> Iterator[Metric]:
+def _of_gateway(services: "Services") -> list[Metric]:
     """Figures of this process."""
     cache = services.model_cache
-    yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.loaded.size)
-    yield GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", len(cache.loaded))
-    yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads)
-    yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", services.upload_limit.used)
-    yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", services.buffer_limit.used)
-    yield GaugeMetricFamily(
-        "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", services.scoring_limit.used
-    )
-    yield GaugeMetricFamily(
-        "halfmoon_damaged_records",
-        "Records and files of the store that it could not read.",
-        len(services.store.damage.found),
-    )
-    yield GaugeMetricFamily(
-        "halfmoon_listeners", "Clients that follow the events of a job.", services.job_follower.listeners
-    )
+    return [
+        GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.loaded.size),
+        GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", len(cache.loaded)),
+        CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads),
+        GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", services.upload_limit.used),
+        GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", services.buffer_limit.used),
+        GaugeMetricFamily(
+            "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", services.scoring_limit.used
+        ),
+        GaugeMetricFamily(
+            "halfmoon_damaged_records",
+            "Records and files of the store that it could not read.",
+            len(services.store.damage.found),
+        ),
+        GaugeMetricFamily(
+            "halfmoon_listeners", "Clients that follow the events of a job.", services.job_follower.listeners
+        ),
+    ]
 
 
 def _of_installation(services: "Services") -> Iterator[Metric]:

@@ -7,7 +7,7 @@ float64 inside, as in the service.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -62,80 +62,89 @@ def write_onnx(model: Model, about: Mapping[str, Any], file: IO[bytes]) -> None:
 
 
 def _parts(model: LinearModel) -> list[Message]:
-    parts = [*_score_nodes(model)]
-    outputs = [graph_output("scores", DOUBLE, ["n", model.n_columns])]
+    columns = [graph_input("X", FLOAT, ["n", model.n_features]), graph_output("scores", DOUBLE, ["n", model.n_columns])]
+    parts = [*_score_nodes(model), *columns]
+    if model.calibration is not None:
+        parts.append(graph_output("probabilities", DOUBLE, ["n", len(model.classes)]))
     if isinstance(model.calibration, LabelCalibration):
-        outputs = [*outputs, graph_output("probabilities", DOUBLE, ["n", len(model.classes)])]
-        outputs.append(graph_output("labels", INT64, ["n", len(model.classes)]))
-        nodes = [*_score_nodes(model), *_several_nodes(model, model.calibration)]
-        return [*nodes, graph_input("X", FLOAT, ["n", model.n_features]), *outputs]
-    parts += _label_nodes(model)
+        labels = graph_output("labels", INT64, ["n", len(model.classes)])
+        return [*parts, *_several_nodes(model, model.calibration), labels]
     if model.calibration is not None:
         parts += _probability_nodes(model, model.calibration)
-        outputs.append(graph_output("probabilities", DOUBLE, ["n", len(model.classes)]))
-    outputs.append(graph_output("label", STRING if isinstance(model.classes[0], str) else INT64, ["n"]))
-    return [*parts, graph_input("X", FLOAT, ["n", model.n_features]), *outputs]
+    label = graph_output("label", STRING if isinstance(model.classes[0], str) else INT64, ["n"])
+    return [*parts, *_label_nodes(model), label]
 
 
-def _score_nodes(model: LinearModel) -> Iterator[Message]:
-    yield tensor("features", model.features.astype(np.int64))
-    yield tensor("coefficients", model.coefficients)
-    yield tensor("intercepts", model.intercepts)
-    yield node("Gather", ["X", "features"], "seen", axis=1)
-    yield node("Cast", ["seen"], "rows", to=DOUBLE)
-    yield node("MatMul", ["rows", "coefficients"], "products")
-    yield node("Add", ["products", "intercepts"], "scores")
+def _score_nodes(model: LinearModel) -> list[Message]:
+    return [
+        tensor("features", model.features.astype(np.int64)),
+        tensor("coefficients", model.coefficients),
+        tensor("intercepts", model.intercepts),
+        node("Gather", ["X", "features"], "seen", axis=1),
+        node("Cast", ["seen"], "rows", to=DOUBLE),
+        node("MatMul", ["rows", "coefficients"], "products"),
+        node("Add", ["products", "intercepts"], "scores"),
+    ]
 
 
-def _several_nodes(model: LinearModel, calibration: LabelCalibration) -> Iterator[Message]:
+def _several_nodes(model: LinearModel, calibration: LabelCalibration) -> list[Message]:
     """As core.validation.label_calibration has them: probabilities of labels, and 1 where a label is given."""
-    for name in ("slopes", "offsets", "thresholds"):
-        yield tensor(name, getattr(calibration, name))
-    yield _classes(model.classes)
-    yield node("Mul", ["scores", "slopes"], "scaled")
-    yield node("Add", ["scaled", "offsets"], "margins")
-    yield node("Sigmoid", ["margins"], "probabilities")
-    yield node("Less", ["probabilities", "thresholds"], "below")
-    yield node("Not", ["below"], "given")
-    yield node("Cast", ["given"], "labels", to=INT64)
+    return [
+        tensor("slopes", calibration.slopes),
+        tensor("offsets", calibration.offsets),
+        tensor("thresholds", calibration.thresholds),
+        _classes(model.classes),
+        node("Mul", ["scores", "slopes"], "scaled"),
+        node("Add", ["scaled", "offsets"], "margins"),
+        node("Sigmoid", ["margins"], "probabilities"),
+        node("Less", ["probabilities", "thresholds"], "below"),
+        node("Not", ["below"], "given"),
+        node("Cast", ["given"], "labels", to=INT64),
+    ]
 
 
-def _probability_nodes(model: LinearModel, calibration: Calibration) -> Iterator[Message]:
+def _probability_nodes(model: LinearModel, calibration: Calibration) -> list[Message]:
     """As core.validation.calibration has them."""
-    for name, array in (("slopes", calibration.slopes), ("offsets", calibration.offsets), ("odds", calibration.odds)):
-        yield tensor(name, array)
-    yield tensor("least", np.array([_LEAST]))
-    yield tensor("last_axis", np.array([1], np.int64))
-    yield node("Mul", ["scores", "slopes"], "scaled")
-    yield node("Add", ["scaled", "offsets"], "margins")
+    of_all = [node("Identity", ["margins"], "all_margins")]
     if model.n_columns == 1 and len(model.classes) == 2:
-        yield node("Sub", ["margins", "margins"], "zeros")
-        yield node("Concat", ["zeros", "margins"], "all_margins", axis=1)
-    else:
-        yield node("Identity", ["margins"], "all_margins")
-    yield node("ReduceMax", ["all_margins"], "largest", axes=[1], keepdims=1)
-    yield node("Sub", ["all_margins", "largest"], "shifted")
-    yield node("Exp", ["shifted"], "likelihoods")
-    yield node("Mul", ["likelihoods", "odds"], "weighed")
-    yield node("Add", ["weighed", "least"], "raised")
-    yield node("ReduceSum", ["raised", "last_axis"], "sums", keepdims=1)
-    yield node("Div", ["raised", "sums"], "probabilities")
+        of_all = [
+            node("Sub", ["margins", "margins"], "zeros"),
+            node("Concat", ["zeros", "margins"], "all_margins", axis=1),
+        ]
+    return [
+        tensor("slopes", calibration.slopes),
+        tensor("offsets", calibration.offsets),
+        tensor("odds", calibration.odds),
+        tensor("least", np.array([_LEAST])),
+        tensor("last_axis", np.array([1], np.int64)),
+        node("Mul", ["scores", "slopes"], "scaled"),
+        node("Add", ["scaled", "offsets"], "margins"),
+        *of_all,
+        node("ReduceMax", ["all_margins"], "largest", axes=[1], keepdims=1),
+        node("Sub", ["all_margins", "largest"], "shifted"),
+        node("Exp", ["shifted"], "likelihoods"),
+        node("Mul", ["likelihoods", "odds"], "weighed"),
+        node("Add", ["weighed", "least"], "raised"),
+        node("ReduceSum", ["raised", "last_axis"], "sums", keepdims=1),
+        node("Div", ["raised", "sums"], "probabilities"),
+    ]
 
 
-def _label_nodes(model: LinearModel) -> Iterator[Message]:
+def _label_nodes(model: LinearModel) -> list[Message]:
     """The likeliest class, or by scores alone where there are no probabilities: the second of two if its score is above
     0.
     """
-    yield _classes(model.classes)
+    largest = "scores" if model.calibration is None else "probabilities"
+    places = [node("ArgMax", [largest], "place", axis=1, keepdims=0)]
     if len(model.classes) == 2 and model.calibration is None:
-        yield tensor("zero", np.array([0.0]))
-        yield tensor("column", np.array([1], np.int64))
-        yield node("Greater", ["scores", "zero"], "above")
-        yield node("Cast", ["above"], "places", to=INT64)
-        yield node("Squeeze", ["places", "column"], "place")
-    else:
-        yield node("ArgMax", ["scores" if model.calibration is None else "probabilities"], "place", axis=1, keepdims=0)
-    yield node("Gather", ["classes", "place"], "label", axis=0)
+        places = [
+            tensor("zero", np.array([0.0])),
+            tensor("column", np.array([1], np.int64)),
+            node("Greater", ["scores", "zero"], "above"),
+            node("Cast", ["above"], "places", to=INT64),
+            node("Squeeze", ["places", "column"], "place"),
+        ]
+    return [_classes(model.classes), *places, node("Gather", ["classes", "place"], "label", axis=0)]
 
 
 def _classes(classes: Sequence[str | int]) -> Message:

@@ -9,7 +9,7 @@ vector does not depend on the texts beside it. Values of the attention stay as t
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,105 +108,114 @@ def bert_graph(bert: Bert) -> bytes:
         ) from None
 
 
-def _constants() -> Iterator[Message]:
-    yield tensor("middle", np.array(128, np.uint8))
-    yield tensor("bottom", np.array(0, np.uint8))
-    for name, number in (
-        ("one", 1.0),
-        ("half", 0.5),
-        ("root_of_two", math.sqrt(2)),
-        ("least", _LEAST_GELU),
-        ("span", 255.0),
-        ("half_span", 127.0),
-        ("middle_and_half", 128.5),
-    ):
-        yield tensor(name, np.array([number], np.float32))
+def _constants() -> list[Message]:
+    numbers = {
+        "one": 1.0,
+        "half": 0.5,
+        "root_of_two": math.sqrt(2),
+        "least": _LEAST_GELU,
+        "span": 255.0,
+        "half_span": 127.0,
+        "middle_and_half": 128.5,
+    }
+    return [
+        tensor("middle", np.array(128, np.uint8)),
+        tensor("bottom", np.array(0, np.uint8)),
+        *(tensor(name, np.array([number], np.float32)) for name, number in numbers.items()),
+    ]
 
 
-def _layer(bert: Bert, number: int) -> Iterator[Message]:
+def _layer(bert: Bert, number: int) -> list[Message]:
     """State ``number`` + 1 of state ``number``."""
     state, own = f"state{number}", f"encoder.layer.{number}"
-    parts = {name: f"{own}.{name}" for name in ("query", "key", "value")}
-    yield from _rounded(bert, state)
-    for name, target in parts.items():
-        yield from _linear(bert, f"{own}.attention.self.{name}", state, target, exact=name == "value")
-    yield node("MultiHeadAttention", list(parts.values()), f"{own}.context", domain=_MICROSOFT, num_heads=bert.n_heads)
-    yield from _rounded(bert, f"{own}.context")
-    yield from _linear(bert, f"{own}.attention.output.dense", f"{own}.context", f"{own}.attended")
-    yield node("Add", [f"{own}.attended", state], f"{own}.with_state")
-    yield from _normalized(bert, f"{own}.attention.output", f"{own}.with_state", f"{own}.middle")
-    yield from _rounded(bert, f"{own}.middle")
-    yield from _linear(bert, f"{own}.intermediate.dense", f"{own}.middle", f"{own}.wide")
-    yield from _gelu(f"{own}.wide", f"{own}.bent")
-    yield from _rounded(bert, f"{own}.bent", least=_LEAST_GELU)
-    yield from _linear(bert, f"{own}.output.dense", f"{own}.bent", f"{own}.narrow", least=_LEAST_GELU)
-    yield node("Add", [f"{own}.narrow", f"{own}.middle"], f"{own}.with_middle")
-    yield from _normalized(bert, f"{own}.output", f"{own}.with_middle", f"state{number + 1}")
+    query, key, value = f"{own}.query", f"{own}.key", f"{own}.value"
+    return [
+        *_rounded(bert, state),
+        *_linear(bert, f"{own}.attention.self.query", state, query),
+        *_linear(bert, f"{own}.attention.self.key", state, key),
+        *_linear(bert, f"{own}.attention.self.value", state, value, exact=True),
+        node("MultiHeadAttention", [query, key, value], f"{own}.context", domain=_MICROSOFT, num_heads=bert.n_heads),
+        *_rounded(bert, f"{own}.context"),
+        *_linear(bert, f"{own}.attention.output.dense", f"{own}.context", f"{own}.attended"),
+        node("Add", [f"{own}.attended", state], f"{own}.with_state"),
+        *_normalized(bert, f"{own}.attention.output", f"{own}.with_state", f"{own}.middle"),
+        *_rounded(bert, f"{own}.middle"),
+        *_linear(bert, f"{own}.intermediate.dense", f"{own}.middle", f"{own}.wide"),
+        *_gelu(f"{own}.wide", f"{own}.bent"),
+        *_rounded(bert, f"{own}.bent", least=_LEAST_GELU),
+        *_linear(bert, f"{own}.output.dense", f"{own}.bent", f"{own}.narrow", least=_LEAST_GELU),
+        node("Add", [f"{own}.narrow", f"{own}.middle"], f"{own}.with_middle"),
+        *_normalized(bert, f"{own}.output", f"{own}.with_middle", f"state{number + 1}"),
+    ]
 
 
-def _rounded(bert: Bert, source: str, least: float = 0.0) -> Iterator[Message]:
+def _rounded(bert: Bert, source: str, least: float = 0.0) -> list[Message]:
     """The rows of a state in eight bits, each by a scale of its own; of a state that is never below ``least`` all bits
     are above it.
     """
     if not bert.rounded:
-        return
+        return []
+    scaled = [
+        node("Abs", [source], f"{source}.size"),
+        node("ReduceMax", [f"{source}.size"], f"{source}.largest", axes=[2]),
+        node("Div", [f"{source}.largest", "half_span"], f"{source}.scale"),
+        node("Div", [source, f"{source}.scale"], f"{source}.scaled"),
+        node("Add", [f"{source}.scaled", "middle_and_half"], f"{source}.shifted"),
+    ]
     if least:
-        yield node("Sub", [source, "least"], f"{source}.above")
-        yield node("ReduceMax", [f"{source}.above"], f"{source}.largest", axes=[2])
-        yield node("Div", [f"{source}.largest", "span"], f"{source}.scale")
-        yield node("Div", [f"{source}.above", f"{source}.scale"], f"{source}.scaled")
-        yield node("Add", [f"{source}.scaled", "half"], f"{source}.shifted")
-    else:
-        yield node("Abs", [source], f"{source}.size")
-        yield node("ReduceMax", [f"{source}.size"], f"{source}.largest", axes=[2])
-        yield node("Div", [f"{source}.largest", "half_span"], f"{source}.scale")
-        yield node("Div", [source, f"{source}.scale"], f"{source}.scaled")
-        yield node("Add", [f"{source}.scaled", "middle_and_half"], f"{source}.shifted")
-    yield node("Cast", [f"{source}.shifted"], f"{source}.rounded", to=UINT8)
+        scaled = [
+            node("Sub", [source, "least"], f"{source}.above"),
+            node("ReduceMax", [f"{source}.above"], f"{source}.largest", axes=[2]),
+            node("Div", [f"{source}.largest", "span"], f"{source}.scale"),
+            node("Div", [f"{source}.above", f"{source}.scale"], f"{source}.scaled"),
+            node("Add", [f"{source}.scaled", "half"], f"{source}.shifted"),
+        ]
+    return [*scaled, node("Cast", [f"{source}.shifted"], f"{source}.rounded", to=UINT8)]
 
 
 def _linear(
     bert: Bert, name: str, source: str, target: str, *, exact: bool = False, least: float = 0.0
-) -> Iterator[Message]:
+) -> list[Message]:
     """The product of a state, which ``_rounded`` has rounded with the same ``least``, and weights, with their bias."""
     weight, bias = bert[f"{name}.weight"].T, bert[f"{name}.bias"]
     if exact or not bert.rounded:
-        yield tensor(f"{name}.weight", weight)
-        yield node("MatMul", [source, f"{name}.weight"], f"{target}.unbiased")
+        product = [
+            tensor(f"{name}.weight", weight),
+            node("MatMul", [source, f"{name}.weight"], f"{target}.unbiased"),
+        ]
     else:
         scales = np.maximum(np.abs(weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
         rounded = np.rint(weight / scales)
         bias = (bias + least * (rounded * scales).sum(axis=0)).astype(np.float32)
-        # without sign, as the states: of weights with sign, processors without VNNI cut sums of two products to 16 bits
-        yield tensor(f"{name}.weight", (rounded + 128).astype(np.uint8))
-        yield tensor(f"{name}.scales", scales)
-        yield node(
-            "MatMulInteger",
-            [f"{source}.rounded", f"{name}.weight", "bottom" if least else "middle", "middle"],
-            f"{target}.whole",
-        )
-        yield node("Cast", [f"{target}.whole"], f"{target}.number", to=FLOAT)
-        yield node("Mul", [f"{target}.number", f"{name}.scales"], f"{target}.of_columns")
-        yield node("Mul", [f"{target}.of_columns", f"{source}.scale"], f"{target}.unbiased")
-    yield tensor(f"{name}.bias", bias)
-    yield node("Add", [f"{target}.unbiased", f"{name}.bias"], target)
+        factors = [f"{source}.rounded", f"{name}.weight", "bottom" if least else "middle", "middle"]
+        product = [
+            # without sign, as the states: of weights with sign, processors without VNNI cut sums of two products to 16
+            # bits
+            tensor(f"{name}.weight", (rounded + 128).astype(np.uint8)),
+            tensor(f"{name}.scales", scales),
+            node("MatMulInteger", factors, f"{target}.whole"),
+            node("Cast", [f"{target}.whole"], f"{target}.number", to=FLOAT),
+            node("Mul", [f"{target}.number", f"{name}.scales"], f"{target}.of_columns"),
+            node("Mul", [f"{target}.of_columns", f"{source}.scale"], f"{target}.unbiased"),
+        ]
+    return [*product, tensor(f"{name}.bias", bias), node("Add", [f"{target}.unbiased", f"{name}.bias"], target)]
 
 
-def _normalized(bert: Bert, name: str, source: str, target: str) -> Iterator[Message]:
-    for part in ("weight", "bias"):
-        yield tensor(f"{name}.LayerNorm.{part}", bert[f"{name}.LayerNorm.{part}"])
-    yield node(
-        "LayerNormalization",
-        [source, f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias"],
-        target,
-        epsilon=bert.epsilon,
-    )
+def _normalized(bert: Bert, name: str, source: str, target: str) -> list[Message]:
+    weight, bias = f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias"
+    return [
+        tensor(weight, bert[weight]),
+        tensor(bias, bert[bias]),
+        node("LayerNormalization", [source, weight, bias], target, epsilon=bert.epsilon),
+    ]
 
 
-def _gelu(source: str, target: str) -> Iterator[Message]:
+def _gelu(source: str, target: str) -> list[Message]:
     """x (1 + erf(x / √2)) / 2"""
-    yield node("Div", [source, "root_of_two"], f"{target}.divided")
-    yield node("Erf", [f"{target}.divided"], f"{target}.error")
-    yield node("Add", [f"{target}.error", "one"], f"{target}.raised")
-    yield node("Mul", [source, f"{target}.raised"], f"{target}.doubled")
-    yield node("Mul", [f"{target}.doubled", "half"], target)
+    return [
+        node("Div", [source, "root_of_two"], f"{target}.divided"),
+        node("Erf", [f"{target}.divided"], f"{target}.error"),
+        node("Add", [f"{target}.error", "one"], f"{target}.raised"),
+        node("Mul", [source, f"{target}.raised"], f"{target}.doubled"),
+        node("Mul", [f"{target}.doubled", "half"], target),
+    ]
