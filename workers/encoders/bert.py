@@ -37,7 +37,8 @@ _LEAST_GELU = -0.17
 """what GELU is never below"""
 _REMEDY = "export it to model.onnx"
 _MICROSOFT = "com.microsoft"
-"""domain of the operator of attention, in which onnxruntime goes over the keys by blocks that fit its caches"""
+"""domain of the operators of attention, in which onnxruntime goes over the keys by blocks that fit its caches, and of
+products of whole numbers that it scales as it writes them"""
 _KNOWN = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 """what the graph is written for, by the names of config.json"""
 
@@ -121,6 +122,7 @@ def _constants() -> list[Message]:
     return [
         tensor("middle", np.array(128, np.uint8)),
         tensor("bottom", np.array(0, np.uint8)),
+        tensor("unit", np.array(1, np.float32)),
         *(tensor(name, np.array([number], np.float32)) for name, number in numbers.items()),
     ]
 
@@ -187,15 +189,18 @@ def _linear(
         scales = np.maximum(np.abs(weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
         rounded = np.rint(weight / scales)
         bias = (bias + least * (rounded * scales).sum(axis=0)).astype(np.float32)
-        factors = [f"{source}.rounded", f"{name}.weight", "bottom" if least else "middle", "middle"]
+        zeros = ["bottom" if least else "middle", "middle"]
         product = [
             # without sign, as the states: of weights with sign, processors without VNNI cut sums of two products to 16
             # bits
             tensor(f"{name}.weight", (rounded + 128).astype(np.uint8)),
             tensor(f"{name}.scales", scales),
-            node("MatMulInteger", factors, f"{target}.whole"),
-            node("Cast", [f"{target}.whole"], f"{target}.number", to=FLOAT),
-            node("Mul", [f"{target}.number", f"{name}.scales"], f"{target}.of_columns"),
+            node(
+                "MatMulIntegerToFloat",
+                [f"{source}.rounded", f"{name}.weight", "unit", f"{name}.scales", *zeros],
+                f"{target}.of_columns",
+                domain=_MICROSOFT,
+            ),
             node("Mul", [f"{target}.of_columns", f"{source}.scale"], f"{target}.unbiased"),
         ]
     return [*product, tensor(f"{name}.bias", bias), node("Add", [f"{target}.unbiased", f"{name}.bias"], target)]
