@@ -301,14 +301,25 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
 
     def solvers(spec: ModelSpec) -> Solvers:
         options = [
-            TsvmOptions(lambda_=LAMBDA, tolerance=spec.tolerance, positive_fraction=fraction)
+            TsvmOptions(
+                lambda_=LAMBDA,
+                lambda_u=data.unlabeled_weight,
+                tolerance=spec.tolerance,
+                positive_fraction=fraction,
+            )
             for fraction in spec.positive_fractions
         ]
         return [partial(steps, *each) for each in zip(spec.data.problems, options, found.starts, strict=True)]
 
-    tried = {"lambda": LAMBDA, "lambda_u": 1.0}
     return Candidate(
-        "tsvm", "the transductive SVM", found.held_out, judged(data, found.held_out), solvers, tried, LAMBDA, found
+        "tsvm",
+        "the transductive SVM",
+        found.held_out,
+        judged(data, found.held_out),
+        solvers,
+        {"lambda": LAMBDA, "lambda_u": data.unlabeled_weight},
+        LAMBDA,
+        found,
     )
 
 

@@ -327,7 +327,11 @@ def _solve_paths(
 
     The paths of a problem meet to decide how far they go. Of one fraction nothing is ``predicted``.
     """
-    options = TsvmOptions(lambda_=LAMBDA, tolerance=TOLERANCE if data.dense else SPARSE_TOLERANCE)
+    options = TsvmOptions(
+        lambda_=LAMBDA,
+        lambda_u=data.unlabeled_weight,
+        tolerance=TOLERANCE if data.dense else SPARSE_TOLERANCE,
+    )
     paths = [[FractionPath(grid) for _ in range(data.n_folds + 1)] for grid in grids]
     barriers = [Barrier(len(several), partial(_likely_ends, several, data, predicted)) for several in paths]
     steps: dict[Phase, Callable[[], Steps]] = {

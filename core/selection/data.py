@@ -210,6 +210,11 @@ class SelectionData:
         return self.problems[0].costs[: len(self.class_indices)]
 
     @property
+    def unlabeled_weight(self) -> float:
+        """λ' of transductive SVMs: no unlabeled row weighs more than a labeled one."""
+        return min(1.0, self.problems[0].n_unlabeled / self.problems[0].n_labeled)
+
+    @property
     def counts_by_origin(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Numbers of labels of each class, shape (n_classes,): of a random sample, and of unknown origin; none of the
         latter if they are a plan.

@@ -29,7 +29,7 @@ _ROUNDS, _STEPS = 3, 5
 """classifiers that are fitted, and steps of the voters' model after each"""
 _LEAST_CONFIDENCE = 0.05
 """confidence below which a document gets no label"""
-_SHARES = (1.0, 0.3, 0.1, 0.0)
+_SHARES = (1.0, 0.1, 0.0)
 """weights of labels by votes, beside certain ones, that are compared by certain labels left out"""
 _LEAST_GAIN = 1.0
 """log-likelihood by which certain labels left out must be likelier for votes to weigh less"""

@@ -196,9 +196,7 @@ def _copied(ballots: Ballots, posteriors: Matrix) -> dict[tuple[int, int], float
     """
     mistaken = 1.0 - posteriors[ballots.document, ballots.choice]
     firsts, seconds = _pairs(ballots)
-    if not len(firsts):
-        return {}
-    n_voters = int(ballots.voter.max()) + 1
+    n_voters = int(ballots.voter.max(initial=0)) + 1
     keys, pair = np.unique(ballots.voter[firsts] * n_voters + ballots.voter[seconds], return_inverse=True)
     one, other = mistaken[firsts], mistaken[seconds]
     same = ballots.choice[firsts] == ballots.choice[seconds]
@@ -217,7 +215,7 @@ def _copied(ballots: Ballots, posteriors: Matrix) -> dict[tuple[int, int], float
 def _pairs(ballots: Ballots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of ballots about the same document, the voter that comes first in order first."""
     most = int(np.bincount(ballots.document).max(initial=0))
-    firsts = [np.flatnonzero(ballots.document[:-each] == ballots.document[each:]) for each in range(1, most)]
-    seconds = [first + distance for distance, first in enumerate(firsts, 1)]
-    none = np.zeros(0, np.int64)
-    return np.concatenate([none, *firsts]), np.concatenate([none, *seconds])
+    apart = (np.flatnonzero(ballots.document[:-each] == ballots.document[each:]) for each in range(1, most))
+    firsts = [np.zeros(0, np.int64), *apart]
+    seconds = [first + distance for distance, first in enumerate(firsts)]
+    return np.concatenate(firsts), np.concatenate(seconds)

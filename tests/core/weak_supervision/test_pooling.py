@@ -15,20 +15,27 @@ from tests.core.weak_supervision.voting import Answers, people, rules, votes_of
 from tests.there import there
 
 
+NOTHING = np.zeros(0, np.int64)
+
+
+def known(data: Pool, certain: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The classes of these documents, -1 of all others."""
+    labels = np.full(len(data.truth), -1)
+    labels[certain] = data.truth[certain]
+    return labels
+
+
 def learned(
     data: Pool,
     answers: Answers,
-    certain: NDArray[np.int64] | None = None,
+    certain: NDArray[np.int64] = NOTHING,
     algorithm: str = "auto",
     options: dict[str, Any] | None = None,
     **context: Any,
 ) -> Training:
     n_classes = int(data.truth.max()) + 1
-    class_indices = np.full(len(data.truth), -1)
-    if certain is not None:
-        class_indices[certain] = data.truth[certain]
     votes = votes_of(answers, n_classes)
-    task = TrainingTask(data.rows, class_indices, list(votes.classes), algorithm, options or {}, votes=votes)
+    task = TrainingTask(data.rows, known(data, certain), list(votes.classes), algorithm, options or {}, votes=votes)
     return train(task, TrainingContext(threads=1, **context))
 
 
@@ -71,9 +78,7 @@ def test_certain_labels_show_which_rules_are_wrong() -> None:
         answers = rules(data.truth, [0.9, 0.8, 0.9, 0.3, 0.8, 0.35], 0.12, seed)
         certain = np.random.default_rng(seed).permutation(400)[:40]
         own.append(wrong(learned(data, answers, certain), data))
-        labels = np.full(400, -1)
-        labels[certain] = data.truth[certain]
-        task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {})
+        task = TrainingTask(data.rows, known(data, certain), ["c0", "c1"], "auto", {})
         alone.append(wrong(train(task, TrainingContext(threads=1)), data))
         majority.append(wrong(by_majority(data, answers), data))
     assert np.mean(own) < np.mean(alone) + 0.01
@@ -84,8 +89,7 @@ def test_votes_that_say_nothing_do_no_harm() -> None:
     data = pool(0, [0.6, 0.4], gap=2.2)
     answers = people(data.truth, [0.5, 0.5, 0.5], 0)
     certain = np.arange(80)
-    labels = np.where(np.arange(400) < 80, data.truth, -1)
-    alone = train(TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}), TrainingContext(threads=1))
+    alone = train(TrainingTask(data.rows, known(data, certain), ["c0", "c1"], "auto", {}), TrainingContext(threads=1))
     training = learned(data, answers, certain)
     assert there(training.report)["votes"]["weight"] < 1
     assert wrong(training, data) <= wrong(alone, data) + 0.02
@@ -112,10 +116,8 @@ def test_documents_without_a_certain_label_are_answered() -> None:
 
 def test_the_same_votes_give_the_same_bits_on_any_number_of_threads() -> None:
     data = pool(0, [0.6, 0.4], n=200)
-    answers = people(data.truth, [0.8, 0.7, 0.6], 0, coverage=0.5)
-    labels = np.where(np.arange(200) < 10, data.truth, -1)
-    votes = votes_of(answers, 2)
-    task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}, votes=votes)
+    votes = votes_of(people(data.truth, [0.8, 0.7, 0.6], 0, coverage=0.5), 2)
+    task = TrainingTask(data.rows, known(data, np.arange(10)), ["c0", "c1"], "auto", {}, votes=votes)
     one, two = (train(task, TrainingContext(threads=threads)) for threads in (1, 2))
     np.testing.assert_array_equal(one.probabilities, two.probabilities)
     assert one.report == two.report
@@ -126,9 +128,8 @@ def test_labels_that_voters_gave_say_nothing_of_how_right_they_are() -> None:
     data = pool(0, [0.6, 0.4], gap=2.2)
     answers = people(data.truth, [0.95, 0.95, 0.55], 1)
     agreed = (answers == answers[:, :1]).all(axis=1)
-    votes = votes_of(answers, 2)
     labels = np.where(agreed, answers[:, 0], -1)
-    task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}, votes=votes, by_voters=agreed)
+    task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}, votes=votes_of(answers, 2), by_voters=agreed)
     training = train(task, TrainingContext(threads=1))
     np.testing.assert_array_equal(training.unlabeled, np.flatnonzero(~agreed))
     assert there(training.report)["voters"]["voter-2"]["right"] == pytest.approx(0.55, abs=0.15)
