@@ -81,7 +81,8 @@ def fit_labels(
     ``held_out`` of shape (n_labeled, n_labels) is NaN where nothing was left out; ``known`` of that shape is 1 where
     the label applies, -1 where it does not and 0 where that is not known. ``scores`` of shape (n_unlabeled, n_labels)
     are those of the whole model. A label of which fewer than ``least`` documents could be left out has the share of the
-    labeled ones as its fraction. ``checkpoint`` is called between slices of the work; what it raises ends it.
+    labeled ones as its fraction. To the share of each among those left out one document is added that has it as often
+    as labels are had in the mean. ``checkpoint`` is called between slices of the work; what it raises ends it.
     """
     applies = known > 0
     left_out = np.isfinite(held_out) & (known != 0)
@@ -89,7 +90,8 @@ def fit_labels(
     weights = (left_out & checked).astype(np.float64)
     filled = np.where(left_out, held_out, 0.0)
     counts = np.maximum(weights.sum(axis=0), 1.0)
-    targets = ((weights * applies).sum(axis=0) + 0.5) / (counts + 1.0)
+    usual = (float((weights * applies).sum()) + 0.5) / (float(weights.sum()) + 1.0)
+    targets = ((weights * applies).sum(axis=0) + usual) / (counts + 1.0)
     offsets, likelihoods = np.zeros((len(_LOG_SLOPES), len(checked))), np.zeros((len(_LOG_SLOPES), len(checked)))
     for place, slope in enumerate(exp(_LOG_SLOPES).tolist()):
         offsets[place] = offsets_at(slope * filled, targets, weights, checkpoint)

@@ -43,6 +43,12 @@ def test_a_label_that_could_not_be_left_out_has_the_slope_of_the_others_and_its_
         assert likely.mean() == pytest.approx(1 / 101, abs=1e-6)
 
 
+def test_rare_labels_are_not_taken_for_more_frequent_than_they_are() -> None:
+    known = np.where(np.arange(100) < 2, 1, -1).astype(np.int8)
+    found = fit_labels(np.zeros((100, 40)), np.tile(known[:, None], 40), np.zeros((300, 40)))
+    assert found.fractions == pytest.approx(0.02, abs=1e-3)
+
+
 def test_the_best_thresholds_are_those_of_all_thresholds() -> None:
     probabilities = RNG.random((300, 3)) ** [1, 4, 20]
     for column, threshold in enumerate(best_thresholds(probabilities).tolist()):

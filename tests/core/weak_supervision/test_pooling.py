@@ -1,5 +1,6 @@
 """Trainings on documents with votes, of generated documents with known truth."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,17 @@ from tests.core.weak_supervision.voting import Answers, people, rules, votes_of
 from tests.there import there
 
 
-NOTHING = np.zeros(0, np.int64)
-
-
-def known(data: Pool, certain: NDArray[np.int64]) -> NDArray[np.int64]:
+def known(data: Pool, certain: Iterable[int]) -> NDArray[np.int64]:
     """The classes of these documents, -1 of all others."""
     labels = np.full(len(data.truth), -1)
-    labels[certain] = data.truth[certain]
+    labels[list(certain)] = data.truth[list(certain)]
     return labels
 
 
 def learned(
     data: Pool,
     answers: Answers,
-    certain: NDArray[np.int64] = NOTHING,
+    certain: Iterable[int] = (),
     algorithm: str = "auto",
     options: dict[str, Any] | None = None,
     **context: Any,
@@ -49,8 +47,8 @@ def by_majority(data: Pool, answers: Answers) -> Training:
     """A training on the majority of the votes, of equals the first."""
     counts = np.stack([(answers == each).sum(axis=1) for each in range(int(data.truth.max()) + 1)], axis=1)
     labels = np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
-    names = [f"c{each}" for each in range(counts.shape[1])]
-    return train(TrainingTask(data.rows, labels, names, "auto", {}), TrainingContext(threads=1))
+    task = TrainingTask(data.rows, labels, [f"c{each}" for each in range(counts.shape[1])], "auto", {})
+    return train(task, TrainingContext(threads=1))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +63,8 @@ def test_people_are_weighed_by_how_right_they_are(right: list[float], coverage: 
         training = learned(data, answers)
         own.append(wrong(training, data))
         majority.append(wrong(by_majority(data, answers), data))
-        found = [each["right"] for each in there(training.report)["voters"].values()]
-        assert found == pytest.approx(right, abs=0.2)
+        voters = there(training.report)["voters"].values()
+        assert [each["right"] for each in voters] == pytest.approx(right, abs=0.2)
     assert np.mean(own) < np.mean(majority) - 0.01
 
 

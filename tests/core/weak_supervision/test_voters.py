@@ -90,15 +90,12 @@ def test_copies_share_one_voice() -> None:
     assert plain.voices() == pytest.approx([1.0, 1.0], abs=0.1)
     np.testing.assert_allclose(found.posteriors(flat), plain.posteriors(flat), atol=0.08)
     report = found.report(votes_of(twice, 3), ONE_HOT)
-    assert list(report["voter-0"]["copies"]) == ["voter-1"]
-    assert list(report["voter-1"]["copies"]) == ["voter-0"]
-    assert report["voter-2"]["copies"] == {}
+    assert [list(each["copies"]) for each in report.values()] == [["voter-1"], ["voter-0"], []]
 
 
 def test_votes_that_decide_are_worth_most() -> None:
     """One voter is nearly always right, one guesses."""
-    answers = people(TRUTH, [0.95, 0.34], seed=4, n_classes=3)
-    votes = votes_of(answers, 3)
+    votes = votes_of(people(TRUTH, [0.95, 0.34], seed=4, n_classes=3), 3)
     model = VoterModel.of(Ballots.of(votes), ONE_HOT, EVERY, PRIORS)
     posteriors = model.posteriors(np.log(np.tile(PRIORS, (200, 1))))
     worth = [own["worth"] for own in model.report(votes, posteriors).values()]
