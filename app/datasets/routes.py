@@ -7,7 +7,16 @@ from starlette.responses import Response
 
 from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
 from app.datasets.service import LabelChanges, change_profile, classes_of, read_dataset, set_classes
-from app.http.requests import RESERVATION, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json, services_of
+from app.http.requests import (
+    RESERVATION,
+    AuthorizedRoute,
+    RawRoute,
+    in_steps,
+    in_thread,
+    on_json,
+    read_json,
+    services_of,
+)
 from app.http.schemas import (
     DOCUMENT_BODY,
     DRAWS,
@@ -47,14 +56,6 @@ _LABELS: dict[str, Any] = {
     ),
     "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
 }
-_CHANGE: dict[str, Any] = {
-    **json_body(DatasetChanges, {"name": "mails", "guidelines": "Newsletters are ham."}),
-    "parameters": [path_parameter("id", "Id of the dataset."), ENCODING],
-}
-_CLASSES: dict[str, Any] = {
-    **json_body(ClassesBody, {"classes": [{"name": "spam", "key": "s", "description": "Nobody asked for it."}]}),
-    "parameters": [path_parameter("id", "Id of the dataset."), ENCODING],
-}
 _LOCATION = {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}}
 _CREATED: dict[int | str, dict[str, Any]] = {
     201: {"model": DatasetOut, "description": "Created and durable", "headers": _LOCATION}
@@ -88,17 +89,19 @@ def show_dataset(services: ServicesDep, id: str) -> DatasetOut:
     return _shown(services, services.datasets.get(id))
 
 
-@raw_router.patch(
+@on_json(
+    raw_router,
+    "PATCH",
     "/{id}",
-    responses={200: {"model": DatasetOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
-    openapi_extra=_CHANGE,
+    DatasetChanges,
+    DatasetOut,
+    {"name": "mails", "guidelines": "Newsletters are ham."},
+    [path_parameter("id", "Id of the dataset.")],
+    refused=[404],
 )
-async def change_dataset(request: Request) -> Response:
+def change_dataset(services: Services, body: DatasetChanges, id: str) -> DatasetOut:
     """Change the name or the guidelines of a dataset, or who labels what, or put it away; documents and labels stay."""
-    services = services_of(request)
-    body = await read_json(request, services, DatasetChanges)
-    changed = await in_thread(services.store_pool, change_profile, services, request.path_params["id"], body)
-    return Response(changed.model_dump_json(), media_type="application/json")
+    return change_profile(services, id, body)
 
 
 @router.get("/{id}/classes", responses=error_responses(404, 422, 503))
@@ -107,20 +110,22 @@ def list_classes(services: ServicesDep, id: str) -> ClassList:
     return classes_of(services, id)
 
 
-@raw_router.put(
+@on_json(
+    raw_router,
+    "PUT",
     "/{id}/classes",
-    responses={200: {"model": ClassList}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
-    openapi_extra=_CLASSES,
+    ClassesBody,
+    ClassList,
+    {"classes": [{"name": "spam", "key": "s", "description": "Nobody asked for it."}]},
+    [path_parameter("id", "Id of the dataset.")],
+    refused=[404],
 )
-async def put_classes(request: Request) -> Response:
+def put_classes(services: Services, body: ClassesBody, id: str) -> ClassList:
     """Set the classes of a dataset, their order, keys and descriptions, for all people who label it.
 
     Labels stay as they are: a class that documents have is listed in any case.
     """
-    services = services_of(request)
-    body = await read_json(request, services, ClassesBody)
-    found = await in_thread(services.store_pool, set_classes, services, request.path_params["id"], body)
-    return Response(found.model_dump_json(), media_type="application/json")
+    return set_classes(services, id, body)
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 from fastapi import APIRouter, Path, Request
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -32,7 +33,7 @@ from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.access import KEY_ID, caller_of
 from app.http.limits import Reservation
 from app.http.middleware import HELD
-from app.http.schemas import path_parameter
+from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from core.spelling import did_you_mean
 from storage.errors import NotFound
 from storage.names import VERSION_END, version_number
@@ -312,6 +313,43 @@ async def read_json(
 
 def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
     return decode_struct(without_byte_order_mark(filtered(data, decompressor)), kind, reserve)
+
+
+def on_json(
+    router: APIRouter,
+    method: str,
+    path: str,
+    body: type[msgspec.Struct],
+    answer: type[BaseModel],
+    example: dict[str, Any],
+    parameters: Sequence[Mapping[str, Any]] = (),
+    refused: Sequence[int] = (),
+    status: int = 200,
+) -> Callable[[Callable[..., BaseModel]], Callable[..., BaseModel]]:
+    """Register a function of the services, a JSON body and the parameters of the path. It is called in a thread of the
+    store, and its docstring is the description of the operation, which may be ``refused`` as others with a body.
+    """
+
+    def register(work: Callable[..., BaseModel]) -> Callable[..., BaseModel]:
+        async def handle(request: Request) -> Response:
+            services = services_of(request)
+            given = await read_json(request, services, body)
+            made = await in_thread(services.store_pool, partial(work, services, given, **request.path_params))
+            return Response(made.model_dump_json(), status, media_type="application/json")
+
+        handle.__doc__ = work.__doc__
+        router.add_api_route(
+            path,
+            handle,
+            methods=[method],
+            name=work.__name__,
+            status_code=status,
+            responses={status: {"model": answer}, **error_responses(*refused, 408, 413, 415, 422, 429, 503, 507)},
+            openapi_extra={**json_body(body, example), "parameters": [*parameters, ENCODING]},
+        )
+        return work
+
+    return register
 
 
 async def run_until_disconnect(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:

@@ -1,17 +1,17 @@
 """Routes of the keys of colleagues, and their schemas."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from msgspec import Meta
 from pydantic import AwareDatetime
 from starlette.responses import Response
 
-from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json, services_of
-from app.http.schemas import ENCODING, Schema, error_responses, json_body
-from app.services import ServicesDep
+from app.http.requests import AuthorizedRoute, RawRoute, on_json
+from app.http.schemas import Schema, error_responses
+from app.services import Services, ServicesDep
 from storage.errors import Conflict, NotFound
 from storage.names import NAME
 from storage.repositories.api_keys import ApiKey, ApiKeys, Scope
@@ -58,29 +58,18 @@ class KeyList(Schema):
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=RawRoute)
 
-_INVITE: dict[str, Any] = {**json_body(InvitationBody, {"name": "ann", "days": 14}), "parameters": [ENCODING]}
-_CREATED: dict[int | str, dict[str, Any]] = {
-    201: {"model": CreatedKey},
-    **error_responses(408, 409, 413, 415, 422, 429, 503, 507),
-}
 
-
-@raw_router.post("", status_code=201, responses=_CREATED, openapi_extra=_INVITE)
-async def invite(request: Request) -> Response:
+@on_json(raw_router, "POST", "", InvitationBody, CreatedKey, {"name": "ann", "days": 14}, refused=[409], status=201)
+def invite(services: Services, body: InvitationBody) -> CreatedKey:
     """Make a key by which a colleague may label: it has the scope label, and no other.
 
     Where no key is required there is none to make (409): the address of the page is enough.
     """
-    services = services_of(request)
-    body = await read_json(request, services, InvitationBody)
     if services.settings.access != "keys":
         raise Conflict("this service requires no key; send your colleague the address of the page")
     expires_at = datetime.now(UTC) + timedelta(days=body.days)
-    keys = ApiKeys(services.store)
-    key, text = await in_thread(services.store_pool, keys.create, body.name, {Scope.LABEL}, expires_at)
-    return Response(
-        CreatedKey(**KeyOut.of(key).model_dump(), key=text).model_dump_json(), 201, None, "application/json"
-    )
+    key, text = ApiKeys(services.store).create(body.name, {Scope.LABEL}, expires_at)
+    return CreatedKey(**KeyOut.of(key).model_dump(), key=text)
 
 
 @router.get("", responses=error_responses(422, 503))

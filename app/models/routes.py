@@ -20,10 +20,9 @@ from app.http.requests import (
     VersionNumber,
     checked_number,
     in_thread,
-    read_json,
-    services_of,
+    on_json,
 )
-from app.http.schemas import ENCODING, NAME, Cursor, PageSize, error_responses, json_body, left_out, path_parameter
+from app.http.schemas import NAME, Cursor, PageSize, error_responses, left_out, path_parameter
 from app.models.schemas import (
     AliasBody,
     AliasOut,
@@ -44,15 +43,6 @@ from workers.encoders.encoder import EncoderUnavailable
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
 encoders_router = APIRouter(prefix="/v1/encoders", tags=["models"], route_class=AuthorizedRoute)
-
-_ALIAS: dict[str, Any] = {
-    **json_body(AliasBody, {"version": 3}),
-    "parameters": [
-        path_parameter("name", "Name of the model."),
-        path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME),
-        ENCODING,
-    ],
-}
 
 ExportFormat = Literal["numpy", "onnx"]
 _FORMATS: Mapping[ExportFormat, tuple[str, str]] = {
@@ -154,18 +144,24 @@ def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> N
     services.version_cache.refresh(name, deleted=True)
 
 
-@raw_router.put(
+@on_json(
+    raw_router,
+    "PUT",
     "/{name}/aliases/{alias}",
-    responses={200: {"model": AliasOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)},
-    openapi_extra=_ALIAS,
+    AliasBody,
+    AliasOut,
+    {"version": 3},
+    [
+        path_parameter("name", "Name of the model."),
+        path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME),
+    ],
+    refused=[404],
 )
-async def set_alias(request: Request) -> Response:
+def set_alias(services: Services, body: AliasBody, name: str, alias: str) -> AliasOut:
     """Point an alias to a version, at once and for every gateway."""
-    services = services_of(request)
-    body = await read_json(request, services, AliasBody)
-    name, alias = request.path_params["name"], request.path_params["alias"]
-    alias_out = await in_thread(services.store_pool, _set_alias, services, name, alias, body.version)
-    return Response(alias_out.model_dump_json(), media_type="application/json")
+    services.models.set_alias(name, alias, body.version)
+    services.version_cache.refresh(name)
+    return AliasOut(name=name, alias=alias, version=body.version)
 
 
 @router.delete(
@@ -175,12 +171,6 @@ def delete_alias(services: ServicesDep, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
     services.models.delete_alias(name, alias)
     services.version_cache.refresh(name)
-
-
-def _set_alias(services: Services, name: str, alias: str, version: int) -> AliasOut:
-    services.models.set_alias(name, alias, version)
-    services.version_cache.refresh(name)
-    return AliasOut(name=name, alias=alias, version=version)
 
 
 def _exported(services: Services, name: str, number: int, format: ExportFormat) -> tuple[IO[bytes], int]:

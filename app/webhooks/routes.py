@@ -1,16 +1,16 @@
 """Routes of webhooks, and their schemas."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from msgspec import Meta
 from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from app.errors import InvalidRequest
-from app.http.requests import AuthorizedRoute, RawRoute, in_thread, read_json, services_of
-from app.http.schemas import ENCODING, Schema, error_responses, json_body
+from app.http.requests import AuthorizedRoute, RawRoute, on_json
+from app.http.schemas import Schema, error_responses
 from app.services import Services, ServicesDep
 from app.services.webhooks.sender import AddressRefused, is_secret, new_secret
 from storage.errors import LimitExceeded
@@ -69,27 +69,33 @@ raw_router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=Raw
 
 _MOST = 100
 """Webhooks of an installation: each is told of every event."""
-_CREATE: dict[str, Any] = {
-    **json_body(WebhookBody, {"url": "https://example.com/halfmoon", "events": ["job.ended"]}),
-    "parameters": [ENCODING],
-}
-_CREATED: dict[int | str, dict[str, Any]] = {
-    201: {"model": CreatedWebhook},
-    **error_responses(408, 413, 415, 422, 429, 503, 507),
-}
 
 
-@raw_router.post("", status_code=201, responses=_CREATED, openapi_extra=_CREATE)
-async def create_webhook(request: Request) -> Response:
+@on_json(
+    raw_router,
+    "POST",
+    "",
+    WebhookBody,
+    CreatedWebhook,
+    {"url": "https://example.com/halfmoon", "events": ["job.ended"]},
+    status=201,
+)
+def create_webhook(services: Services, body: WebhookBody) -> CreatedWebhook:
     """Register an address that is told when a job ends or a version is published.
 
     Messages are signed as Standard Webhooks say, and tried again for three days until the receiver answers with 2xx.
     """
-    services = services_of(request)
-    body = await read_json(request, services, WebhookBody)
-    webhook = await in_thread(services.store_pool, _created, services, body)
-    answer = CreatedWebhook(**WebhookOut.of(webhook, 0, None).model_dump(), secret=webhook.secret)
-    return Response(answer.model_dump_json(), 201, media_type="application/json")
+    secret = new_secret() if body.secret is None else body.secret
+    if not is_secret(secret):
+        raise InvalidRequest("secret", "must be whsec_ and 24 to 64 bytes as base64; leave it out, and one is made")
+    try:
+        services.delivery.sender.check(body.url)
+    except AddressRefused as error:
+        raise InvalidRequest("url", str(error)) from None
+    if len(services.delivery.webhooks.every()) >= _MOST:
+        raise LimitExceeded("webhooks", _MOST)
+    webhook = services.delivery.webhooks.create(body.url, dict.fromkeys(body.events), secret)
+    return CreatedWebhook(**WebhookOut.of(webhook, 0, None).model_dump(), secret=secret)
 
 
 @router.get("", responses=error_responses(422, 503))
@@ -107,16 +113,3 @@ def list_webhooks(services: ServicesDep) -> WebhookList:
 def delete_webhook(services: ServicesDep, id: str) -> None:
     """Delete a webhook, and the messages that wait for it."""
     services.delivery.webhooks.delete(id)
-
-
-def _created(services: Services, body: WebhookBody) -> Webhook:
-    secret = new_secret() if body.secret is None else body.secret
-    if not is_secret(secret):
-        raise InvalidRequest("secret", "must be whsec_ and 24 to 64 bytes as base64; leave it out, and one is made")
-    try:
-        services.delivery.sender.check(body.url)
-    except AddressRefused as error:
-        raise InvalidRequest("url", str(error)) from None
-    if len(services.delivery.webhooks.every()) >= _MOST:
-        raise LimitExceeded("webhooks", _MOST)
-    return services.delivery.webhooks.create(body.url, dict.fromkeys(body.events), secret)
