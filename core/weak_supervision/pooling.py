@@ -19,6 +19,7 @@ from core.models.model import Model
 from core.numerics.elementary import Matrix, Vector, log
 from core.progress import WHOLE, Phase, Span
 from core.selection.candidates import LAMBDAS, grid_search
+from core.selection.class_fractions import by_class
 from core.selection.data import SelectionData
 from core.training import Run, Training, TrainingTask
 from core.validation.calibration import fit_calibration
@@ -82,7 +83,12 @@ class Pooled(Derived):
         return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), found)
 
     def answered(self, trained: Training) -> Training:
-        """See Derived: certain labels alone are held out."""
+        """See Derived: certain labels alone are held out, and class fractions count documents that were voted on, too,
+        where the training estimated those of the others.
+        """
+        if "class_fractions" in (trained.report or {}) and trained.probabilities is not None:
+            fractions = by_class(trained.probabilities.mean(axis=0), trained.model.classes)
+            trained = replace(trained, report={**(trained.report or {}), "class_fractions": fractions})
         if trained.held_out is None:
             return trained
         taken = np.flatnonzero(self.task.class_indices >= 0)

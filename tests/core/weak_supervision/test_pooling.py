@@ -112,6 +112,14 @@ def test_documents_without_a_certain_label_are_answered() -> None:
     assert there(training.held_out).shape == (4, 3)
 
 
+def test_class_fractions_are_those_of_documents_with_votes_and_without() -> None:
+    """Rules find half of one class, so the documents that none of them finds are mostly of the other."""
+    data = pool(0, [0.5, 0.5], gap=3.0)
+    answers = np.where((data.truth == 1) & (np.arange(400) % 4 < 3), 1, -1)[:, None]
+    training = learned(data, answers, np.random.default_rng(0).permutation(400)[:20])
+    assert there(training.report)["class_fractions"]["c1"] == pytest.approx(0.5, abs=0.06)
+
+
 def test_the_same_votes_give_the_same_bits_on_any_number_of_threads() -> None:
     data = pool(0, [0.6, 0.4], n=200)
     votes = votes_of(people(data.truth, [0.8, 0.7, 0.6], 0, coverage=0.5), 2)
