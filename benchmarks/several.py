@@ -8,6 +8,7 @@ the ten largest topics (Joachims, Transductive inference for text classification
 """
 
 import argparse
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -105,8 +106,7 @@ def judged(data: Reuters, training: Training) -> Figures:
     figures, found = there(training.report)["labels"], counts.agreement()
     true = data.truth[training.unlabeled].mean(axis=0) if len(training.unlabeled) else data.truth.mean(axis=0)
     off = [abs(figures.get(data.topics[topic], {"fraction": 0.0})["fraction"] - true[topic]) for topic in data.large]
-    error = reliability.expected_error
-    return Figures(found.micro.f1, found.macro.f1, float(np.mean(off)), error, training.passes)
+    return Figures(found.micro.f1, found.macro.f1, float(np.mean(off)), reliability.expected_error, training.passes)
 
 
 def rounds(data: Reuters, seed: int, *, chosen: bool) -> list[Figures]:
@@ -173,9 +173,9 @@ def main() -> None:
             labeled = np.random.default_rng(draw).permutation(len(data.truth))[:n_labeled]
             figures = judged(data, trained(data, labeled, draw))
             print(f"| {n_labeled} | {draw} |", " | ".join(f"{each:.3f}" for each in figures), "|", flush=True)
-    for chosen in (True, False) if asked.suggest else ():
-        for number, each in enumerate(rounds(data, 0, chosen=chosen), 1):
-            print("suggested" if chosen else "random", number, f"{each.micro:.3f} {each.macro:.3f}", flush=True)
+    for draw, chosen in product(range(asked.draws if asked.suggest else 0), (True, False)):
+        for number, each in enumerate(rounds(data, draw, chosen=chosen), 1):
+            print(draw, "suggested" if chosen else "random", number, f"{each.micro:.3f} {each.macro:.3f}", flush=True)
 
 
 if __name__ == "__main__":
