@@ -220,7 +220,7 @@ class HostCheck:
         if ANY_HOST in self._names or not any(sent):
             return
         if len(sent) > 1 or not self._allows(sent[0].lower()):
-            raise Misdirected(sent[0][:MAX_TEXT])
+            raise Misdirected(", ".join(sent)[:MAX_TEXT])
 
     def _allows(self, sent: str) -> bool:
         host = sent if sent.endswith("]") else sent.rpartition(":")[0] or sent

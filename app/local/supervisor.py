@@ -165,7 +165,6 @@ class Supervisor:
                 except OSError as error:  # there is no memory or no process left, just now
                     self._back_off(child, f"could not be started: {error.strerror or error}")
             elif child.process is not None and child.process.poll() is not None:
-                assert child.process is not None
                 exit_code = child.process.wait()
                 child.replaces, child.process = child.process.pid, None
                 self._back_off(child, exit_in_words(exit_code))

@@ -163,35 +163,24 @@ def _locked(data: Path) -> Iterator[int]:
 
     Raises CannotStart.
     """
-    try:
-        descriptor = _lock(data)
-    except OSError as error:
-        raise CannotStart(f"the data folder {data} cannot be used: {error.strerror or error}") from None
-    try:
+    with ExitStack() as stack:
+        try:
+            for folder in (data, data / "valkey", data / "store", data / "cache"):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError:
+            holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
+            raise CannotStart(
+                f"the data folder {data} is in use by another halfmoon (process {holder or 'unknown'}); stop it or "
+                "choose another --data"
+            ) from None
+        except OSError as error:
+            raise CannotStart(f"the data folder {data} cannot be used: {error.strerror or error}") from None
         yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _lock(data: Path) -> int:
-    for folder in (data, data / "valkey", data / "store", data / "cache"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    except BlockingIOError:
-        holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
-        os.close(descriptor)
-        raise CannotStart(
-            f"the data folder {data} is in use by another halfmoon (process {holder or 'unknown'}); stop it or "
-            "choose another --data"
-        ) from None
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _url(listener: socket.socket) -> str:
@@ -204,16 +193,22 @@ def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, shu
     """Start Valkey, and wait until it answers.
 
     Where it has ended since the disk is full, the supervisor starts it again and again, and gateways answer predictions
-    meanwhile. Raises CannotStart where it has ended for another reason.
+    meanwhile. Files that it cannot read are set aside: all jobs are in the store. Raises CannotStart where it has ended
+    for another reason.
     """
-    supervisor.start(valkey.program(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
+    files = plan.data / "valkey"
+    program = valkey.program(valkey.find_binary(), files, path, plan.environment, lock)
+    supervisor.start(program)
     while not shutdown and not valkey.is_ready(path):
         if supervisor.exited():
-            problem = valkey.write_problem(plan.data / "valkey")
-            if problem is None:
+            problem = valkey.write_problem(files)
+            if problem is not None:
+                _report(f"{plan.data} cannot be written: {problem}; no job is accepted until there is room")
+                return
+            if not valkey.set_aside(files):
                 raise CannotStart("valkey-server did not start; its message is above")
-            _report(f"{plan.data} cannot be written: {problem}; no job is accepted until there is room")
-            return
+            _report(f"valkey cannot read its files, which are in {files / valkey.ASIDE} now; jobs are queued anew")
+            supervisor.start(program)
         time.sleep(0.02)
 
 
@@ -222,7 +217,6 @@ def _start_gateways(
 ) -> None:
     """Start the gateways. They share the listening socket: a connection that waits there outlives each of them."""
     environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
-    several = ["--several"] if plan.gateways > 1 else []
     arguments = [
         sys.executable,
         "-m",
@@ -232,7 +226,7 @@ def _start_gateways(
         str(listener.fileno()),
         "--processes",
         str(folder),
-        *several,
+        *(["--several"] if plan.gateways > 1 else []),
     ]
     for name in plan.gateway_names:
         supervisor.start(Program(name, arguments, environment, inherited=(listener.fileno(),)))

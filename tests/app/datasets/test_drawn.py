@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.codecs.encodings import as_json, as_ndjson
-from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, Start, created, problem_of, publish
 from tests.app.predictions.test_suggestion import suggest
 
 DOCUMENTS: list[dict[str, Any]] = [
@@ -18,10 +18,7 @@ DOCUMENTS: list[dict[str, Any]] = [
 
 
 def relabel(gateway: Gateway, dataset: str, **body: Any) -> dict[str, Any]:
-    answer = gateway.client.put(f"/v1/datasets/{dataset}/labels", json=body)
-    assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+    return created(gateway.client.put(f"/v1/datasets/{dataset}/labels", json=body))
 
 
 @pytest.mark.parametrize(("media_type", "encode"), [("application/json", as_json), (NDJSON, as_ndjson)])

@@ -5,13 +5,12 @@ import json
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from tests.app.annotations.test_annotations import annotate
 from tests.app.codecs.tables.workbooks import XLSX, workbook
-from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from tests.app.codecs.test_parser_fuzz import parquet
+from tests.app.conftest import NDJSON, Gateway, created, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
@@ -30,10 +29,9 @@ KNOWN = ("label", "labels", "not", "votes", "weight")
 
 
 def send(gateway: Gateway, body: bytes | str, media_type: str, **query: str) -> dict[str, Any]:
-    answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}, params=query)
-    assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+    return created(
+        gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}, params=query)
+    )
 
 
 def refused(gateway: Gateway, body: bytes | str, media_type: str, **query: str) -> dict[str, Any]:
@@ -120,7 +118,7 @@ def test_a_column_a_label_says_which_apply(gateway: Gateway, media_type: str) ->
     rows = [[*INDICATED], *map(list, zip(*INDICATED.values(), strict=True))]
     bodies = {
         CSV: "\n".join(",".join("" if each is None else str(each) for each in row) for row in rows).encode(),
-        PARQUET: in_parquet(INDICATED),
+        PARQUET: parquet(**INDICATED),
         XLSX: workbook({"S": rows}),
     }
     made = send(gateway, bodies[media_type], media_type, labels="ship|corn|not", separator="|")
@@ -129,15 +127,9 @@ def test_a_column_a_label_says_which_apply(gateway: Gateway, media_type: str) ->
     assert made["fields"] == []
 
 
-def in_parquet(columns: dict[str, Any]) -> bytes:
-    file = io.BytesIO()
-    parquet.write_table(pa.table(columns), file)
-    return file.getvalue()
-
-
 def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> None:
     columns = {"text": ["x", "y"], "topics": [["b", "a"], None], "others": [[1], [2]], "weight": [1.0, 0.5]}
-    made = send(gateway, in_parquet(columns), PARQUET, labels="topics")
+    made = send(gateway, parquet(**columns), PARQUET, labels="topics")
     assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1}, 1, [])
     assert [each["weight"] for each in listed(gateway, made["id"])] == [1.0, 0.5]
 

@@ -7,6 +7,7 @@ import httpx
 import numpy as np
 import scipy.sparse
 
+from tests.app.codecs.encodings import as_npy
 from tests.app.conftest import NDJSON, Gateway, problem_of
 
 TABLE = 'ticket,body,topic,age\nd1,"late, again",sport,9\nd2,vote,politics,8\nd3,cup,,7\n'
@@ -86,20 +87,14 @@ def test_types_that_are_not_read_say_what_to_do(gateway: Gateway) -> None:
         assert advice in problem_of(answer, 415)["detail"]
 
 
-def array_file(array: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
 def test_a_matrix_in_any_order_is_the_same_dataset(gateway: Gateway) -> None:
     matrix: Any = scipy.sparse.random_array((60, 30), density=0.2, format="csr", rng=0, dtype=np.float32)
     twice: Any = scipy.sparse.coo_array(
         (np.tile(matrix.data / 2, 2), (np.tile(matrix.tocoo().row, 2), np.tile(matrix.tocoo().col, 2))), matrix.shape
     )
     bodies = [
-        ("application/x-npy", array_file(matrix.toarray())),
-        ("application/x-npy", array_file(np.asfortranarray(matrix.toarray()))),
+        ("application/x-npy", as_npy(matrix.toarray())),
+        ("application/x-npy", as_npy(np.asfortranarray(matrix.toarray()))),
     ]
     for each in (matrix, matrix.tocsc(), matrix.tocoo(), scipy.sparse.coo_matrix(matrix), twice):
         file = io.BytesIO()

@@ -82,6 +82,20 @@ def test_a_full_disk_is_waited_for(
     until(runs)
 
 
+def test_files_that_valkey_cannot_read_are_set_aside(
+    tmp_path: Path, supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a power failure, after which a file ends with zeros."""
+    files = tmp_path / "valkey" / "appendonlydir"
+    files.mkdir(parents=True)
+    (files / "appendonly.aof.manifest").write_text("file appendonly.aof.1.incr.aof seq 1 type i\n")
+    (files / "appendonly.aof.1.incr.aof").write_bytes(bytes(1 << 12))
+    start(Plan(tmp_path, "127.0.0.1", 0, 1, {}, 1.0), supervisor)
+    assert valkey.is_ready(tmp_path / "valkey.sock")
+    assert "jobs are queued anew" in capsys.readouterr().err
+    assert (tmp_path / "valkey" / valkey.ASIDE / "appendonly.aof.1.incr.aof").exists()
+
+
 def test_room_is_found(tmp_path: Path) -> None:
     assert valkey.write_problem(tmp_path) is None
     assert valkey.write_problem(tmp_path / "missing") == "No such file or directory"

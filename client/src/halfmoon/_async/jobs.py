@@ -110,10 +110,7 @@ class AsyncJob(ShownJob):
 
         Raises Conflict until the job has succeeded.
         """
-        lines: list[LabeledDocument] = []
-        async for line in self.iter_labels(fields=fields):
-            lines.append(line)
-        return Labels(lines)
+        return Labels([line async for line in self.iter_labels(fields=fields)])
 
     @operation("download_labels")
     async def iter_labels(self, *, fields: bool = False) -> AsyncIterator[LabeledDocument]:
