@@ -20,9 +20,11 @@ import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, perce
 
 /** Milliseconds between two looks at the classes, which others may change. */
 const LOOK = 10_000;
+/** Probability from which the model does not waver. */
+const SURE = 0.9;
 const WHY = {
   random: ["random", "drawn by lot: such answers say how common each class is"],
-  chosen: ["suggested", "the model cannot tell yet, and learns most from it"],
+  chosen: ["suggested", "the model learns most from it"],
   found: ["found", "by your search"],
   audit: ["audit", "one of the random sample that measures the model"],
   again: ["once more", "you answered it together with others: did that go well?"],
@@ -159,7 +161,8 @@ export function Label({ dataset, query }) {
 /** @param {{document: any, guess: any, find: string}} props */
 function Card({ document, guess, find }) {
   const [name, why] = WHY[/** @type {keyof typeof WHY} */ (document.why)];
-  const rival = guess && document.why === "chosen" && document.guess?.label === guess.label ? document.guess.rival : undefined;
+  const wavers = guess && document.why === "chosen" && document.guess?.label === guess.label && (guess.probability ?? 0) < SURE;
+  const rival = wavers ? document.guess?.rival : undefined;
   return html`<${Paper}>
     <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span><span class="why">${rival === undefined ? why : html`the model wavers between <b><bdi>${guess.label}</bdi></b> and <b><bdi>${rival}</bdi></b>`}</span>${document.flagged && html`<span class="tag bad">marked</span>`}
       ${guess && html`<span class="row-end">the model: <b><bdi>${worded(guess.label)}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
