@@ -237,9 +237,10 @@ def test_lines_are_one_object_where_they_are_held() -> None:
 
 def test_texts_of_numpy_and_missing_ones() -> None:
     assert sent(np.array(["a", "b"]), Choice()) == [{"text": "a"}, {"text": "b"}]
-    votes, kept = {"m": {"y": np.float32(0.5)}}, pd.DataFrame({"text": ["a"], "wide": [np.arange(2)]})
-    assert sent(kept, Choice(fields=["wide"])) == [{"text": "a", "fields": {"wide": [0, 1]}}]
-    assert sent([{"vector": np.ones(2), "votes": votes}], Choice()) == [
+    assert sent(pd.DataFrame({"text": ["a"], "wide": [np.arange(2)]}), Choice(fields=["wide"])) == [
+        {"text": "a", "fields": {"wide": [0, 1]}}
+    ]
+    assert sent([{"vector": np.ones(2), "votes": {"m": {"y": np.float32(0.5)}}}], Choice()) == [
         {"vector": [1.0, 1.0], "votes": {"m": {"y": 0.5}}}
     ]
     assert sent(["a", None, float("nan")], Choice()) == [{"text": "a"}, {"text": ""}, {"text": ""}]
