@@ -31,9 +31,7 @@ class ClustersOptions(Options):
     def check_size(self, n_documents: int, n_classes: int) -> None:
         """See Options."""
         if n_documents < self.n_clusters:
-            raise InvalidOption(
-                "n_clusters", f"is beyond the documents, {n_documents}: ask for no more clusters than that"
-            )
+            raise InvalidOption("n_clusters", f"must be at most {n_documents}, the number of documents")
 
     def working_bytes(self, size: TrainingSize) -> int:
         """See Options."""

@@ -57,7 +57,7 @@ def test_documents_that_are_alike_make_fewer_clusters_or_none() -> None:
 
 
 def test_more_clusters_than_documents_are_refused() -> None:
-    with pytest.raises(InvalidOption, match="n_clusters: there are 4 documents"):
+    with pytest.raises(InvalidOption, match="n_clusters: must be at most 4, the number of documents"):
         clusters(Pool(rows_of(np.eye(4)), np.zeros(0, np.int32), np.zeros(4, np.int64)), 5)
 
 

@@ -265,6 +265,26 @@ def test_even_labels_do_not_hide_how_large_the_classes_of_short_texts_are(share:
         assert np.mean(logits.argmax(axis=1) != truth) < 0.06
 
 
+def test_clusters_that_are_not_the_classes_do_not_decide_how_frequent_these_are() -> None:
+    """The classes are even, with few words of their own; a subject of a seventh of the texts has many."""
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth, kind = rng.integers(0, 2, 600), rng.random((600, 30))
+        subject = rng.random(600) < np.where(truth == 1, 0.21, 0.09)
+        drawn = np.where(kind < 0.5, rng.integers(0, 150, (600, 30)) + 150 * subject[:, None], kind * 600)
+        drawn = np.where(kind > 0.88, rng.integers(0, 50, (600, 30)) + 300 + 50 * truth[:, None], drawn)
+        counts = np.zeros((600, 600))
+        np.add.at(counts, (np.repeat(np.arange(600), 30), drawn.astype(np.int64).ravel()), 1.0)
+        class_indices = np.full(600, -1, np.int32)
+        for each in (0, 1):
+            class_indices[np.flatnonzero(truth == each)[:20]] = each
+        fitted = naive_bayes_of(selection_data_of(Pool(rows_of(counts), class_indices, truth)))
+        assert abs(fitted.em.priors[-1] - 0.5) > 0.25
+        found.append(abs(fitted.estimate.fractions[-1] - 0.5))
+    assert np.mean(found) < 0.15
+
+
 def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
     data, others = words(2, [0.5, 0.5], n=800, per_class=12), words(3, [0.5, 0.5], n=800)
     training = fit(data)
