@@ -40,7 +40,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {"algorithm": "clusters", "options": {"n_clusters": 50}},
         "invalid-option",
         "options.n_clusters",
-        "ask for no more clusters",
+        "the number of documents",
     ),
     "the rest of clusters": ({"algorithm": "clusters", "other": "rest"}, "invalid-request", "other", "labels of one"),
     "model with a slash": ({"model": "a/b"}, "invalid-name", "", "letters"),
