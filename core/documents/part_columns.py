@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,11 +93,6 @@ class PartColumns(Vocabulary):
     """encoder that makes a part of the text, if there is one"""
     encode: Encode | None = field(default=None, compare=False)
     """what makes it, where the encoder is at hand"""
-
-    @classmethod
-    def of(cls, named: Mapping[str, tuple[Vocabulary, int]]) -> Self:
-        """The columns of parts, each given by its vocabulary and its number of columns."""
-        return cls([Block(name, vocabulary, n_columns) for name, (vocabulary, n_columns) in named.items()])
 
     @property
     def nbytes(self) -> int:
@@ -265,8 +260,11 @@ def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:
         raise _wrong_length(block, part)
     read = block.vocabulary.read(part)
     rows, unknown = _within(read.rows, block.n_columns)
-    scaled = rows if isinstance(part, TextRows) else block.centred(unit_rows(rows))
-    return Read(scaled, read.unknown + unknown, read.n_values)
+    return Read(
+        rows if isinstance(part, TextRows) else block.centred(unit_rows(rows)),
+        read.unknown + unknown,
+        read.n_values,
+    )
 
 
 def _wrong_length(block: Block, part: SparseRows) -> InvalidDocuments:

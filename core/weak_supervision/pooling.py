@@ -86,9 +86,10 @@ class Pooled(Derived):
         """See Derived: certain labels alone are held out, and class fractions count documents that were voted on, too,
         where the training estimated those of the others.
         """
-        if "class_fractions" in (trained.report or {}) and trained.probabilities is not None:
+        report = trained.report or {}
+        if report.get("estimate") and trained.probabilities is not None:
             fractions = by_class(trained.probabilities.mean(axis=0), trained.model.classes)
-            trained = replace(trained, report={**(trained.report or {}), "class_fractions": fractions})
+            trained = replace(trained, report={**report, "class_fractions": fractions})
         if trained.held_out is None:
             return trained
         taken = np.flatnonzero(self.task.class_indices >= 0)

@@ -112,6 +112,7 @@ NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
         "1j is complex, which a request cannot hold",
     ),
     "no folder": (lambda hm: hm.models["news", 1].export("nowhere/news.zip"), "there is no folder 'nowhere'"),
+    "a folder": (lambda hm: hm.models["news", 1].export("/"), "'/' is a folder; name a file in it"),
 }
 
 

@@ -302,6 +302,8 @@ def test_no_view_keeps_anybody_out(service: Service, tmp_path: Path, truth: dict
     with seat(service.url, reduced_motion="reduce") as at:
         page = at.page
         train_on_answers(at, tmp_path, truth)
+        long = service.post("/v1/jobs", {"dataset": dataset_of(service), "model": "m" * 120, "annotations": "latest"})
+        service.wait_for(long["id"], "succeeded")
         found = {}
         for width in (1280, 390, 320):
             page.set_viewport_size({"width": width, "height": 800})

@@ -150,7 +150,7 @@ class TrainingInputs(NamedTuple):
         own = self.vocabulary
         if isinstance(start.vocabulary, PartColumns) and not isinstance(own, PartColumns):
             # the start has vectors of texts, which these have not yet
-            own = PartColumns.of({FIELDS["text"]: (own, self.rows.n_features)})
+            own = PartColumns([Block(FIELDS["text"], own, self.rows.n_features)])
         return start.renumbered(own.columns_of(start.vocabulary))
 
 

@@ -98,7 +98,7 @@ def written(target: "IO[bytes] | str | os.PathLike[str]") -> Iterator[IO[bytes]]
     """A binary file to write to: the given one, or a new one, which gets its path when it is whole. A link stays, and
     so does a device or a pipe, which is written to as the data come.
 
-    Raises InvalidData if the folder of the path is missing.
+    Raises InvalidData if the folder of the path is missing, or the path is a folder.
     """
     if not isinstance(target, str | os.PathLike):
         yield target
@@ -106,6 +106,8 @@ def written(target: "IO[bytes] | str | os.PathLike[str]") -> Iterator[IO[bytes]]
     whole = Path(target)
     if not whole.parent.is_dir():
         raise InvalidData(f"there is no folder {str(whole.parent)!r}")
+    if whole.is_dir():
+        raise InvalidData(f"{str(whole)!r} is a folder; name a file in it")
     if whole.exists() and not whole.is_file():
         with whole.open("wb") as file:
             yield file

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.documents.kinds import PartRows, TextRows
-from core.documents.part_columns import PartColumns
+from core.documents.part_columns import Block, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.model import LinearModel
@@ -140,7 +140,7 @@ def model() -> LinearModel:
     terms = fit_terms(
         TextRows.of(["goal late", "vote late"]), TextOptions(min_documents=1, ngrams=1), lambda done, held: None
     )
-    columns = PartColumns.of({"text": (terms, 3), "vector": (NUMBERS, 2)})
+    columns = PartColumns([Block("text", terms, 3), Block("vector", NUMBERS, 2)])
     weights = np.array([[1.0], [0.0], [-1.0], [2.0], [-2.0]])
     return LinearModel(
         ["politics", "sport"], 5, np.arange(5, dtype=np.uint32), weights, np.zeros(1), vocabulary=columns

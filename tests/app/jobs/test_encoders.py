@@ -9,7 +9,7 @@ import pytest
 
 from app.predictions import service
 from core.documents.kinds import TextRows
-from core.documents.part_columns import EncoderId, PartColumns
+from core.documents.part_columns import Block, EncoderId, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.model import LinearModel
@@ -39,7 +39,7 @@ def gateway(start: Start, folder: Path) -> Gateway:
 def reading(folder: Path) -> LinearModel:
     """A model of the vectors alone."""
     terms = fit_terms(TextRows.of(["goal", "goal"]), TextOptions(), lambda done, held: None)
-    columns = PartColumns.of({"text": (terms, 1), "vector.tiny": (NUMBERS, 3)})
+    columns = PartColumns([Block("text", terms, 1), Block("vector.tiny", NUMBERS, 3)])
     columns = PartColumns(columns.blocks, Encoders({"tiny": folder}).id("tiny"))
     weights = np.array([[0.0], [1.0], [-1.0], [0.0]])
     return LinearModel(

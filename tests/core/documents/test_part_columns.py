@@ -44,7 +44,7 @@ def documents(**given: RowsOfKind) -> PartRows:
 
 def columns(min_documents: int = 1) -> PartColumns:
     terms = fit_terms(TextRows.of(TEXTS), TextOptions(min_documents=min_documents, ngrams=1), lambda done, held: None)
-    return PartColumns.of({"text": (terms, len(terms.keys)), "vector": (NUMBERS, 3)})
+    return PartColumns([Block("text", terms, len(terms.keys)), Block("vector", NUMBERS, 3)])
 
 
 def test_blocks_lie_side_by_side_with_rows_of_length_one() -> None:
@@ -123,9 +123,9 @@ def test_columns_of_another_vocabulary() -> None:
     """Known terms and the same numbers have the same columns; unknown terms get numbers beyond."""
     here = columns(min_documents=2)
     assert here.columns_of(columns()).tolist() == [0, 6, 7, 1, 2, 3, 4]
-    other = PartColumns.of({"features": (Names(["a"]), 1), "vector": (NUMBERS, 3)})
+    other = PartColumns([Block("features", Names(["a"]), 1), Block("vector", NUMBERS, 3)])
     assert here.columns_of(other).tolist() == [5, 2, 3, 4]
-    longer = PartColumns.of({"vector": (NUMBERS, 4)})
+    longer = PartColumns([Block("vector", NUMBERS, 4)])
     assert here.columns_of(longer).tolist() == [5, 6, 7, 8], "vectors of another length are of another encoder"
 
 

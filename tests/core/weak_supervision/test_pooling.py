@@ -116,8 +116,12 @@ def test_class_fractions_are_those_of_documents_with_votes_and_without() -> None
     """Rules find half of one class, so the documents that none of them finds are mostly of the other."""
     data = pool(0, [0.5, 0.5], gap=3.0)
     answers = np.where((data.truth == 1) & (np.arange(400) % 4 < 3), 1, -1)[:, None]
-    training = learned(data, answers, np.random.default_rng(0).permutation(400)[:20])
+    certain = np.random.default_rng(0).permutation(400)[:20]
+    training = learned(data, answers, certain)
     assert there(training.report)["class_fractions"]["c1"] == pytest.approx(0.5, abs=0.06)
+    told = {"c0": 0.7, "c1": 0.3}
+    training = learned(data, answers, certain, options={"class_fractions": told})
+    assert there(training.report)["class_fractions"] == told
 
 
 def test_the_same_votes_give_the_same_bits_on_any_number_of_threads() -> None:

@@ -45,7 +45,7 @@ def test_german_sentences_are_told_apart_by_meaning(documents: list[dict[str, st
         [Block("text", terms, len(terms.keys)), Block(DENSE, NUMBERS, dense.n_features, centre_of(dense))]
     )
     both = columns.read(PartRows({"text": text, DENSE: dense})).rows
-    alone = PartColumns.of({"text": (terms, len(terms.keys))}).read(PartRows({"text": text})).rows
+    alone = PartColumns([Block("text", terms, len(terms.keys))]).read(PartRows({"text": text})).rows
     assert mean_error(both, class_indices, dict(columns.ranges)) < 0.15
     assert mean_error(alone, class_indices, {}) > 0.4
 
