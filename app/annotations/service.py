@@ -13,7 +13,7 @@ from app.datasets.shares import overlap_of
 from app.errors import InvalidRequest
 from app.services import Services
 from core.documents.drawn import Draw
-from core.evaluation.agreement import cohen, krippendorff
+from core.evaluation.voting import cohen, krippendorff
 from storage.records import Given, LabelKind
 from storage.repositories.datasets import NewAnnotation
 from storage.repositories.datasets.documents import class_counts

@@ -19,8 +19,7 @@ from app.cli.command import Command, command, option
 from app.cli.files import COMMANDS as FILES
 from app.cli.files import column_options, key_of, query_of
 from app.cli.store import KEYS, backup, restore
-from core.errors import HalfmoonError
-from core.spelling import did_you_mean
+from core.errors import HalfmoonError, did_you_mean
 from storage.errors import CannotStart
 
 _INVALID = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")

@@ -28,7 +28,7 @@ from app.codecs.tables import child, csv, svmlight, workbook
 from app.codecs.transport import multipart
 from app.codecs.transport.encodings import Filter, Filtered, Gunzip, reserve_nothing
 from app.errors import InvalidRequest, UnsupportedMediaType
-from core.spelling import did_you_mean
+from core.errors import did_you_mean
 
 _READ = (
     *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, workbook.FORMAT, child.PARQUET, child.ARROW, svmlight.FORMAT),

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from app.documents import service
 from app.documents.schemas import MAX_PAGE, DocumentPage, DocumentQuery
-from app.documents.table import document_columns, document_rows
+from app.documents.service import document_columns, document_rows
 from app.errors import InvalidRequest
 from app.http.answers import CSV, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
 from app.http.requests import AuthorizedRoute, in_thread

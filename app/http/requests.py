@@ -34,7 +34,7 @@ from app.http.access import KEY_ID, caller_of
 from app.http.limits import Reservation
 from app.http.middleware import HELD
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
-from core.spelling import did_you_mean
+from core.errors import did_you_mean
 from storage.errors import NotFound
 from storage.names import VERSION_END, version_number
 from storage.records import MAX_TEXT

@@ -15,7 +15,6 @@ from app.http.access import KEY_ID
 from app.http.requests import RawRoute, in_thread, read_json, services_of
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.label_studio.label_config import NotTextChoice, text_choice
-from app.label_studio.prediction import Named, find, predict, version_text
 from app.label_studio.schemas import (
     BackendHealth,
     BackendSetup,
@@ -26,7 +25,7 @@ from app.label_studio.schemas import (
     TaskResults,
     WebhookAnswer,
 )
-from app.label_studio.training import Project, Trainer, train
+from app.label_studio.service import Named, Project, Trainer, find, predict, train, version_text
 
 router = APIRouter(prefix="/label-studio", tags=["label-studio"], route_class=RawRoute)
 training_router = APIRouter(prefix="/label-studio", tags=["label-studio-training"], route_class=RawRoute)

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from core.engine.requests import Vector
 from core.numerics.compiled import compiled
+from core.numerics.elementary import Vector
 
 Indptr = NDArray[np.int64]
 Indices = NDArray[np.uint32]

@@ -6,8 +6,8 @@ turn, so it does not matter which rows come together.
 """
 
 from core.engine.csr_loops import Values, side_of
-from core.engine.requests import Vector
 from core.numerics.compiled import compiled
+from core.numerics.elementary import Vector
 from core.numerics.lanes import plus, put, spread, take, times, total, widen
 from core.numerics.width import WIDTH
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.engine.passes import Passes
-from core.engine.requests import Adjoint, Product, Scores
+from core.engine.passes import Adjoint, Passes, Product, Scores
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
 from core.kernels.function import Kernel, Name

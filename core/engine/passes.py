@@ -1,5 +1,5 @@
-"""Engines, which hold the rows of a training, and their passes: in parts, shared among threads, one right-hand side or
-several at a time.
+"""Requests of linear solvers for passes over the rows; engines, which hold the rows of a training, and their passes: in
+parts, shared among threads, one right-hand side or several at a time.
 
 The rows are cut into parts by their nonzeros and features alone (core.engine.parts). Each part has sums of its own, and
 these are added in the order of the parts. So what a pass answers has the same bits whatever the number of threads, and
@@ -20,10 +20,57 @@ from numpy.typing import NDArray
 from core.documents.rows import MEMORY, FullRows, Space, SparseRows
 from core.engine import EngineName, block_loops, csr_loops, full_loops
 from core.engine.parts import PageCache, part_ranges
-from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
+from core.numerics.elementary import Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads
+
+
+class Product(NamedTuple):
+    """Requests ``Xᵀ(weights ∘ q)`` with ``q = X p``, which is written to ``scores`` on the rows with a weight."""
+
+    vector: Vector
+    weights: Vector
+    scores: Vector
+
+
+class Scores(NamedTuple):
+    """Requests that ``X p`` be written to ``scores`` on the rows where ``skipped`` is 0; the answer is None."""
+
+    vector: Vector
+    skipped: Vector
+    scores: Vector
+
+
+class Adjoint(NamedTuple):
+    """Requests ``sums += Xᵀ weights``; the answer is None."""
+
+    weights: Vector
+    sums: Vector
+
+
+class Adjoints(NamedTuple):
+    """Requests several of these at once, each with sums of its own; the answer is None."""
+
+    requests: Sequence[Adjoint]
+
+
+class Cut(NamedTuple):
+    """Requests ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score < 1``; ``X p`` is written to ``scores``.
+
+    The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
+    """
+
+    vector: Vector
+    labels: Vector
+    weights: Vector
+    scores: Vector
+
+
+def share(weights: Vector) -> float:
+    """The share of the rows that a pass with these weights reads."""
+    return float(np.count_nonzero(weights)) / max(1, len(weights))
+
 
 SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""

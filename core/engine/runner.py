@@ -1,6 +1,6 @@
 """Runs solvers side by side: decides which of them is answered next, and with whom.
 
-A solver is a generator. It yields a request for work on the data (core.engine.requests, core.engine.kernel_requests),
+A solver is a generator. It yields a request for work on the data (core.engine.passes, core.engine.kernel_requests),
 a Report of its progress, or a Yield. It is sent the answer, and it returns its Result. The
 engine alone touches the rows (core.engine.passes). It cuts every pass into slices of a bounded number of nonzeros and
 shares parts among threads. Between slices it asks the observer whether to go on; if not, it throws Stopped into the
@@ -19,8 +19,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from core.documents.rows import SparseRows
 from core.engine.kernel_requests import KernelRequest, KernelService, Within
-from core.engine.passes import Engine, Passes
-from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
+from core.engine.passes import Adjoint, Adjoints, Cut, Engine, Passes, Product, Scores, Vector, share
 from core.numerics.width import WIDTH, most_at_a_time
 from core.problem import Result, Status
 from core.progress import WHOLE, Checkpoint, Observer, Phase, Span, Stopped, TracePoint, Watch

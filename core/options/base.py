@@ -5,10 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from core.errors import InvalidOption
+from core.errors import InvalidOption, did_you_mean
 from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
-from core.spelling import did_you_mean
 
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e9
 Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT, allow_inf_nan=False)]

@@ -85,4 +85,4 @@ def test_the_check_can_fail(source: str) -> None:
 
 
 def test_the_worker_of_rq_gets_the_json_serializer(repository: Path) -> None:
-    assert "serializer=JSONSerializer" in (repository / "workers/worker/rq_worker.py").read_text()
+    assert "serializer=JSONSerializer" in (repository / "workers/worker/tasks.py").read_text()

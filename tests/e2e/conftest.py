@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.demo.vectors import Vectors, load_vectors
+from app.cli.demo import Vectors, load_vectors
 from tests.e2e.browser import Seat, seat
 from tests.e2e.person import write_messages
 from tests.e2e.service import Service, large

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.cli.demo.vectors import Vectors
+from app.cli.demo import Vectors
 from tests.e2e.service import Service, as_npz
 
 ROUNDS, EACH = 3, 40

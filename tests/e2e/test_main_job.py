@@ -6,9 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from app.cli.demo import demo
-from app.cli.demo.texts import ASKED, KNOWN, MODULES, documents_of, load_texts
-from app.cli.demo.vectors import Vectors
+from app.cli.demo import ASKED, KNOWN, MODULES, Vectors, demo, documents_of, load_texts
 from tests.e2e.service import Service, as_npz
 
 

@@ -20,7 +20,7 @@ from app.local import up as embedded
 from tests.e2e.service import Service
 from tests.there import there
 from tests.waiting import HANG, SLOW, until
-from workers.worker.rq_worker import KILL_AFTER_SECONDS
+from workers.worker.tasks import KILL_AFTER_SECONDS
 
 
 def refused(*arguments: str, **settings: str) -> str:

@@ -16,7 +16,7 @@ from app.serve import SHUTDOWN_TIMEOUT_SECONDS
 from app.services import metrics
 from app.settings import GatewaySettings
 from storage.process.settings import Settings
-from workers.worker.rq_worker import KILL_AFTER_SECONDS
+from workers.worker.tasks import KILL_AFTER_SECONDS
 
 Manifest = dict[str, Any]
 OLDEST, NEWEST = "1.32", "1.37"

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
-from core.engine.passes import Passes
-from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
+from core.engine.passes import Adjoint, Cut, Passes, Product, Scores, Vector
 from storage.errors import StoreUnavailable
 from storage.process.settings import Settings
 from storage.records import File

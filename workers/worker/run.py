@@ -28,9 +28,8 @@ from workers.cluster.address import ClusterAddress
 from workers.encoders.catalogue import Encoders
 from workers.worker.context import WorkerContext
 from workers.worker.limits import memory_limit, usable_processors
-from workers.worker.rq_worker import RQWorker
 from workers.worker.store_process import run_in_store_process
-from workers.worker.tasks import worker_context
+from workers.worker.tasks import RQWorker, worker_context
 
 _FIRST_BACKOFF_SECONDS = 0.2
 _LONGEST_BACKOFF_SECONDS = 5.0

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from app.codecs.base import Reading, check_limit
 from core.documents.kinds import PartRows, Rows, parts_of
 from core.documents.rows import SparseRows
-from core.errors import Fault, InvalidDocuments
-from core.spelling import did_you_mean
+from core.errors import Fault, InvalidDocuments, did_you_mean
 from storage.records import MAX_TEXT, Label
 from storage.repositories.datasets.labels import LabelLists
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from app.errors import InvalidRequest
-from core.spelling import did_you_mean
+from core.errors import did_you_mean
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from app.codecs.base import COLUMNS, EXTRA_REMEDY, SEPARATOR, Column, Reading
 from core.documents.kinds import TextRows
 from core.documents.votes import Vote
-from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse, refused
-from core.spelling import did_you_mean
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments, did_you_mean, refuse, refused
 from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.labels import LabelLists

@@ -14,7 +14,7 @@ from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind
 from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets, label_order, places_among
 from core.documents.rows import SparseRows
 from core.documents.votes import Votes
-from core.evaluation.agreement import less_than_sure
+from core.evaluation.voting import less_than_sure
 from storage.errors import LimitExceeded, NotFound
 from storage.records import Dataset, Given, Label, LabelKind, labels_in
 from storage.repositories.datasets.annotations.answers import Answer

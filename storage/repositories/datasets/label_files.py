@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets
-from core.errors import MAX_FAULTS, Fault, refuse
-from core.spelling import did_you_mean
+from core.errors import MAX_FAULTS, Fault, did_you_mean, refuse
 from storage.process.settings import DatasetLimits
 from storage.records import Label, LabelKind
 from storage.repositories.datasets.files.ids import Ids

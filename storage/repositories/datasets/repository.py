@@ -24,7 +24,7 @@ from storage.records import Dataset, DatasetProfile, Given, Label, LabelKind
 from storage.repositories.datasets.annotations.answers import Answer, NewAnnotation, checked_entries
 from storage.repositories.datasets.annotations.log import AnnotationLog
 from storage.repositories.datasets.annotations.offered import Audits, SuggestedDocuments
-from storage.repositories.datasets.builder import DatasetBuilder
+from storage.repositories.datasets.builder import Changes, DatasetBuilder, relabeled
 from storage.repositories.datasets.documents import (
     Documents,
     annotated,
@@ -36,7 +36,6 @@ from storage.repositories.datasets.documents import (
 from storage.repositories.datasets.files.extra_fields import StoredFields
 from storage.repositories.datasets.files.ids import IdIndex, Ids
 from storage.repositories.datasets.quota import Quota
-from storage.repositories.datasets.relabel import Changes, relabeled
 from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records, staging_folder

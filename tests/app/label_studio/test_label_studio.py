@@ -12,8 +12,7 @@ import httpx
 import pytest
 
 from app.label_studio.label_config import NotTextChoice, text_choice
-from app.label_studio.prediction import Named
-from app.label_studio.training import Client, LabelStudioUnavailable, Project, Trainer, documents_of
+from app.label_studio.service import Client, LabelStudioUnavailable, Named, Project, Trainer, documents_of
 from storage.repositories.api_keys import ApiKeys, Scope
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import text_model

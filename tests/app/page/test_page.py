@@ -13,7 +13,7 @@ import pytest
 from app.codecs.base import Bounds, Reading
 from app.codecs.tables.cells import header_of
 from app.http.access import COOKIE
-from app.page.files import POLICY, page_files
+from app.page.routes import POLICY, page_files
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.repositories.datasets.manifest import class_warnings
 from tests.app.conftest import Gateway, Start, problem_of

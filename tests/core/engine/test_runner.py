@@ -8,8 +8,7 @@ import pytest
 
 from core import progress
 from core.documents.rows import SparseRows
-from core.engine.passes import Passes
-from core.engine.requests import Vector
+from core.engine.passes import Passes, Vector
 from core.engine.runner import Barrier, Product, Report, Scheduler, Steps, Stopped
 from core.engine.solver import solve
 from core.numerics import width

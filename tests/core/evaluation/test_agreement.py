@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.evaluation.agreement import cohen, krippendorff
+from core.evaluation.voting import cohen, krippendorff
 
 _OBSERVERS = (
     "1 2 3 3 2 1 4 1 2 . . .",

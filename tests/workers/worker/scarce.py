@@ -15,8 +15,8 @@ from core.options.base import TrainingSize
 from core.options.linear import SvmOptions
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge
-from workers.worker.engines import EngineChoice
 from workers.worker.scratch import ScratchFiles
+from workers.worker.training import EngineChoice
 
 N_ROWS, LENGTH, STRIDE = 12_000, 1_000, 13
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from core.documents.rows import MEMORY, FullRows, SparseRows
-from core.engine.passes import Engine, Passes
-from core.engine.requests import Adjoint, Cut, Product, Scores
+from core.engine.passes import Adjoint, Cut, Engine, Passes, Product, Scores
 from core.memory_estimate import RowsSize
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge, StoreFull
@@ -27,8 +26,8 @@ from tests.stores import outcome_of, submit
 from tests.waiting import HANG
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.engines import ChosenEngine, EngineChoice
 from workers.worker.scratch import ScratchFiles
+from workers.worker.training import ChosenEngine, EngineChoice
 
 MIB = 2**20
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -26,9 +26,9 @@ from tests.waiting import SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.engines import ChosenEngine
 from workers.worker.heartbeat import Heartbeat
 from workers.worker.inputs import TextEngine, size_of, training_inputs
+from workers.worker.training import ChosenEngine
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
 N_BYTES = 2**40
@@ -254,7 +254,7 @@ def test_terms_that_outgrow_memory_go_to_files(
     # memory is expected to suffice, and the training needs little
     monkeypatch.setattr("core.memory_estimate._LANGUAGES", {2: _Language(0, 1, 0)})
     monkeypatch.setattr("core.memory_estimate._LEAST_TABLES", 0)
-    monkeypatch.setattr("workers.worker.engines.EngineChoice.of", lambda *_: ChosenEngine("memory", 0))
+    monkeypatch.setattr("workers.worker.training.EngineChoice.of", lambda *_: ChosenEngine("memory", 0))
     words = np.random.default_rng(0).integers(0, 600, (900, 100)).tolist()
     dataset = make_dataset(
         store, [Batch(TextRows.of([" ".join(map("w{}".format, text)) for text in words]), ["a", "b", *[None] * 898])]

@@ -18,8 +18,7 @@ from storage.records import SIZES
 from storage.store import forks
 from tests.stores import Valkey
 from workers.worker import tasks
-from workers.worker.rq_worker import RQWorker
-from workers.worker.tasks import ForeignMessage, Message
+from workers.worker.tasks import ForeignMessage, Message, RQWorker
 
 CALLBACKS = ("success_callback_name", "failure_callback_name", "stopped_callback_name")
 

