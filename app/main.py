@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from app.annotations import routes as annotations
-from app.contract.openapi import describe
+from app.contract import describe
 from app.datasets import routes as datasets
 from app.documents import routes as documents
 from app.evaluation import routes as evaluations

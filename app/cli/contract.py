@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from app.contract.openapi import text_of
+from app.contract import text_of
 from app.main import create_app
 from app.settings import GatewaySettings
 

@@ -36,7 +36,7 @@ from storage.records import Dataset
 from storage.repositories.api_keys import ApiKeys
 from storage.repositories.datasets import Datasets
 from storage.store import open_store
-from storage.store.admission import check_first_writer, check_format
+from storage.upkeep.binding import check_first_writer, check_format
 from storage.upkeep.inspection import inspect_records
 
 _MIN_FREE_BYTES = 2**30

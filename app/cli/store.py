@@ -70,8 +70,8 @@ def backup(options: argparse.Namespace) -> int:
     _exit_on_signals()
     from storage.process.settings import Settings
     from storage.store import open_raw, open_store
-    from storage.store.admission import check_format
     from storage.upkeep.backup import back_up
+    from storage.upkeep.binding import check_format
 
     settings = Settings()
     address = store_address(options, settings, existing=True)
@@ -131,7 +131,7 @@ def _on_keys(action: Callable[["ApiKeys", argparse.Namespace], None], *, existin
         from storage.process.settings import Settings
         from storage.repositories.api_keys import ApiKeys
         from storage.store import open_store
-        from storage.store.admission import check_format
+        from storage.upkeep.binding import check_format
 
         settings = Settings()
         store = open_store(store_address(options, settings, existing=existing), settings.cache_dir)

@@ -17,8 +17,7 @@ from app.services.version_cache import ANSWER_SECONDS
 from storage.errors import CannotStart, RedisUnavailable, Unavailable
 from storage.repositories.jobs import Jobs
 from storage.store import Store
-from storage.store.admission import admit
-from storage.upkeep.binding import Binding
+from storage.upkeep.binding import Binding, admit
 
 _START_SECONDS = 20.0
 """Seconds that a start waits for the store. A gateway whose store hangs starts all the same, and is not ready."""

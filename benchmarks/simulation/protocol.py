@@ -47,8 +47,8 @@ from storage.repositories import models as model_records
 from storage.repositories import webhooks as webhook_records
 from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
-from storage.store.admission import admit
 from storage.upkeep import cleanup, reconcile
+from storage.upkeep.binding import admit
 from storage.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
 from workers.worker import heartbeat

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from core.documents.rows import MEMORY, FullRows, Space, SparseRows
 from core.engine import EngineName, block_loops, csr_loops, full_loops
 from core.engine.parts import PageCache, part_ranges
-from core.numerics.elementary import Vector
+from core.numerics.elementary import Vector as Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads

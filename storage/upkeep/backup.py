@@ -23,8 +23,8 @@ from obstore.store import ObjectStore as Client
 
 from core.errors import HalfmoonError
 from storage.records import Record, Version
-from storage.store.admission import FORMAT
 from storage.store.keys import check_key, is_key
+from storage.upkeep.binding import FORMAT
 
 PARTS = ("models", "keys", "webhooks", "idempotency", "open", "jobs", "datasets")
 """Prefixes of a store that are copied. The others hold deletions and messages under way."""

@@ -12,8 +12,7 @@ from fastapi import FastAPI
 
 from app.cli.contract import FILE
 from app.codecs.dispatch import FORMATS
-from app.contract.examples import EXAMPLES
-from app.contract.openapi import text_of
+from app.contract import EXAMPLES, text_of
 from app.datasets.schemas import DatasetOut
 from app.http.schemas import ProblemOut, Schema
 from app.jobs.schemas import JobOut
@@ -34,7 +33,7 @@ def app() -> FastAPI:
 
 def test_the_committed_contract_is_the_live_one(gateway: Gateway, contract: dict[str, Any]) -> None:
     committed = FILE.read_text(encoding="utf-8")
-    assert committed == text_of(app()), "run python -m app.contract.openapi and look at the difference"
+    assert committed == text_of(app()), "run python -m app.contract and look at the difference"
     assert contract == gateway.client.get("/v1/openapi.json").json()
 
 

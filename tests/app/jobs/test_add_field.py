@@ -21,7 +21,7 @@ FOLLOWS_SPEC = '    publish: Publish = "if_better"\n'
 CALLS = """
 import json, sys
 import httpx
-from app.contract.openapi import text_of
+from app.contract import text_of
 from app.main import create_app
 from app.settings import GatewaySettings
 from tests.app.conftest import TWO_CLASSES, serving

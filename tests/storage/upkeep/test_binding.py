@@ -8,9 +8,8 @@ from redis import Redis
 
 from storage.errors import CannotStart, RedisUnavailable
 from storage.store import Store, open_store
-from storage.store.admission import FORMAT, StoreRecord, admit, check_first_writer
 from storage.store.json_records import encode, find
-from storage.upkeep.binding import Binding
+from storage.upkeep.binding import FORMAT, Binding, StoreRecord, admit, check_first_writer
 
 
 class Clock:

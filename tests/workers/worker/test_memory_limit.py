@@ -20,7 +20,7 @@ from storage.store import Store
 from tests.stores import failure_of, make_dataset, submit
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.limits import memory_limit
+from workers.worker.run import memory_limit
 
 MIB = 2**20
 

@@ -7,7 +7,7 @@ import pytest
 
 from storage.process.settings import Settings
 from workers.worker import run
-from workers.worker.limits import usable_processors
+from workers.worker.run import usable_processors
 
 
 @pytest.fixture(autouse=True)
