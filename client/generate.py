@@ -35,10 +35,12 @@ def waiting(source: str) -> str:
 
 
 def main() -> None:
-    """Write all modules that are missing or differ."""
-    target = PACKAGE / "_sync"
+    """Write all modules that are missing or differ, and remove those that were generated from one that is gone."""
+    target, sources = PACKAGE / "_sync", list((PACKAGE / "_async").glob("*.py"))
     target.mkdir(exist_ok=True)
-    for path in (PACKAGE / "_async").glob("*.py"):
+    for path in {*target.glob("*.py")} - {target / source.name for source in sources}:
+        path.unlink(missing_ok=True)
+    for path in sources:
         source, written = waiting(path.read_text()), target / path.name
         if not written.exists() or written.read_text() != source:
             written.write_text(source)
