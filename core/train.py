@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.reorder import Compact, compact
+from core.documents.reorder import Compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Steps, Vector
@@ -212,7 +212,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     run = Run.of(context)
     run.watch.begin(Phase(task.algorithm))
     try:
-        documents = compact(task.rows, checked.order, run.watch, context.engine.space)
+        documents = checked.compact(run)
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
         solutions = (
             _solve_auto(checked, documents, run)
@@ -276,10 +276,13 @@ def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
             space=space,
         )
     )
+    report = selection.report
+    if documents.terms is not None:
+        report = {**report, "features": f"{documents.terms.in_words}, {report['features']}"}
     return Solutions(
         selection.results,
         lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier),
-        selection.report,
+        report,
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.label_sets import LabelSets
+from core.documents.reorder import Compact, compact
 from core.documents.rows import Space, SparseRows
 from core.documents.votes import Votes, checked_weights
 from core.engine.passes import Engine
@@ -81,6 +82,14 @@ class CheckedTask:
     """shape (n_rows,): positions of the documents, the labeled ones first"""
     weights: NDArray[np.float64]
     """shape (n_labeled,): weight of the label of each document, above 0; documents of weight 0 are unlabeled"""
+
+    def compact(self, run: "Run") -> Compact:
+        """The documents as the algorithm reads them. One that scales features weighs terms, too; documents of several
+        parts are scaled already.
+        """
+        documents = compact(self.task.rows, self.order, run.watch, run.context.engine.space)
+        weighs = self.options.rescales_features and len(self.task.parts) < 2
+        return documents.weighed(run.watch) if weighs else documents
 
     @property
     def n_labeled(self) -> int:

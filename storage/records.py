@@ -502,8 +502,9 @@ class VersionFacts(Record):
         default={}, examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}]
     )
     """Facts about the model: ``family`` (linear or kernel) and ``bytes`` of its arrays and words; of a linear model
-    ``n_seen_features``; of a kernel model ``kernel`` and ``n_support``, the number of training documents that it keeps;
-    of named features ``n_names``; of text ``n_terms`` and ``n_words``."""
+    ``n_seen_features``, and ``values``, how those of documents are weighed, if they are; of a kernel model ``kernel``
+    and ``n_support``, the number of training documents that it keeps; of named features ``n_names``; of text
+    ``n_terms`` and ``n_words``."""
     objective: float | None
     comparison: Comparison | None = None
     """Comparison with the version that was served before; null of versions from before there were comparisons."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows, full_is_smaller
+from core.documents.term_weights import TermWeights, weigh
 from core.numerics.compiled import compiled, read_only
 from core.progress import Checkpoint
 
@@ -19,6 +20,14 @@ class Compact(NamedTuple):
     rows: SparseRows
     features: NDArray[np.uint32]
     """shape (n_seen,), ascending: original feature of each column"""
+    terms: TermWeights | None = None
+    """what has weighed the values; None: they are as they came"""
+
+    def weighed(self, checkpoint: Checkpoint) -> "Compact":
+        """The same rows with weights of terms, which overwrite their values, where they are bags of terms; see
+        core.documents.term_weights.weigh.
+        """
+        return self._replace(terms=weigh(self.rows, checkpoint))
 
 
 def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint, space: Space = MEMORY) -> Compact:

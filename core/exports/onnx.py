@@ -81,9 +81,34 @@ def _score_nodes(model: LinearModel) -> list[Message]:
         tensor("coefficients", model.coefficients),
         tensor("intercepts", model.intercepts),
         node("Gather", ["X", "features"], "seen", axis=1),
-        node("Cast", ["seen"], "rows", to=DOUBLE),
+        *_row_nodes(model),
         node("MatMul", ["rows", "coefficients"], "products"),
         node("Add", ["products", "intercepts"], "scores"),
+    ]
+
+
+def _row_nodes(model: LinearModel) -> list[Message]:
+    """Rows of the features of the model; where it weighs values, as core.documents.term_weights has them."""
+    if model.terms is None:
+        return [node("Cast", ["seen"], "rows", to=DOUBLE)]
+    logarithms = [
+        tensor("one", np.array([1.0])),
+        node("Min", ["counts", "one"], "below_one"),
+        node("Max", ["counts", "one"], "above_one"),
+        node("Log", ["above_one"], "logs"),
+        node("Add", ["below_one", "logs"], "values"),
+    ]
+    return [
+        tensor("idf", model.terms.idf),
+        tensor("shortest", np.array([np.finfo(np.float64).tiny])),
+        node("Cast", ["seen"], "counts" if model.terms.counts else "values", to=DOUBLE),
+        *(logarithms if model.terms.counts else []),
+        node("Mul", ["values", "idf"], "terms"),
+        node("ReduceL2", ["terms"], "lengths", axes=[1], keepdims=1),
+        node("Max", ["lengths", "shortest"], "divisors"),
+        node("Div", ["terms", "divisors"], "exact"),
+        node("Cast", ["exact"], "rounded", to=FLOAT),
+        node("Cast", ["rounded"], "rows", to=DOUBLE),
     ]
 
 

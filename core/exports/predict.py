@@ -153,12 +153,22 @@ class Classifier:
         while start < rows.n_rows:
             stop = max(start + 1, int(np.searchsorted(rows.indptr, ends[start], "right")) - 1)
             part = rows.between(start, stop)
-            terms = self._coefficients[_positions(self.arrays["features"], part.indices)] * part.values[:, None]
+            places = _positions(self.arrays["features"], part.indices)
+            terms = self._coefficients[places] * self._weighed(part, places)[:, None]
             filled = np.flatnonzero(np.diff(part.indptr))
             if len(filled):
                 scores[start + filled] = np.add.reduceat(terms, part.indptr[filled], axis=0)
             start = stop
         return scores + self.arrays["intercepts"]
+
+    def _weighed(self, rows: Rows, places: Any) -> Any:
+        """The values of rows; if the model weighs them, by TF-IDF where they are counts, and each row at length 1."""
+        if "idf" not in self.arrays:
+            return rows.values
+        values = rows.values.astype(np.float64)
+        if self.meta["counts"]:
+            values = np.minimum(values, 1.0) + _logs(np.maximum(values, 1.0), self.arrays["logs"])
+        return _at_length_1(values * np.append(self.arrays["idf"], 0.0)[places], rows.owners, rows.n_rows)
 
     def _kernel_scores(self, rows: Rows) -> Any:
         """Scores of some rows at a time, in which features that training never saw have a column of their own."""
@@ -181,6 +191,18 @@ class Classifier:
             values = _kernel_values(self.meta["kernel"], products, (dense**2).sum(axis=1), squares)
             scores[start : start + height] = values @ weights
         return scores + self.arrays["intercepts"]
+
+
+def _logs(counts: Any, small: Any) -> Any:
+    """Logarithms of counts; nearly all are whole numbers below the length of ``small``, which has theirs."""
+    whole = (counts < len(small)) & (counts == np.floor(counts))
+    return np.where(whole, small.take(counts.astype(np.int64), mode="clip"), np.log(counts))
+
+
+def _at_length_1(values: Any, owners: Any, n_rows: int) -> Any:
+    """The values of rows scaled to length 1; rows of zeros stay so."""
+    lengths = np.sqrt(np.bincount(owners, values * values, n_rows))
+    return (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
 
 
 def _sparse_products(dense: Any, support: Rows) -> tuple[Any, Any]:
@@ -283,10 +305,8 @@ class _Terms(_Columns):
         known, n_terms = columns < len(self._keys), max(1, len(self._keys))
         cells, counts = np.unique(owners[known] * n_terms + columns[known], return_counts=True)
         owners, columns = np.divmod(cells, n_terms)
-        logs = np.where(counts < len(self._logs), self._logs.take(counts, mode="clip"), np.log(counts))
-        weights = (logs + 1.0) * self._idf[columns]
-        lengths = np.sqrt(np.bincount(owners, weights * weights, len(tokens)))
-        values = (weights / lengths[owners]).astype(np.float32)
+        weights = (_logs(counts, self._logs) + 1.0) * self._idf[columns]
+        values = _at_length_1(weights, owners, len(tokens))
         return Rows.of(owners, columns, values, len(tokens), len(self._keys))
 
 

@@ -34,7 +34,10 @@ def model_of(
     intercepts = np.array([decision.intercept for decision in decisions])
     if all(isinstance(decision, Linear) for decision in linear):
         coefficients = np.column_stack([decision.coefficients for decision in linear if isinstance(decision, Linear)])
-        return LinearModel(list(classes), n_features, documents.features, coefficients, intercepts)
+        return LinearModel(
+            list(classes), n_features, documents.features, coefficients, intercepts, terms=documents.terms
+        )
+    assert documents.terms is None  # a kernel is of rows between which distances are meaningful
     expansions = [decision for decision in decisions if isinstance(decision, Expansion)]
     kept = support(expansions)
     weights = np.zeros((len(kept), len(expansions)))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.documents.term_weights import TermWeights
 from core.documents.vocabulary import NUMBERS, Vocabulary
 from core.models.tree import LabelTree
 from core.one_vs_rest import labels_of, n_problems
@@ -262,6 +263,8 @@ class LinearModel(Model):
     """shape (n_seen, n_columns)"""
     intercepts: NDArray[np.float64]
     """shape (n_columns,)"""
+    terms: TermWeights | None = field(default=None, kw_only=True)
+    """what the values of a document are weighed by first; None if by nothing"""
 
     @property
     def weight_bytes(self) -> int:
@@ -273,6 +276,7 @@ class LinearModel(Model):
             table.coefficients,
             table.seen,
             *([] if table.by_feature else self._table),
+            *([] if self.terms is None else [self.terms.idf]),
         ]
         return sum(array.nbytes for array in arrays)
 
@@ -297,7 +301,8 @@ class LinearModel(Model):
             positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(
                 np.intp, copy=False
             )
-            scores[start:stop] = self._products(indptr[start : stop + 1] - held.start, rows.values[held], positions)
+            values = self._weighed(rows.between(start, stop))
+            scores[start:stop] = self._products(indptr[start : stop + 1] - held.start, values, positions)
             unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
             start = stop
         scores += self.intercepts
@@ -309,7 +314,7 @@ class LinearModel(Model):
         positions = self._positions(own.indices)
         seen = positions < len(self.features)
         positions = positions[seen]
-        values, weights = own.values[seen].astype(np.float64), self.coefficients[positions, column]
+        values, weights = self._weighed(own)[seen].astype(np.float64), self.coefficients[positions, column]
         contributions = Contributions(
             self.features[positions].astype(np.int64), values, weights, float(self.intercepts[column])
         )
@@ -322,18 +327,27 @@ class LinearModel(Model):
     def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """See Model."""
         arrays: Arrays = {"features": self.features, "coefficients": self.coefficients, "intercepts": self.intercepts}
-        return arrays, {"family": "linear", "classes": list(self.classes), "n_features": self.n_features}
+        meta: dict[str, Any] = {"family": "linear", "classes": list(self.classes), "n_features": self.n_features}
+        if self.terms is None:
+            return arrays, meta
+        return arrays | {"idf": self.terms.idf}, meta | {"counts": self.terms.counts}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
         """The inverse of ``weights_to_arrays``."""
         return cls(
-            list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"]
+            list(meta["classes"]),
+            meta["n_features"],
+            arrays["features"],
+            arrays["coefficients"],
+            arrays["intercepts"],
+            terms=TermWeights(arrays["idf"], meta["counts"]) if "idf" in arrays else None,
         )
 
     def weight_facts(self) -> dict[str, str | int]:
-        """The family, and the number of features that have a coefficient."""
-        return {"family": "linear", "n_seen_features": len(self.features)}
+        """The family, the number of features that have a coefficient, and how values are weighed, if they are."""
+        weighed = {} if self.terms is None else {"values": self.terms.in_words}
+        return {"family": "linear", "n_seen_features": len(self.features), **weighed}
 
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
         """See Model."""
@@ -344,6 +358,7 @@ class LinearModel(Model):
             n_features=int(features.max(initial=-1)) + 1,
             features=features[order].astype(np.uint32),
             coefficients=self.coefficients[order],
+            terms=self.terms and replace(self.terms, idf=self.terms.idf[order]),
         )
 
     @property
@@ -360,6 +375,12 @@ class LinearModel(Model):
         coefficients, seen = np.zeros((n_rows + 1, n_columns)), np.zeros(n_rows + 1, bool)
         coefficients[rows], seen[rows] = self.coefficients, True
         return _Table(by_feature, coefficients, seen)
+
+    def _weighed(self, rows: SparseRows) -> NDArray[np.float32]:
+        """shape (n_nonzeros,): the values of rows, weighed if the model weighs them."""
+        if self.terms is None:
+            return rows.values[int(rows.indptr[0]) : int(rows.indptr[-1])]
+        return self.terms.weighed(rows, self._positions(rows.columns(int(rows.indptr[0]), int(rows.indptr[-1]))))
 
     def _products(
         self, indptr: NDArray[np.int64], values: NDArray[np.float32], positions: NDArray[np.integer[Any]]

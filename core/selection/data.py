@@ -12,18 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
-from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
+from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows, distances_apply, few_outweigh
 from core.numerics.vectors import dot
 from core.one_vs_rest import n_classes_of, phases_of, positives_of
 from core.options.base import TrainingSize
 from core.problem import Linear, Problem
 from core.progress import Checkpoint, Phase
 from core.selection.log_evidence import LabelCounts, is_balanced, is_planned
-from core.selection.registry import MANY_ROWS, distances_apply
+from core.selection.registry import MANY_ROWS
 from core.validation.folds import folds_of
 
-_FEW = 4.0
-"""participation ratio up to which few features dominate: then every feature is brought to one scale"""
 _SLICE = 1 << 21
 _NEAR = 0.05
 """distance of the mean square norm from 1 within which rows that are not centred are left as they are"""
@@ -68,7 +66,7 @@ def scale_features(
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
         return ScaledRows(rows, np.ones(rows.n_features), np.zeros(rows.n_features), False)
-    equalised = float(((energies / total) ** 2).sum()) >= 1 / _FEW
+    equalised = few_outweigh(energies)
     scales = (
         np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0))
         if equalised

@@ -6,6 +6,7 @@ What tries them is named, not imported, so that the gateway can estimate the mem
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from core.documents.rows import distances_apply
 from core.options.base import TrainingSize
 
 MANY_ROWS = 5_000
@@ -24,8 +25,6 @@ _PATHS, _PATH_COPIES, _COMPARED_PATHS = 4, 7, 6
 """paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence
 takes: measured; and paths without each fold of two weights of naive Bayes"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
-_DENSE = 0.1
-"""share of nonzeros from which on distances are meaningful: texts have far less"""
 
 
 class Method(NamedTuple):
@@ -62,11 +61,6 @@ def path_bytes(n_labeled: int, n_problems: int, n_fractions: int) -> int:
     of one problem.
     """
     return 8 * n_fractions * n_labeled * max(_PATHS * n_problems + _PATH_COPIES, _COMPARED_PATHS * n_problems)
-
-
-def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
-    """Whether distances between such rows are meaningful."""
-    return n_nonzeros >= _DENSE * n_rows * n_features
 
 
 def _neighbours_apply(size: TrainingSize) -> bool:

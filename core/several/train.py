@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.label_sets import LabelSets
-from core.documents.reorder import Compact, compact
+from core.documents.reorder import Compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Scheduler
@@ -55,11 +55,13 @@ def train_several(task: TrainingTask, sets: LabelSets, context: TrainingContext)
     run = Run.of(context)
     run.watch.begin(Phase(task.algorithm))
     try:
-        documents = compact(task.rows, checked.order, run.watch, context.engine.space)
+        documents = checked.compact(run)
         _check_size(len(checked.classes), len(documents.features), context.max_model_bytes)
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
         scaled = _scaled(checked, documents, run)
         choice = _chosen(checked, scaled, _names(checked, documents, scaled), run)
+        if documents.terms is not None:
+            choice = choice._replace(report={**choice.report, "features": documents.terms.in_words})
     except Stopped:
         return _untrained(checked, run.counter.passes)
     return _training(checked, documents, scaled, choice, run, scale)

@@ -216,9 +216,10 @@ class _Fit(NamedTuple):
         present, class_indices = np.unique(self.posteriors[rows].argmax(axis=1), return_inverse=True)
         if len(present) < 2:
             return None
-        documents = compact(self.task.rows, rows, run.watch, space).rows
+        documents = compact(self.task.rows, rows, run.watch, space)
+        bags = documents if self.task.parts else documents.weighed(run.watch)
         names, own = [self.votes.classes[each] for each in present], weights[rows] / weights[rows].mean()
-        data = SelectionData.of(documents, class_indices, names, self.task.seed, run.watch, space=space, weights=own)
+        data = SelectionData.of(bags.rows, class_indices, names, self.task.seed, run.watch, space=space, weights=own)
         with run.scheduler(data.scaled.rows) as scheduler:
             best = grid_search(scheduler, data, span, lambdas)
         assert best.lambda_ is not None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from core.documents.kinds import NamedRows, PartRows, Rows, TextRows
 from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of
 from core.documents.rows import SparseRows
+from core.documents.term_weights import TermWeights
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS, Names
 from core.exports import onnx_graph, predict
@@ -128,6 +129,23 @@ def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
     )
 
 
+def weighing(model: LinearModel, *, counts: bool) -> LinearModel:
+    """The model with weights of terms."""
+    idf = np.random.default_rng(9).uniform(1, 5, len(model.features)) if counts else np.ones(len(model.features))
+    return replace(model, terms=TermWeights(idf, counts))
+
+
+def _as_counts(rows: SparseRows, pairs: list[dict[str, Any]]) -> tuple[SparseRows, list[dict[str, Any]]]:
+    """The same documents with counts, few of them large; the first has values below 1, as documents may later on."""
+    values = np.ceil(np.abs(rows.values) * 3).astype(np.float32)
+    values[::50] *= 400
+    values[: rows.indptr[1]] = rows.values[: rows.indptr[1]]
+    spans = itertools.pairwise(rows.indptr.tolist())
+    return rows._replace(values=values), [
+        {**each, "values": values[start:stop].tolist()} for each, (start, stop) in zip(pairs, spans, strict=True)
+    ]
+
+
 @cache
 def cases() -> dict[str, tuple[Model, Rows, Any]]:
     """Models, documents as rows, and the same documents as people have them."""
@@ -138,6 +156,7 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
     sparse = random_rows(np.random.default_rng(1), N, 50)
     spans = itertools.pairwise(sparse.indptr.tolist())
     pairs = [{"indices": sparse.indices[a:b].tolist(), "values": sparse.values[a:b].tolist()} for a, b in spans]
+    counted, of_counts = _as_counts(sparse, pairs)
     columns, part_rows, part_documents = parts()
     found: dict[str, tuple[Model, Rows, Any]] = {
         "words, two classes": (
@@ -156,6 +175,8 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
             [{"features": each} for each in NAMED],
         ),
         "numbers, scores alone": (linear(45, ["a", "b"], calibrated=False), sparse, pairs),
+        "counts": (weighing(linear(50, ["a", "b"]), counts=True), counted, of_counts),
+        "lengths": (weighing(linear(50, ["a", "b", "c"]), counts=False), sparse, pairs),
         "a dense matrix": (linear(50, ["a", "b", "c"], calibrated=False), sparse, dense_of(sparse)),
         "one class": (replace(linear(50, ["a"]), calibration=None), sparse, pairs),
         "parts": (
@@ -191,6 +212,8 @@ LINEAR = (
     "terms, four classes",
     "names",
     "numbers, scores alone",
+    "counts",
+    "lengths",
     "a dense matrix",
     "one class",
     "parts",

@@ -1,0 +1,82 @@
+"""Sparse rows get the weights of terms: counts those that scikit-learn gives the texts they were counted in."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import normalize
+
+from core.documents.rows import SparseRows
+from core.documents.term_weights import TermWeights, weigh
+from tests.there import there
+
+N_ROWS, N_FEATURES = 60, 200
+
+
+def counts_of(seed: int, most: int = 6) -> Any:
+    """Counts of terms, of which each document has a few; the last one has none."""
+    rng = np.random.default_rng(seed)
+    counts: Any = sparse.random(N_ROWS, N_FEATURES, 0.05, "csr", np.float32, rng, lambda n: rng.integers(1, most, n))
+    counts.data[: len(counts.data) // 50] = 1000
+    return sparse.vstack([counts, sparse.csr_matrix(np.zeros((1, N_FEATURES), np.float32))]).tocsr()
+
+
+def rows_of(matrix: Any) -> SparseRows:
+    return SparseRows(
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.uint32),
+        matrix.data.astype(np.float32),
+        matrix.shape[1],
+    )
+
+
+def weighed(matrix: Any) -> tuple[TermWeights | None, SparseRows]:
+    """The weights, if there are any, and the rows as they are then."""
+    rows = rows_of(matrix)
+    return weigh(rows, lambda: None), rows
+
+
+@pytest.mark.parametrize("most", [2, 6])
+def test_counts_are_weighed_as_the_terms_of_texts(most: int) -> None:
+    counts = counts_of(0, most)
+    terms, rows = weighed(counts)
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    assert there(terms).counts
+    np.testing.assert_allclose(rows.values, expected.data, rtol=1e-6)
+
+
+def test_other_weights_are_brought_to_length_1() -> None:
+    weights = counts_of(1)
+    weights.data += np.float32(0.5)
+    terms, rows = weighed(weights)
+    assert not there(terms).counts
+    np.testing.assert_allclose(rows.values, normalize(weights).data, rtol=1e-6)
+
+
+def test_features_that_training_did_not_see_do_not_shorten_the_others() -> None:
+    terms, rows = weighed(counts_of(2))
+    one = rows_of(counts_of(2)).between(0, 1)
+    columns = one.columns(0, one.n_nonzeros)
+    more = SparseRows(
+        np.array([0, one.n_nonzeros + 1]),
+        np.append(columns, N_FEATURES).astype(np.uint32),
+        np.append(one.values[: one.n_nonzeros], 7).astype(np.float32),
+        N_FEATURES + 1,
+    )
+    found = there(terms).weighed(more, more.indices)
+    assert np.array_equal(found, np.append(rows.values[: one.n_nonzeros], 0))
+
+
+def test_rows_are_left_as_they_are_that_are_no_bags_of_terms() -> None:
+    equally_long = normalize(counts_of(3)).astype(np.float32).tocsr()
+    dense = sparse.csr_matrix(np.random.default_rng(3).integers(1, 9, (30, 20)).astype(np.float32))
+    # ages beside columns of 0 and 1
+    ages = np.random.default_rng(3).integers(17, 90, (N_ROWS + 1, 1)).astype(np.float32)
+    outweighed: Any = sparse.hstack([sparse.csr_matrix(ages), counts_of(3, 2)]).tocsr()
+    outweighed.data[outweighed.data == 1000] = 1
+    for matrix in (equally_long, dense, outweighed, sparse.csr_matrix(np.zeros((3, 4), np.float32))):
+        terms, rows = weighed(matrix)
+        assert terms is None
+        assert np.array_equal(rows.values, matrix.data.astype(np.float32))
