@@ -177,27 +177,6 @@ def taken_places(
     return taken, np.repeat(indptr[positions] - taken[:-1], lengths) + np.arange(taken[-1])
 
 
-_DENSE = 0.1
-"""share of nonzeros from which on distances are meaningful: texts have far less"""
-
-
-def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
-    """Whether distances between such rows are meaningful."""
-    return n_nonzeros >= _DENSE * n_rows * n_features
-
-
-_MOST_RATIO = 4.0
-"""participation ratio up to which few features outweigh all others together"""
-
-
-def few_outweigh(energies: NDArray[np.float64]) -> bool:
-    """Whether few features carry nearly all squares, as counts do beside shares: the participation ratio
-    ``(Σ m)² / Σ m²`` of the sums m of the features' squares, shape (n_features,), is at most 4.
-    """
-    total = float(energies.sum())
-    return total > 0 and float(((energies / total) ** 2).sum()) >= 1 / _MOST_RATIO
-
-
 def to_dense(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
     """Rows as a dense matrix of shape (n_rows, n_features), given the column of each of their nonzeros; column
     n_features is left out.

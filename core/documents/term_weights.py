@@ -12,13 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import Pages, SparseRows, distances_apply, few_outweigh
+from core.documents.rows import Pages, SparseRows
 from core.numerics.elementary import log
 from core.progress import Checkpoint
 
 _SLICE = 1 << 21
 _ALIKE = 1e-3
 """spread of the squared lengths of rows, in units of the largest, up to which they are left as they are"""
+_DENSE = 0.1
+"""share of nonzeros from which on distances are meaningful: texts have far less"""
+_MOST_RATIO = 4.0
+"""participation ratio up to which few features outweigh all others together"""
+
+
+def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
+    """Whether distances between such rows are meaningful."""
+    return n_nonzeros >= _DENSE * n_rows * n_features
+
+
+def few_outweigh(energies: NDArray[np.float64]) -> bool:
+    """Whether few features carry nearly all squares, as counts do beside shares: the participation ratio
+    ``(Σ m)² / Σ m²`` of the sums m of the features' squares, shape (n_features,), is at most 4.
+    """
+    total = float(energies.sum())
+    return total > 0 and float(((energies / total) ** 2).sum()) >= 1 / _MOST_RATIO
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
-from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows, distances_apply, few_outweigh
+from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
+from core.documents.term_weights import distances_apply, few_outweigh
 from core.numerics.vectors import dot
 from core.one_vs_rest import n_classes_of, phases_of, positives_of
 from core.options.base import TrainingSize

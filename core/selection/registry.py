@@ -6,7 +6,7 @@ What tries them is named, not imported, so that the gateway can estimate the mem
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from core.documents.rows import distances_apply
+from core.documents.term_weights import distances_apply
 from core.options.base import TrainingSize
 
 MANY_ROWS = 5_000
