@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import texts, vectorized
 from core.evaluation.measures import doubtful
-from core.evaluation.proportions import promise
+from core.numerics.binomial import promise
 from core.train import Training, TrainingContext, TrainingTask, train
 
 SETS = ("sms-spam", "reuters-r8", "webkb4-stemmed", "mr-sentences", "20news-bydate", "imdb-30k")

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from app.http.schemas import Page, RecordSchema, Schema, left_out
-from core.evaluation.proportions import clopper_pearson
+from core.numerics.binomial import clopper_pearson
 from storage.errors import NotFound, StoreDamaged
 from storage.records import HeldOut, Version, VersionFacts
 from storage.repositories.models import Models

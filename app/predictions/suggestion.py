@@ -37,8 +37,8 @@ from core.evaluation.active_learning import (
     random_positions,
     representatives,
 )
-from core.evaluation.proportions import labels_needed
 from core.models.model import Model
+from core.numerics.binomial import labels_needed
 from core.one_vs_rest import column_of
 from storage.records import Version
 from storage.repositories.datasets import Documents

@@ -20,8 +20,8 @@ from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Fore
 from app.services import Services
 from core.documents.label_sets import LabelSets
 from core.evaluation.forecast import Point, forecast
-from core.evaluation.proportions import clopper_pearson, fewest_labels, promise
 from core.models.model import Model
+from core.numerics.binomial import clopper_pearson, fewest_labels, promise
 from core.validation.label_calibration import LabelCalibration
 from storage.errors import Conflict, NotFound
 from storage.names import new_id

@@ -29,8 +29,8 @@ from core.documents.digests import row_digests
 from core.documents.kinds import kind_of
 from core.documents.label_sets import APPLIES, EXCLUDED
 from core.errors import InvalidDocuments
-from core.evaluation.proportions import is_worse, sign_test
 from core.models.model import Model
+from core.numerics.binomial import is_worse, sign_test
 from core.one_vs_rest import own_scores
 from core.problem import Status
 from storage.errors import NotFound, StoreDamaged, StoreUnavailable
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 _MOST_LABELS = 5_000
 """labels that are compared at most: enough for any difference that matters"""
-_COMPARED_ROWS = 500
+_COMPARED_ROWS, _ROWS = 500, 10_000
+"""documents that are compared, and lines of labels that are written, at a time"""
 _FIRST_LOOK = (
     "a first look at clusters does not take over from version {}, which learned from labels; a job with another "
     '"model", or with "publish": "always", is served'
@@ -219,12 +220,6 @@ def _remedy(name: str, documents: Documents, lost: Positions) -> str:
 
 def _uncompared(why: str) -> Comparison:
     return Comparison(takes_over=True, why=f"the new version takes over without a comparison: {why}")
-
-
-if TYPE_CHECKING:
-    from core.train import Training
-
-_ROWS = 10_000
 
 
 def usable(training: "Training") -> bool:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binomtest
 
-from core.evaluation import proportions
-from core.evaluation.proportions import (
+from core.numerics import binomial
+from core.numerics.binomial import (
     LEAST_DISCORDANT,
+    LEVEL,
     Promise,
     clopper_pearson,
     fewest_labels,
@@ -15,7 +16,6 @@ from core.evaluation.proportions import (
     promise,
     sign_test,
 )
-from core.numerics.binomial import LEVEL
 from tests.there import there
 
 
@@ -128,7 +128,7 @@ def test_large_numbers_are_near_the_exact_ones(
     monkeypatch: pytest.MonkeyPatch, labels: int, right: int, by_chance: float, further: float
 ) -> None:
     exact = there(labels_needed(labels, right, by_chance, further))
-    monkeypatch.setattr(proportions, "_EXACT", 0)
+    monkeypatch.setattr(binomial, "_EXACT", 0)
     assert labels_needed(labels, right, by_chance, further) == pytest.approx(exact, rel=0.2)
 
 
