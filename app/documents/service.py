@@ -308,7 +308,7 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
     own = [
         Column("id", "text"),
         *contents,
-        *_labels(dataset),
+        *_label_columns(dataset),
         Column("by", "text"),
         Column("drawn", "text"),
         Column("skipped", "truth"),
@@ -339,7 +339,7 @@ def document_rows(
             )
 
 
-def _labels(dataset: Dataset) -> list[Column]:
+def _label_columns(dataset: Dataset) -> list[Column]:
     """The columns of labels, votes and weights."""
     kind = _kind([label for label, _ in dataset.classes])
     labels = [Column("label", kind)]

@@ -22,56 +22,6 @@ from halfmoon.shown import id_of_dataset, is_dataset
 from halfmoon.values import in_path
 
 
-class AsyncWebhooks:
-    """The webhooks of a service; its calls need a key of scope admin."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
-
-    @operation("create_webhook")
-    async def create(
-        self, url: str, events: Sequence[str] = ("job.ended", "version.published"), *, secret: str | None = None
-    ) -> Webhook:
-        """Register an address.
-
-        The answer alone has the secret, by which the libraries of Standard Webhooks check messages.
-        """
-        fields = {"url": url, "events": list(events)} | ({} if secret is None else {"secret": secret})
-        return await self._transport.call("POST", "/v1/webhooks", Webhook, json=fields)
-
-    @operation("list_webhooks")
-    async def all(self) -> list[Webhook]:
-        """All webhooks, oldest first, with their undelivered messages."""
-        return (await self._transport.call("GET", "/v1/webhooks", dict[str, list[Webhook]]))["webhooks"]
-
-    @operation("delete_webhook")
-    async def delete(self, id: str) -> None:
-        """Delete a webhook, and the messages that wait for it."""
-        await self._transport.send("DELETE", f"/v1/webhooks/{in_path('webhook', id)}")
-
-
-class AsyncKeys:
-    """The keys of colleagues; its calls need a key of scope admin."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
-
-    @operation("invite")
-    async def invite(self, name: str, *, days: float = 30) -> dict[str, Any]:
-        """Make a key by which a colleague may label; the answer alone has its text, as ``key``."""
-        return await self._transport.call("POST", "/v1/keys", dict[str, Any], json={"name": name, "days": days})
-
-    @operation("list_invited")
-    async def all(self) -> list[dict[str, Any]]:
-        """The keys that may only label and are valid."""
-        return list((await self._transport.call("GET", "/v1/keys", dict[str, Any]))["keys"])
-
-    @operation("revoke_invitation")
-    async def revoke(self, id: str) -> None:
-        """Revoke a key that may only label."""
-        await self._transport.send("DELETE", f"/v1/keys/{in_path('key', id)}")
-
-
 class AsyncHalfmoon:
     """A Halfmoon service.
 
@@ -196,6 +146,56 @@ class AsyncHalfmoon:
 
     def _repr_html_(self) -> str:
         return pairs("Halfmoon", {"url": self.url, "local": self._service is not None})
+
+
+class AsyncWebhooks:
+    """The webhooks of a service; its calls need a key of scope admin."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @operation("create_webhook")
+    async def create(
+        self, url: str, events: Sequence[str] = ("job.ended", "version.published"), *, secret: str | None = None
+    ) -> Webhook:
+        """Register an address.
+
+        The answer alone has the secret, by which the libraries of Standard Webhooks check messages.
+        """
+        fields = {"url": url, "events": list(events)} | ({} if secret is None else {"secret": secret})
+        return await self._transport.call("POST", "/v1/webhooks", Webhook, json=fields)
+
+    @operation("list_webhooks")
+    async def all(self) -> list[Webhook]:
+        """All webhooks, oldest first, with their undelivered messages."""
+        return (await self._transport.call("GET", "/v1/webhooks", dict[str, list[Webhook]]))["webhooks"]
+
+    @operation("delete_webhook")
+    async def delete(self, id: str) -> None:
+        """Delete a webhook, and the messages that wait for it."""
+        await self._transport.send("DELETE", f"/v1/webhooks/{in_path('webhook', id)}")
+
+
+class AsyncKeys:
+    """The keys of colleagues; its calls need a key of scope admin."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @operation("invite")
+    async def invite(self, name: str, *, days: float = 30) -> dict[str, Any]:
+        """Make a key by which a colleague may label; the answer alone has its text, as ``key``."""
+        return await self._transport.call("POST", "/v1/keys", dict[str, Any], json={"name": name, "days": days})
+
+    @operation("list_invited")
+    async def all(self) -> list[dict[str, Any]]:
+        """The keys that may only label and are valid."""
+        return list((await self._transport.call("GET", "/v1/keys", dict[str, Any]))["keys"])
+
+    @operation("revoke_invitation")
+    async def revoke(self, id: str) -> None:
+        """Revoke a key that may only label."""
+        await self._transport.send("DELETE", f"/v1/keys/{in_path('key', id)}")
 
 
 __all__ = ["AsyncHalfmoon", "AsyncModel"]
