@@ -269,7 +269,9 @@ def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
             classes=checked.classes,
             options=checked.options,
             given=checked.known_fractions(),
-            data_of=partial(checked.selection_data, checkpoint=run.watch, space=space),
+            data_of=partial(
+                checked.selection_data, checkpoint=run.watch, space=space, bags=documents.terms is not None
+            ),
             scheduler_of=run.scheduler,
             watch=run.watch,
             parts=checked.columns_by_part(documents.features),

@@ -65,6 +65,8 @@ class TrainingTask:
     """the names of the classes of ``label_sets``, as rows of terms that documents have; None where columns are no
     terms
     """
+    weighs_terms: bool = False
+    """whether values of sparse documents are weighed as terms of text are; ``auto`` does so always"""
     names: MessageNames = field(default_factory=MessageNames)
     """names of documents and features in messages"""
 
@@ -84,12 +86,8 @@ class CheckedTask:
     """shape (n_labeled,): weight of the label of each document, above 0; documents of weight 0 are unlabeled"""
 
     def compact(self, run: "Run") -> Compact:
-        """The documents as the algorithm reads them. One that scales features weighs terms, too; documents of several
-        parts are scaled already.
-        """
-        documents = compact(self.task.rows, self.order, run.watch, run.context.engine.space)
-        weighs = self.options.rescales_features and len(self.task.parts) < 2
-        return documents.weighed(run.watch) if weighs else documents
+        """The documents as the algorithm reads them. One that scales features weighs terms, too."""
+        return compacted(self.task, self.order, run, weighs=self.task.weighs_terms or self.options.rescales_features)
 
     @property
     def n_labeled(self) -> int:
@@ -100,6 +98,14 @@ class CheckedTask:
     def unlabeled(self) -> NDArray[np.int64]:
         """shape (n_unlabeled,), ascending: positions of the other documents."""
         return self.order[self.n_labeled :]
+
+
+def compacted(task: TrainingTask, order: NDArray[np.int64], run: "Run", *, weighs: bool = True) -> Compact:
+    """A copy of the documents at these positions, with weights of terms; documents of several parts are scaled already.
+    Raises Stopped.
+    """
+    documents = compact(task.rows, order, run.watch, run.context.engine.space)
+    return documents.weighed(run.watch) if weighs and len(task.parts) < 2 else documents
 
 
 @dataclass(frozen=True)
@@ -186,9 +192,11 @@ class SingleTask(CheckedTask):
             numbers[own] = number
         return numbers
 
-    def selection_data(self, rows: SparseRows, centred: bool, checkpoint: Checkpoint, space: Space) -> SelectionData:
+    def selection_data(
+        self, rows: SparseRows, centred: bool, checkpoint: Checkpoint, space: Space, *, bags: bool = False
+    ) -> SelectionData:
         """The data of a selection or of an estimate of class fractions, with copies of the rows in ``space``; raises
-        errors of ``checkpoint``.
+        errors of ``checkpoint``. ``bags``: the rows are bags of terms, however many values they have.
         """
         return SelectionData.of(
             rows,
@@ -199,6 +207,7 @@ class SingleTask(CheckedTask):
             self.drawn,
             space,
             centred=centred,
+            bags=bags,
             bounds=self.fraction_bounds(),
             weights=self.weights,
         )

@@ -7,12 +7,12 @@ counts of words are learned from as the texts are that they were counted in.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import Pages, SparseRows
+from core.documents.rows import FullRows, Pages, SparseRows
 from core.numerics.elementary import log
 from core.progress import Checkpoint
 
@@ -70,13 +70,15 @@ class TermWeights:
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     """Scale the rows to length 1, by TF-IDF where all values are counts; their values are overwritten.
 
-    None, and the rows as they are, where distances between rows are meaningful, where few features outweigh all others,
-    or where all rows are equally long. ``checkpoint`` is called between slices of some million nonzeros.
+    None, and the rows as they are, where few features outweigh all others, where all rows are equally long, and where
+    rows have many values, unless these are counts of a small vocabulary. ``checkpoint`` is called between slices of
+    some million nonzeros.
     """
-    if distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros):
+    if isinstance(rows, FullRows):
         return None
-    counts, alike = _kind_of_values(rows, checkpoint)
-    if alike and not counts:
+    found = _kind_of_values(rows, checkpoint)
+    many = distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
+    if not (found.declining if many else found.counts or not found.alike):
         return None
     energies, frequencies = np.zeros(rows.n_features), np.zeros(rows.n_features, np.int64)
     for start, stop in rows.slices(_SLICE):
@@ -87,9 +89,9 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     if few_outweigh(energies):
         return None
     idf = np.ones(rows.n_features)
-    if counts:
+    if found.counts:
         idf = log(np.asarray((1.0 + rows.n_rows) / (1.0 + frequencies), np.float64)) + 1.0
-    terms, pages = TermWeights(idf, counts), Pages(rows.values)
+    terms, pages = TermWeights(idf, found.counts), Pages(rows.values)
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         rows.values[held] = terms.weighed(rows.between(start, stop), rows.columns(held.start, held.stop))
@@ -98,18 +100,33 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     return terms
 
 
-def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> tuple[bool, bool]:
-    """Whether there are values and all are counts, and whether all rows that are not empty are equally long."""
-    counts, shortest, longest = True, np.inf, 0.0
+class _Values(NamedTuple):
+    """The kind of values that rows have."""
+
+    counts: bool
+    """whether there are values and all are counts"""
+    declining: bool
+    """whether all are counts of which 1 is more frequent than 2, 2 than 3, and others rarer than these, as of words;
+    brightness of pixels and answers on a scale are not"""
+    alike: bool
+    """whether all rows that are not empty are equally long"""
+
+
+def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> _Values:
+    whole, shortest, longest, numbers = True, np.inf, 0.0, np.zeros(4, np.int64)
     for start, stop in rows.slices(_SLICE):
         _, values = _part_of(rows, start, stop)
-        counts = counts and bool((values >= 0).all() and (values == np.rint(values)).all())
+        whole = whole and bool((values >= 0).all() and (values == np.rint(values)).all())
+        numbers += [int(np.count_nonzero(values == number)) for number in (0, 1, 2, 3)]
         squares = np.bincount(rows.between(start, stop).owners, values * values, stop - start).astype(np.float64)
         squares = squares[squares > 0]
         shortest = min(shortest, float(squares.min(initial=np.inf)))
         longest = max(longest, float(squares.max(initial=0.0)))
         checkpoint()
-    return counts and longest > 0, longest - shortest <= _ALIKE * longest
+    zeros, ones, twos, threes = numbers.tolist()
+    counts, small = whole and longest > 0, ones + twos + threes
+    declining = counts and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
+    return _Values(counts, declining, longest - shortest <= _ALIKE * longest)
 
 
 def _part_of(rows: SparseRows, start: int, stop: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:

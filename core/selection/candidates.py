@@ -185,8 +185,9 @@ class Trial:
 
     @property
     def suits_kernels(self) -> bool:
-        """Whether the model may be one of a kernel, and float32 holds distances."""
-        return not self.of_parts and 1 / _MOST_SCALE < float(self.data.scaled.scales.max(initial=0.0)) < _MOST_SCALE
+        """Whether the model may be one of a kernel, distances are meaningful, and float32 holds them."""
+        largest = float(self.data.scaled.scales.max(initial=0.0))
+        return not self.of_parts and self.data.dense and 1 / _MOST_SCALE < largest < _MOST_SCALE
 
     @property
     def grids(self) -> list[Vector]:

@@ -153,11 +153,13 @@ class SelectionData:
         space: Space = MEMORY,
         *,
         centred: bool = True,
+        bags: bool = False,
         bounds: NDArray[np.float64] | None = None,
         weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work,
-        which ends when it raises. ``centred`` as in scale_features. ``weights``, shape
+        which ends when it raises. ``centred`` as in scale_features. ``bags``: rows are bags of
+        terms, however many values they have. ``weights``, shape
         (n_labeled,), are those of the labels, by default 1.
         """
         scaled = scale_features(rows, checkpoint, space, centred=centred)
@@ -169,7 +171,7 @@ class SelectionData:
         # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
         folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
-        dense = distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
+        dense = not bags and distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
         return cls(scaled, class_indices, folds, problems, phases_of(classes), drawn, dense, space, bounds)
 
     def over_all_features(self, coefficients: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.reorder import compact, gathered
+from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
 from core.engine.runner import Adjoint, Procedure, Report, Scores, Steps, Yield
 from core.errors import InvalidDocuments
@@ -21,7 +21,7 @@ from core.problem import Linear, Result, Status
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features
 from core.selection.naive_bayes_em import SMOOTHING, Moments, NaiveBayesEM
-from core.training import Run, Training, TrainingTask
+from core.training import Run, Training, TrainingTask, compacted
 from core.weak_supervision.derived import Derived
 
 _SAMPLE = 10_000
@@ -56,9 +56,11 @@ class Clusters(Derived):
         start, nearest = _start(task, options.n_clusters, run)
         order = np.concatenate([nearest, np.setdiff1d(np.arange(task.rows.n_rows), nearest)])
         space, n_clusters = run.context.engine.space, len(nearest)
-        rows = compact(task.rows, order, run.watch, space).rows
-        data = SelectionData.of(rows, np.arange(n_clusters), range(n_clusters), task.seed, run.watch, space=space)
-        begun = (start[order[n_clusters:]] == np.arange(n_clusters)[:, None]).astype(np.float64)
+        documents = compacted(task, order, run)
+        rows, bags = documents.rows, documents.terms is not None
+        places = np.arange(n_clusters)
+        data = SelectionData.of(rows, places, range(n_clusters), task.seed, run.watch, space=space, bags=bags)
+        begun = (start[order[n_clusters:]] == places[:, None]).astype(np.float64)
         moments = Moments(data, run.watch, SMOOTHING if data.dense else rows.n_rows / n_clusters)
         mixture = NaiveBayesEM(data, moments, 0, 1.0, begun)
         with run.scheduler(data.scaled.rows) as scheduler:
@@ -75,6 +77,7 @@ class Clusters(Derived):
             classes=list(range(n_clusters)),
             algorithm="svm",
             options={"probabilities": True},
+            weighs_terms=True,
             weights=np.maximum(_LEAST, (n_clusters * found.max(axis=0) - 1) / (n_clusters - 1)),
             start=None,
             drawn=None,
@@ -99,7 +102,7 @@ def _start(task: TrainingTask, n_clusters: int, run: Run) -> tuple[Places, Place
     """The cluster of each document by k-means, and the document nearest to the centre of each, shapes (n_rows,) and
     (n_clusters,); raises Stopped, and InvalidDocuments where all documents are alike.
     """
-    rows = compact(task.rows, np.arange(task.rows.n_rows), run.watch, run.context.engine.space).rows
+    rows = compacted(task, np.arange(task.rows.n_rows), run).rows
     rows = scale_features(rows, run.watch, run.context.engine.space).rows
     drawn = np.random.default_rng(task.seed).permutation(rows.n_rows)[:_SAMPLE]
     sample = gathered(rows, np.sort(drawn), run.watch)

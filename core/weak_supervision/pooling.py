@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
-from core.documents.reorder import compact
 from core.documents.votes import Votes, checked_weights
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
@@ -21,7 +20,7 @@ from core.progress import WHOLE, Phase, Span
 from core.selection.candidates import LAMBDAS, grid_search
 from core.selection.class_fractions import by_class
 from core.selection.data import SelectionData
-from core.training import Run, Training, TrainingTask
+from core.training import Run, Training, TrainingTask, compacted
 from core.validation.calibration import fit_calibration
 from core.weak_supervision.derived import Derived
 from core.weak_supervision.voters import Ballots, VoterModel
@@ -216,10 +215,18 @@ class _Fit(NamedTuple):
         present, class_indices = np.unique(self.posteriors[rows].argmax(axis=1), return_inverse=True)
         if len(present) < 2:
             return None
-        documents = compact(self.task.rows, rows, run.watch, space)
-        bags = documents if self.task.parts else documents.weighed(run.watch)
+        documents = compacted(self.task, rows, run)
         names, own = [self.votes.classes[each] for each in present], weights[rows] / weights[rows].mean()
-        data = SelectionData.of(bags.rows, class_indices, names, self.task.seed, run.watch, space=space, weights=own)
+        data = SelectionData.of(
+            documents.rows,
+            class_indices,
+            names,
+            self.task.seed,
+            run.watch,
+            space=space,
+            bags=documents.terms is not None,
+            weights=own,
+        )
         with run.scheduler(data.scaled.rows) as scheduler:
             best = grid_search(scheduler, data, span, lambdas)
         assert best.lambda_ is not None

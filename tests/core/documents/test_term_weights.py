@@ -47,6 +47,14 @@ def test_counts_are_weighed_as_the_terms_of_texts(most: int) -> None:
     np.testing.assert_allclose(rows.values, expected.data, rtol=1e-6)
 
 
+def test_counts_of_a_small_vocabulary_are_weighed_too() -> None:
+    rng = np.random.default_rng(4)
+    counts = sparse.csr_matrix(rng.geometric(0.6, (60, 50)) * (rng.random((60, 50)) < 0.3)).astype(np.float32)
+    terms, rows = weighed(counts)
+    assert there(terms).counts
+    np.testing.assert_allclose(rows.values, TfidfTransformer(sublinear_tf=True).fit_transform(counts).data, rtol=1e-6)
+
+
 def test_other_weights_are_brought_to_length_1() -> None:
     weights = counts_of(1)
     weights.data += np.float32(0.5)
@@ -71,12 +79,15 @@ def test_features_that_training_did_not_see_do_not_shorten_the_others() -> None:
 
 def test_rows_are_left_as_they_are_that_are_no_bags_of_terms() -> None:
     equally_long = normalize(counts_of(3)).astype(np.float32).tocsr()
-    dense = sparse.csr_matrix(np.random.default_rng(3).integers(1, 9, (30, 20)).astype(np.float32))
+    rng = np.random.default_rng(3)
+    dense = sparse.csr_matrix(rng.integers(1, 9, (30, 20)).astype(np.float32))
+    # the brightness of pixels, a fifth of which are not dark
+    pixels = sparse.csr_matrix(rng.integers(1, 256, (60, 50)) * (rng.random((60, 50)) < 0.2)).astype(np.float32)
     # ages beside columns of 0 and 1
-    ages = np.random.default_rng(3).integers(17, 90, (N_ROWS + 1, 1)).astype(np.float32)
+    ages = rng.integers(17, 90, (N_ROWS + 1, 1)).astype(np.float32)
     outweighed: Any = sparse.hstack([sparse.csr_matrix(ages), counts_of(3, 2)]).tocsr()
     outweighed.data[outweighed.data == 1000] = 1
-    for matrix in (equally_long, dense, outweighed, sparse.csr_matrix(np.zeros((3, 4), np.float32))):
+    for matrix in (equally_long, dense, pixels, outweighed, sparse.csr_matrix(np.zeros((3, 4), np.float32))):
         terms, rows = weighed(matrix)
         assert terms is None
         assert np.array_equal(rows.values, matrix.data.astype(np.float32))

@@ -82,3 +82,15 @@ def test_counts_with_several_labels_are_weighed_too() -> None:
     assert there(training.model.terms).counts
     scores = training.model.scores(rows_of(counts))[training.unlabeled]
     np.testing.assert_allclose(scores, training.scores, rtol=1e-6, atol=1e-9)
+
+
+def test_clusters_of_counts_are_those_of_terms() -> None:
+    counts, _ = counted(3)
+    weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    found = [
+        train(TrainingTask(rows_of(each), np.full(N, -1), [], "clusters", {"n_clusters": 2}))
+        for each in (counts, weights)
+    ]
+    likely = [there(each.probabilities)[:, 0] for each in found]
+    np.testing.assert_allclose(likely[0], likely[1], atol=1e-3)
+    assert np.ptp(likely[0]) > 0.5
