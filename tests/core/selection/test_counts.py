@@ -15,19 +15,19 @@ from core.models.model import LinearModel
 from core.train import Training, TrainingTask, train
 from tests.there import there
 
-N, TERMS, TOPICAL = 300, 1200, 120
+N, TERMS = 300, 1200
 
 
-def counted(seed: int) -> tuple[Any, NDArray[np.int64]]:
+def counted(seed: int, terms: int = TERMS) -> tuple[Any, NDArray[np.int64]]:
     """Counts of the terms of documents of very unlike lengths, and their classes: a tenth of the terms tells them
     apart.
     """
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, N)
-    shares = rng.dirichlet(np.full(TERMS, 0.3))
+    shares = rng.dirichlet(np.full(terms, 0.3))
     shares = np.stack([shares, shares])
     for label in (0, 1):
-        shares[label, label * TOPICAL : (label + 1) * TOPICAL] *= 3
+        shares[label, label * terms // 10 : (label + 1) * terms // 10] *= 3
     shares /= shares.sum(axis=1, keepdims=True)
     lengths = rng.geometric(1 / 60, N) + 5
     return sparse.csr_matrix([rng.multinomial(*each) for each in zip(lengths, shares[truth], strict=True)]), truth
@@ -57,8 +57,9 @@ def test_counts_are_learned_from_as_terms_of_text() -> None:
     assert taken.model.terms is None  # a method that is named takes values as they are
 
 
-def test_the_model_takes_counts() -> None:
-    counts, truth = counted(1)
+@pytest.mark.parametrize("terms", [TERMS, TERMS // 8])
+def test_the_model_takes_counts(terms: int) -> None:
+    counts, truth = counted(1, terms)
     training = trained(counts, truth)
     stored = read_model(*training.model.to_arrays())
     rows = rows_of(counts)
@@ -67,7 +68,7 @@ def test_the_model_takes_counts() -> None:
     assert stored.facts()["values"] == "counts weighed by TF-IDF, each document at length 1"
     contributions = stored.contributions(rows.between(7, 8), 0)
     assert contributions.intercept + contributions.amounts.sum() == pytest.approx(scores[7, 0])
-    renumbered = stored.renumbered(np.arange(TERMS)[::-1])
+    renumbered = stored.renumbered(np.arange(terms)[::-1])
     mirrored = rows_of(counts[:, ::-1])
     np.testing.assert_allclose(renumbered.scores(mirrored), scores, rtol=1e-6, atol=1e-7)
 
