@@ -13,6 +13,9 @@ from storage.repositories.datasets import Batch
 BLOCK_BYTES = 256 << 10
 """Bytes that are parsed at a time: few enough that a parse in a thread does not hold the interpreter lock for long."""
 
+LARGEST_WHOLE = 2**53
+"""largest number up to which floats hold all integers"""
+
 SEPARATOR = ";"
 MAX_SEPARATOR = 8
 """Characters of what stands between several labels at most."""

@@ -13,6 +13,7 @@ from app.http.requests import (
     RawRoute,
     in_steps,
     in_thread,
+    json_answer,
     on_json,
     read_json,
     services_of,
@@ -170,9 +171,4 @@ def _relabel(
 
 
 def _created(dataset: Dataset) -> Response:
-    return Response(
-        DatasetOut.of(dataset, DatasetProfile()).model_dump_json(),
-        201,
-        {"Location": f"/v1/datasets/{dataset.id}"},
-        "application/json",
-    )
+    return json_answer(DatasetOut.of(dataset, DatasetProfile()), 201, {"Location": f"/v1/datasets/{dataset.id}"})

@@ -15,7 +15,7 @@ from app.documents.schemas import MAX_PAGE, DocumentPage, DocumentQuery
 from app.documents.service import document_columns, document_rows
 from app.errors import InvalidRequest
 from app.http.answers import CSV, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
-from app.http.requests import AuthorizedRoute, in_thread
+from app.http.requests import AuthorizedRoute, in_thread, json_answer
 from app.http.schemas import error_responses
 from app.predictions.scoring import run_scoring
 from app.predictions.service import load_model
@@ -24,7 +24,7 @@ from app.services import ServicesDep
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 
 _JSON, _NDJSON = "application/json", "application/x-ndjson"
-_ENCODER = msgspec.json.Encoder()
+_encode_lines = msgspec.json.Encoder().encode_lines
 _LINES = {"schema": {"type": "string"}, "example": '{"id":"d1","text":"…","label":null,"drawn":null,"skipped":false}\n'}
 _ALL = {
     _NDJSON: _LINES,
@@ -69,9 +69,9 @@ async def list_documents(
     else:
         first = await asyncio.to_thread(next, pages)
     if media_type == _JSON:
-        return Response(_ENCODER.encode(first), media_type=_JSON)
+        return json_answer(first)
     if media_type == _NDJSON:
-        lines = (_ENCODER.encode_lines(page["documents"]) for page in chain([first], pages))
+        lines = (_encode_lines(page["documents"]) for page in chain([first], pages))
         return StreamingResponse(lines, media_type=_NDJSON)
     dataset = await asyncio.to_thread(services.datasets.get, id)
     columns = document_columns(dataset, predictor and predictor.version)

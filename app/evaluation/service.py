@@ -19,7 +19,7 @@ from app.evaluation.evaluator import Evaluator, SeveralEvaluator
 from app.evaluation.report import PLOTS, SVG, page_of, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.http.answers import negotiate, temporary_file
-from app.http.requests import RESERVATION, read_blocks, read_json, run_until_disconnect
+from app.http.requests import RESERVATION, json_answer, read_blocks, read_json, run_until_disconnect
 from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
@@ -154,7 +154,7 @@ def _answer(
         )
     if plot is not None:
         return plot_of(evaluation, plot)
-    return page_of(evaluation) if media_type == HTML else Response(evaluation.model_dump_json(), media_type=JSON)
+    return page_of(evaluation) if media_type == HTML else json_answer(evaluation)
 
 
 def _checked(batches: Iterable[Batch], most: int, digests: list[bytes], label_kind: LabelKind) -> Iterator[Batch]:

@@ -2,7 +2,7 @@
 
 Routes authorize a request and check its query before they handle it; some are registered at two paths, for the version
 of a model that is served and for the one with a number. Bodies are read into memory within bounds, and threads work on
-them while the client is there.
+them while the client is there. Most answers are JSON.
 
 The key of a request that lasts is checked again and again: what is open for a revoked or expired key ends within
 seconds. Like an invalid id, an invalid number of a version is answered with 404.
@@ -21,13 +21,14 @@ import msgspec
 from fastapi import APIRouter, Path, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from app.codecs.base import Bounds, Reserve
 from app.codecs.dispatch import check_size, decompressor_of, is_compressed, media_type_of
-from app.codecs.json.struct import decode_struct
+from app.codecs.json.struct import StructT, decode_struct
 from app.codecs.transport.encodings import Filter, filtered, without_byte_order_mark
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.access import KEY_ID, caller_of
@@ -224,9 +225,9 @@ def checked_number(name: str, number: str) -> int:
 
 
 T = TypeVar("T")
-StructT = TypeVar("StructT", bound=msgspec.Struct)
 _END: Any = object()
 """What ``next`` returns at the end of an iterator."""
+_encode = msgspec.json.Encoder().encode
 _MIN_BLOCK_BYTES = 32 << 10
 """Bytes of a block that is worth parsing alone; smaller parts are joined."""
 _disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", default=None)
@@ -315,6 +316,14 @@ def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Re
     return decode_struct(without_byte_order_mark(filtered(data, decompressor)), kind, reserve)
 
 
+def json_answer(
+    content: Any, status: int = 200, headers: Mapping[str, str] | None = None, background: BackgroundTask | None = None
+) -> Response:
+    """An answer in JSON: a schema, or plain values."""
+    text = content.model_dump_json() if isinstance(content, BaseModel) else _encode(content)
+    return Response(text, status, headers, "application/json", background)
+
+
 def on_json(
     router: APIRouter,
     method: str,
@@ -335,7 +344,7 @@ def on_json(
             services = services_of(request)
             given = await read_json(request, services, body)
             made = await in_thread(services.store_pool, partial(work, services, given, **request.path_params))
-            return Response(made.model_dump_json(), status, media_type="application/json")
+            return json_answer(made, status)
 
         handle.__doc__ = work.__doc__
         router.add_api_route(

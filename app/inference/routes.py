@@ -3,11 +3,10 @@
 from importlib.metadata import version as version_of
 from typing import Any
 
-import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.requests import RawRoute, in_thread, on_versions, services_of, version_reference
+from app.http.requests import RawRoute, in_thread, json_answer, on_versions, services_of, version_reference
 from app.http.schemas import ENCODING, v2_error_responses
 from app.inference.service import infer, metadata
 from app.operations.routes import Ready
@@ -46,7 +45,7 @@ _INFER_BODY = {"application/json": {**_schema("InferenceRequest")["application/j
 @health_router.get("/health/live", responses=_answers("ServerLive", 400))
 async def oip_live(request: Request) -> Response:
     """Report liveness: the process answers."""
-    return _json({"live": True})
+    return json_answer({"live": True})
 
 
 @health_router.get("/health/ready", responses=_answers("ServerReady", 400, 503))
@@ -55,14 +54,14 @@ async def oip_ready(request: Request) -> Response:
     services = services_of(request)
     if not isinstance(await in_thread(services.store_pool, ready_now, services), Ready):
         raise Unavailable("Redis or the store cannot be written; /v1/health/ready says which")
-    return _json({"ready": True})
+    return json_answer({"ready": True})
 
 
 @health_router.get("", responses=_answers("ServerMetadata", 400))
 @health_router.get("/", include_in_schema=False)
 async def oip_server(request: Request) -> Response:
     """Show the name and the version of the server."""
-    return _json({"name": "halfmoon", "version": version_of("halfmoon"), "extensions": []})
+    return json_answer({"name": "halfmoon", "version": version_of("halfmoon"), "extensions": []})
 
 
 @on_versions(router, "GET", "", ("oip_model", "oip_version"), _answers("ModelMetadata", 400, 404, 503))
@@ -71,14 +70,14 @@ async def oip_model(request: Request) -> Response:
     services = services_of(request)
     version, model, _ = await load_model(services, version_reference(request))
     versions = await in_thread(services.load_pool, services.models.versions, version.name)
-    return _json(metadata(version, model, [each.number for each in versions]))
+    return json_answer(metadata(version, model, [each.number for each in versions]))
 
 
 @on_versions(router, "GET", "/ready", ("oip_model_ready", "oip_version_ready"), _answers("ModelReady", 400, 404, 503))
 async def oip_model_ready(request: Request) -> Response:
     """Report that a model is ready; it is loaded if it was not."""
     version, _, _ = await load_model(services_of(request), version_reference(request))
-    return _json({"name": version.name, "ready": True})
+    return json_answer({"name": version.name, "ready": True})
 
 
 @on_versions(
@@ -93,7 +92,3 @@ async def oip_model_ready(request: Request) -> Response:
 async def oip_infer(request: Request) -> Response:
     """Predict labels and scores of documents that come as tensors."""
     return await infer(request, services_of(request), version_reference(request))
-
-
-def _json(content: dict[str, Any]) -> Response:
-    return Response(msgspec.json.encode(content), media_type="application/json")

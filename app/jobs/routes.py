@@ -14,7 +14,16 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from app.errors import Unauthenticated
 from app.http.access import KEY_ID
 from app.http.answers import CSV, EXACT, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
-from app.http.requests import CHECK_SECONDS, AuthorizedRoute, RawRoute, in_steps, in_thread, read_json, services_of
+from app.http.requests import (
+    CHECK_SECONDS,
+    AuthorizedRoute,
+    RawRoute,
+    in_steps,
+    in_thread,
+    json_answer,
+    read_json,
+    services_of,
+)
 from app.http.schemas import DOCUMENTS, ENCODING, EXTRA, NAME, Cursor, PageSize, error_responses, json_body, left_out
 from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
@@ -277,7 +286,7 @@ def _submit(
     job, allowance = yield from submit(services, body, key, key_id, query)
     add_progress([job], services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}
-    yield Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
+    yield json_answer(JobOut.of(job), 202, headers)
 
 
 async def _chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

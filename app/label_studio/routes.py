@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID
-from app.http.requests import RawRoute, in_thread, read_json, services_of
+from app.http.requests import RawRoute, in_thread, json_answer, read_json, services_of
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.schemas import (
@@ -65,7 +65,7 @@ _WEBHOOK = partial(_described, ProjectEvent, {"action": "START_TRAINING", "proje
 async def label_studio_health(request: Request) -> Response:
     """Report that the backend answers."""
     error = _trainer_of(request).last_error
-    return _json(BackendHealth(status="UP", model_class="Halfmoon", last_error=error))
+    return json_answer(BackendHealth(status="UP", model_class="Halfmoon", last_error=error))
 
 
 @router.post("/setup", responses=_answers(BackendSetup, *_REFUSED), openapi_extra=_SETUP())
@@ -84,7 +84,7 @@ async def label_studio_setup(request: Request) -> Response:
     except NotTextChoice as error:
         raise InvalidRequest("schema", str(error)) from None
     loaded = await find(services, _named(request, body.project))
-    return _json(BackendSetup(model_version="" if loaded is None else version_text(loaded)))
+    return json_answer(BackendSetup(model_version="" if loaded is None else version_text(loaded)))
 
 
 @router.post("/predict", responses=_answers(TaskResults, *_REFUSED), openapi_extra=_PREDICT())
@@ -99,7 +99,7 @@ async def label_studio_predict(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, PredictBody)
     results = await predict(services, _named(request, body.project), body.tasks, body.label_config)
-    return Response(msgspec.json.encode({"results": results}), media_type="application/json")
+    return json_answer({"results": results})
 
 
 @router.get(
@@ -112,7 +112,7 @@ async def label_studio_versions(request: Request) -> Response:
     """List the versions of a model."""
     services, named = services_of(request), _named(request, "")
     versions = await in_thread(services.load_pool, services.models.versions, named.name)
-    return _json(BackendVersions(versions=[f"{named.name}:{version.number}" for version in reversed(versions)]))
+    return json_answer(BackendVersions(versions=[f"{named.name}:{version.number}" for version in reversed(versions)]))
 
 
 @training_router.post("/webhook", responses=_answers(WebhookAnswer, *_REFUSED), openapi_extra=_WEBHOOK())
@@ -128,9 +128,11 @@ async def label_studio_webhook(request: Request) -> Response:
     body = await read_json(request, services, ProjectEvent)
     id = body.project.get("id") if body.project else None
     if type(id) is not int or not 0 < id <= _LARGEST_ID or body.action not in (*_STARTS, *_CHANGES):
-        return _json(WebhookAnswer(status="ignored", detail=f"{body.action or 'no action'} does not begin a training"))
+        return json_answer(
+            WebhookAnswer(status="ignored", detail=f"{body.action or 'no action'} does not begin a training")
+        )
     if services.settings.label_studio_url is None:
-        return _json(
+        return json_answer(
             WebhookAnswer(
                 status="ignored", detail="HALFMOON_LABEL_STUDIO_URL and HALFMOON_LABEL_STUDIO_TOKEN are not set"
             )
@@ -138,14 +140,14 @@ async def label_studio_webhook(request: Request) -> Response:
     project = Project(id, _named(request, str(id)).name, request.scope.get(KEY_ID))
     trainer = _trainer_of(request)
     if not trainer.wants(project, body.action in _STARTS):
-        return _json(
+        return json_answer(
             WebhookAnswer(
                 status="later", detail="a training is under way or began a moment ago, or others keep this gateway busy"
             )
         )
-    return _json(
+    return json_answer(
         WebhookAnswer(status="training", detail=f"model {project.model}"),
-        BackgroundTask(asyncio.to_thread, trainer.run, project),
+        background=BackgroundTask(asyncio.to_thread, trainer.run, project),
     )
 
 
@@ -159,7 +161,3 @@ def _trainer_of(request: Request) -> Trainer:
         state.label_studio = Trainer(partial(train, services_of(request)))
     found: Trainer = state.label_studio
     return found
-
-
-def _json(answer: Any, background: BackgroundTask | None = None) -> Response:
-    return Response(answer.model_dump_json(), media_type="application/json", background=background)

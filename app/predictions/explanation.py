@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from starlette.responses import Response
 from app.codecs.dispatch import check_unread, document_blocks
 from app.codecs.json.struct import is_given
 from app.errors import InvalidRequest
-from app.http.requests import in_thread, read_json
+from app.http.requests import in_thread, json_answer, read_json
 from app.predictions.schemas import ExplainBody
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.predictions.service import Loaded, decode_documents, load_model
@@ -31,7 +30,6 @@ from storage.repositories.datasets import Batch
 MAX_DOCUMENTS = 100
 """Documents that one request may have explained: explanations are for people to read."""
 _LISTED_CLASSES = 20
-_ENCODER = msgspec.json.Encoder()
 
 Item = dict[str, Any]
 Describe = Callable[[int], Item]
@@ -98,7 +96,7 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iter
         ],
         "warnings": [*loaded.warnings, *unseen.warnings()],
     }
-    return loaded.marked(Response(_ENCODER.encode(content), media_type="application/json"))
+    return loaded.marked(json_answer(content))
 
 
 def _documents(

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from app.codecs.base import Bounds, Reserve, check_limit
 from app.codecs.dispatch import body_decoder, is_compressed
 from app.codecs.transport.encodings import reserve_nothing
-from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
+from app.http.requests import RESERVATION, in_steps, in_thread, json_answer, read_blocks, read_json
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services, version_cache
@@ -145,15 +145,15 @@ def _labeled(model: Model, text: str) -> Response:
     if model.several:
         assert probabilities is not None
         (labels,), (likely,) = model.label_sets(probabilities), model.likely_labels(probabilities)
-        return Response(_ENCODER.encode({"labels": labels, "probabilities": likely}), media_type="application/json")
+        return json_answer({"labels": labels, "probabilities": likely})
     if model.nested and probabilities is not None:
         ((node, path),) = model.tree.told(probabilities)
         content: dict[str, Any] = {"label": node, "probability": path[node], "path": path}
-        return Response(_ENCODER.encode(content), media_type="application/json")
+        return json_answer(content)
     class_index = int(model.labels_of(scored.scores, probabilities)[0])
     probability = None if probabilities is None else float(probabilities[0, class_index])
     content = {"label": model.classes[class_index], "probability": probability}
-    return Response(_ENCODER.encode(content), media_type="application/json")
+    return json_answer(content)
 
 
 async def predict(request: Request, services: Services, reference: str) -> Response:

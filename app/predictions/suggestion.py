@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from fastapi import Request
 from starlette.responses import Response
@@ -11,7 +10,7 @@ from starlette.responses import Response
 from app.datasets.documents import stored_documents
 from app.datasets.shares import Part, claim, part_of
 from app.errors import InvalidRequest
-from app.http.requests import read_json
+from app.http.requests import json_answer, read_json
 from app.predictions.schemas import Strategy, SuggestBody
 from app.predictions.scoring import (
     DatasetScores,
@@ -42,8 +41,6 @@ from core.numerics.binomial import labels_needed
 from core.one_vs_rest import column_of
 from storage.records import Version
 from storage.repositories.datasets import Documents
-
-_ENCODER = msgspec.json.Encoder()
 
 _BLOCK = 1 << 14
 """Documents among which the least certain ones are looked for at a time."""
@@ -112,7 +109,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "warnings": [*([ignorant] if ignorant else []), *unseen.warnings(), *dict.fromkeys(warnings)],
     }
     content |= {} if worth is None else {"asking": worth}
-    return Response(_ENCODER.encode(content), media_type="application/json")
+    return json_answer(content)
 
 
 def _claimed(

@@ -5,7 +5,6 @@ the same with other labels.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from starlette.responses import Response
 
 from app.datasets.documents import class_indices_among, stored_documents
 from app.errors import InvalidRequest
-from app.http.requests import read_json
+from app.http.requests import json_answer, read_json
 from app.predictions.scoring import rows_at, run_scoring
 from app.predictions.service import load_model
 from app.predictions.voting import rates_of
@@ -29,7 +28,6 @@ from storage.records import Label, Version
 from storage.repositories.datasets import Documents
 from storage.repositories.models import LeftOut
 
-_ENCODER = msgspec.json.Encoder()
 _MOST_COMPARED = 3_000
 """Labeled documents that are compared with each other, each with each."""
 _NEARLY_THE_SAME = 0.95
@@ -93,7 +91,7 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
         "n_labeled": n_labeled,
         "doubts": listed,
     }
-    return Response(_ENCODER.encode(content | {"warnings": warnings}), media_type="application/json")
+    return json_answer(content | {"warnings": warnings})
 
 
 def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:

@@ -9,6 +9,7 @@ from app.http.requests import (
     AuthorizedRoute,
     RawRoute,
     in_thread,
+    json_answer,
     on_versions,
     read_json,
     services_of,
@@ -74,9 +75,7 @@ async def draw_audit(request: Request) -> Response:
     services, id = services_of(request), request.path_params["id"]
     body = await read_json(request, services, AuditBody)
     audit = await in_thread(services.store_pool, audits.draw, services, id, body)
-    return Response(
-        audit.model_dump_json(), 201, {"Location": f"/v1/datasets/{id}/audits/{audit.id}"}, "application/json"
-    )
+    return json_answer(audit, 201, {"Location": f"/v1/datasets/{id}/audits/{audit.id}"})
 
 
 @router.get("/{id}/audits", responses=error_responses(404, 422, 503))

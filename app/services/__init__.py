@@ -126,17 +126,6 @@ def open_services(
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
         fresh_seconds = _LOCAL_FRESH_SECONDS if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
-        upload_limit = Limit(
-            "uploads",
-            "concurrent-requests",
-            settings.max_concurrent_uploads,
-            settings.max_concurrent_uploads_per_caller,
-        )
-        buffer_limit = Limit(
-            "bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller
-        )
-        scorings = settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
-        scoring_limit = Limit("datasets being scored", "concurrent-requests", *scorings)
         reader, polling = JobReader(jobs, redis_state, queue), pool(settings.event_poll_threads, "poll jobs")
         version_cache = VersionCache(
             models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds
@@ -167,9 +156,21 @@ def open_services(
             queue=queue,
             job_follower=job_follower,
             backlog=Backlog(jobs, settings.max_unfinished_jobs, settings.max_unfinished_jobs_per_key),
-            upload_limit=upload_limit,
-            buffer_limit=buffer_limit,
-            scoring_limit=scoring_limit,
+            upload_limit=Limit(
+                "uploads",
+                "concurrent-requests",
+                settings.max_concurrent_uploads,
+                settings.max_concurrent_uploads_per_caller,
+            ),
+            buffer_limit=Limit(
+                "bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller
+            ),
+            scoring_limit=Limit(
+                "datasets being scored",
+                "concurrent-requests",
+                settings.max_concurrent_scorings,
+                settings.max_concurrent_scorings_per_caller,
+            ),
             export_limit=Limit(
                 "exports",
                 "concurrent-requests",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from app.codecs.base import Reading, check_limit
+from app.codecs.base import LARGEST_WHOLE, Reading, check_limit
 from core.documents.kinds import PartRows, Rows, parts_of
 from core.documents.rows import SparseRows
 from core.errors import Fault, InvalidDocuments, did_you_mean
@@ -35,8 +35,6 @@ _TYPE_REMEDIES = {
 _HEADER_BYTES = 4096
 DIRECTORY_BYTES = 64 << 10
 """Bytes of the directory of a zip file of arrays at most."""
-
-_LARGEST_WHOLE = 2**53
 
 
 class ArraySpec(NamedTuple):
@@ -237,7 +235,7 @@ def lists_of(arrays: Arrays, classes: Sequence[Label], n_rows: int) -> LabelList
 def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
     """Integers as floats; NaN stands for a missing one."""
     known = labels[~np.isnan(labels)]
-    wrong = known[(known != np.floor(known)) | (np.abs(known) > _LARGEST_WHOLE)]
+    wrong = known[(known != np.floor(known)) | (np.abs(known) > LARGEST_WHOLE)]
     if len(wrong):
         raise invalid_array(
             "labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers"

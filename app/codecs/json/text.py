@@ -27,7 +27,9 @@ _HALF = re.compile(
 _STRING_OF = re.compile(rb'"([^"\\]{1,64}+)"\s*:\s*"(?:[^"\\]++|\\.)*+\Z', re.DOTALL)
 _NAMED = re.compile(r"(unknown|required) field `([^`]*)`")
 _UNKNOWN = re.compile(r"^unknown field '([^']*)'")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+"""a string of JSON with its quotes"""
+"""a string of JSON, quotes included"""
 _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
 _NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
 _MALFORMED = "JSON is malformed"
@@ -93,7 +95,7 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
         )
         return InvalidJson(detail, _string_at(text, half.start(1)))
     # what stands in strings is no value: they become blank, of the same length
-    blank = _STRING.sub(lambda string: b'"' + b" " * (len(string[0]) - 2) + b'"', bytes(text))
+    blank = STRING.sub(lambda string: b'"' + b" " * (len(string[0]) - 2) + b'"', bytes(text))
     if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(blank)):
         word = text[found.start(1) : found.end(1)].decode()
         named = _FIELD.findall(text, 0, found.start(1))

@@ -3,20 +3,18 @@
 All vectors of a part have the same number of numbers.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import accumulate, chain, repeat, zip_longest
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 
-from app.codecs.base import check_limit
-from app.codecs.json.text import InvalidJson, decode_json
-from app.codecs.json_documents.document import PARTS, Document
+from app.codecs.base import LARGEST_WHOLE, check_limit
+from app.codecs.json.text import STRING, InvalidJson, decode_json
+from app.codecs.json_documents.document import PARTS, Document, ShortText
 from app.codecs.numbers import rows_of
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
@@ -27,13 +25,11 @@ from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.labels import LEAVE_OUT, MAX_NAMES, LabelLists
 
 Vectors = Sequence[Sequence[float] | None]
-Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SHOWN = 40
 _SORTED = 1 << 13
-_all = msgspec.json.Decoder(list[dict[Name, float]])
-_one = msgspec.json.Decoder(dict[Name, float])
+_all = msgspec.json.Decoder(list[dict[ShortText, float]])
+_one = msgspec.json.Decoder(dict[ShortText, float])
 _any = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -95,7 +91,7 @@ def named_rows(objects: Sequence[msgspec.Raw]) -> NamedRows:
     lengths = np.fromiter(map(len, features), np.int64, len(features))
     # decoding drops repeated names, so colons are counted: all values are numbers, so each colon outside strings
     # follows a name
-    if _STRING.sub(b"", text).count(b":") != lengths.sum():
+    if STRING.sub(b"", text).count(b":") != lengths.sum():
         raise InvalidJson("a name is repeated", "features")
     indptr = np.zeros(len(features) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
@@ -135,12 +131,11 @@ def _features_detail(text: bytes) -> str | None:
         decode_json(_one.decode, text)
     except InvalidJson as error:
         return error.detail
-    times = Counter(msgspec.json.decode(name, type=str) for name in _STRING.findall(text))
+    times = Counter(msgspec.json.decode(name, type=str) for name in STRING.findall(text))
     repeated = next((name for name, count in times.items() if count > 1), None)
     return None if repeated is None else f"the name {repeated[:_SHOWN]!r} is repeated"
 
 
-_LARGEST_WHOLE = 2**53
 _TEXT, _VECTORS = ("text",), ("indices",)
 _NOTHING = msgspec.Raw(b"{}")
 
@@ -265,7 +260,7 @@ def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
 
 
 def _label_fault(label: str | float | None) -> tuple[str, str] | None:
-    if isinstance(label, float) and not (label.is_integer() and abs(label) <= _LARGEST_WHOLE):
+    if isinstance(label, float) and not (label.is_integer() and abs(label) <= LARGEST_WHOLE):
         return "label", f"{label!r} is a float with a fraction; a label is a text or an integer"
     return None
 

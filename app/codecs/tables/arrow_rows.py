@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import compute, ipc, types
 from pyarrow.parquet import ParquetFile, read_metadata
 
-from app.codecs.base import Bounds, Column, Reading
+from app.codecs.base import LARGEST_WHOLE, Bounds, Column, Reading
 from app.codecs.tables.cells import Header, header_of, known_in, listed
 from app.codecs.tables.child import FileKind
 from core.documents.kinds import TextRows
@@ -24,7 +24,6 @@ _ROWS = 1024
 """rows of a batch"""
 _TEXT_BYTES = 1 << 24
 """bytes of texts of a batch, if all are as long as the longest"""
-_LARGEST_WHOLE = 2**53
 _WHOLE, _LISTS = (
     "a column of texts or integers",
     "a column of lists of texts or integers, or of texts between separators",
@@ -216,6 +215,6 @@ def _integer(value: float, column: Column) -> int | None:
     """An integer that is a float, since tables have floats where some are missing."""
     if value != value:
         return None
-    if value != int(value) or abs(value) > _LARGEST_WHOLE:
+    if value != int(value) or abs(value) > LARGEST_WHOLE:
         raise refused(f"{value} is a float with a fraction; it must be {_KINDS[column]}", column)
     return int(value)

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.base import Format
+from app.codecs.base import LARGEST_WHOLE, Format
 from app.codecs.numbers import rows_of
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark
 from app.codecs.transport.lines import InvalidLine, LinesDecoder
@@ -29,7 +29,6 @@ _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _SPACED = bytes.maketrans(b"\t\r", b"  ")
 _COMMAS = bytes.maketrans(b": \n", b",,,")
 _OTHERS = bytes(set(range(256)) - set(b": \n"))
-_LARGEST_LABEL = 2**53
 _LARGEST_VALUE = float(np.finfo(np.float32).max)
 _FEW_LABELS = 2
 
@@ -107,7 +106,7 @@ def _checked(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch |
         bad.any()
         or not _plain_rows(pairs, indptr)
         or (labels != np.floor(labels)).any()
-        or (np.abs(labels) > _LARGEST_LABEL).any()
+        or (np.abs(labels) > LARGEST_WHOLE).any()
     ):
         return None
     return _assembled(numbers, indptr)
@@ -138,7 +137,7 @@ def _parsed(line: bytes) -> list[float] | None:
     if not words:
         return None
     label = _number(words[0], "label") if _NUMBER.fullmatch(words[0]) else 0.5
-    if not label.is_integer() or abs(label) > _LARGEST_LABEL:
+    if not label.is_integer() or abs(label) > LARGEST_WHOLE:
         raise _wrong(
             "label",
             f"the label {_quoted(words[0])} is not an integer (0: unlabeled); labels that are words need JSON "
