@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,11 +55,12 @@ def tfidf(name: str, min_df: int = 2) -> tuple[sp.csr_matrix, NDArray[Any]]:
     return vectorized(documents, min_df), labels
 
 
-def vectorized(documents: list[str], min_df: int = 2) -> sp.csr_matrix:
-    """Texts as unit rows of sublinear TF-IDF of the words that at least ``min_df`` of them have."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
+def vectorized(documents: list[str], min_df: int = 2, *, counts: bool = False) -> sp.csr_matrix:
+    """Texts as unit rows of sublinear TF-IDF of the words that at least ``min_df`` of them have, or as their counts."""
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-    return sp.csr_matrix(TfidfVectorizer(sublinear_tf=True, min_df=min_df, dtype=np.float32).fit_transform(documents))
+    by_words = CountVectorizer if counts else partial(TfidfVectorizer, sublinear_tf=True)
+    return sp.csr_matrix(by_words(min_df=min_df, dtype=np.float32).fit_transform(documents))
 
 
 class TextLike(NamedTuple):

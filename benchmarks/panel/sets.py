@@ -46,6 +46,10 @@ LABELS = {
     "cora-zipf-0.8": 10,
     "cora-zipf-1.2": 10,
     "reuters-topics": 10,
+    "reuters-r8-counts": 5,
+    "webkb4-stemmed-counts": 10,
+    "mr-sentences-counts": 50,
+    "20news-rec-counts": 10,
 }
 """even labels a class; 20 to 100 in all, more of many classes"""
 LARGE = ("20news-bydate", "imdb-30k", "reuters-topics")
@@ -67,6 +71,8 @@ _MOST_DOCUMENTS, _LEAST_DOCUMENTS = 2700, 30
 """documents of such a set, and least of a class"""
 _TOPICS, _LEAST_TOPIC = "reuters-topics", 20
 """the topics of a collection that so many documents have, and no other topic"""
+_COUNTS = "-counts"
+"""ending of the names of sets of texts as counts of words, as people send them"""
 _SPARSE = 0.1
 """share of nonzeros below which the columns are words"""
 
@@ -87,20 +93,21 @@ class Documents(NamedTuple):
 
 @cache
 def documents(name: str) -> Documents:
-    """A set: texts as TF-IDF of their words, vectorised once; all other documents as they are."""
+    """A set: texts as TF-IDF or counts of their words, vectorised once; all other documents as they are."""
     if name in _SUBSETS:
         whole, split = _SUBSETS[name]
         data = load(whole)
         return _documents_of(data.X[data.splits[split]], data.y[data.splits[split]])
     if "-zipf-" in name:
         return _resized(name)
-    whole, labels = ("reuters-21578", None) if name == _TOPICS else _PARTS.get(name, (name, None))
+    as_texts = name.removesuffix(_COUNTS)
+    whole, labels = ("reuters-21578", None) if name == _TOPICS else _PARTS.get(as_texts, (as_texts, None))
     if not (FOLDER / whole / "docs.jsonl.gz").exists():
         data = load(name)
         return _documents_of(data.X, data.y)
     file = BUILD / "panel" / f"{name}.npz"
     if not file.exists():
-        X, y = _vectorized(whole, _topics() if name == _TOPICS else labels)
+        X, y = _vectorized(whole, _topics() if name == _TOPICS else labels, counts=name != as_texts)
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(
             f"{os.getpid()}-{file.name}"
@@ -145,12 +152,12 @@ def _topics() -> tuple[str, ...]:
     )
 
 
-def _vectorized(name: str, labels: tuple[str, ...] | None) -> tuple[sp.csr_matrix, NDArray[Any]]:
+def _vectorized(name: str, labels: tuple[str, ...] | None, *, counts: bool) -> tuple[sp.csr_matrix, NDArray[Any]]:
     found, y = texts(name)
     if labels is None:
-        return vectorized(found), y
+        return vectorized(found, counts=counts), y
     kept = np.flatnonzero(np.isin(y, labels))
-    return vectorized([found[position] for position in kept]), y[kept]
+    return vectorized([found[position] for position in kept], counts=counts), y[kept]
 
 
 def _documents_of(X: sp.csr_matrix, y: NDArray[Any]) -> Documents:
