@@ -1,5 +1,6 @@
 """Shared by all tests: the place of the project, and property tests that are the same in every run."""
 
+import gc
 import os
 import runpy
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.stores import any_store, no_redis, redis, s3_endpoint, shared_valkey, store, valkey
 
@@ -18,6 +20,8 @@ __all__ = ["any_store", "no_redis", "redis", "s3_endpoint", "shared_valkey", "st
 os.environ["HALFMOON_ENCODER"] = "none"
 settings.register_profile("same-every-run", derandomize=True, deadline=None, database=None)
 settings.load_profile("same-every-run")
+# else it tries the numbers and words in all modules that are loaded, which are more when other tests run before
+providers._get_local_constants = lambda: providers._local_constants
 
 _FIRST = ("tests/e2e/", "tests/workers/worker/test_run.py", "tests/app/datasets/test_uploads.py")
 """what takes longest: of two processes none is left with it when the other has done the rest (with
@@ -25,13 +29,22 @@ _FIRST = ("tests/e2e/", "tests/workers/worker/test_run.py", "tests/app/datasets/
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The client that waits is as its source is now, though the package was installed before that changed."""
+    """The client that waits is as its source is now, though the package was installed before that changed.
+
+    Until all tests are found nothing is thrown away, and to look for it takes a quarter of the time.
+    """
+    gc.disable()
     if not hasattr(config, "workerinput"):
         runpy.run_path(str(Path(__file__).parents[1] / "client" / "generate.py"), run_name="__main__")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -77,10 +77,10 @@ class Program:
         return children(self._process) if self._process is not None else []
 
 
-def children(process: psutil.Process) -> list[psutil.Process]:
-    """Children of a process, none of one that has ended."""
+def children(process: psutil.Process, *, recursive: bool = False) -> list[psutil.Process]:
+    """Children of a process, on request with theirs, none of one that has ended."""
     with suppress(psutil.NoSuchProcess):
-        return list(process.children())
+        return list(process.children(recursive=recursive))
     return []
 
 

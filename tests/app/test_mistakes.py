@@ -40,7 +40,7 @@ def sparse(matrix: Any) -> bytes:
 UPLOAD = "POST /v1/datasets"
 
 
-WRITTEN = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
+WRITTEN = yaml.load(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 BINARY: dict[str, Mistake] = {
     "csv latin1": (
         UPLOAD,

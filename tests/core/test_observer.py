@@ -14,6 +14,7 @@ from core.engine import passes
 from core.engine.solver import solve
 from core.models import assembly
 from core.options.base import Options
+from core.phases import phase_in_words
 from core.problem import Result, Status
 from core.progress import Phase, TracePoint
 from core.registry import ALGORITHMS, OFFERED
@@ -140,9 +141,11 @@ def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_cl
         if n_classes == 2
         else np.where(data.class_indices < 0, -1, np.arange(30) % 3).astype(np.int32)
     )
-    training = train(
-        TrainingTask(data.rows, class_indices, list(range(n_classes)), name, {}), TrainingContext(observer=watcher)
+    # the phases of calibration are the same for all
+    task = TrainingTask(
+        data.rows, class_indices, list(range(n_classes)), name, {"probabilities": True} if name == "svm" else {}
     )
+    training = train(task, TrainingContext(observer=watcher))
     assert training.status is not Status.CANCELLED
     fractions = [point.fraction for point in watcher.points]
     assert all(0.0 <= before <= after for before, after in pairwise(fractions))
@@ -163,6 +166,11 @@ def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_cl
         point.fraction for point in watcher.points[:-1] if point.phase in {each.phase for each in training.trace}
     ]
     assert min(solving, default=last) <= last + 0.6 * (1.0 - last), "it is over before its time"
+    words = {phase_in_words(point) for point in watcher.points}
+    assert [phase for phase in words if "/" in phase or "=" in phase] == []
+    stages = [phase for phase in words if "stage" in phase]
+    assert all(" of " in phase.split("stage")[1] for phase in stages)
+    assert stages or name not in ("auto", "tsvm", "da")
 
 
 def test_the_observer_is_asked_when_it_is_time_and_no_sooner(monkeypatch: pytest.MonkeyPatch) -> None:

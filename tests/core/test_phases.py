@@ -1,15 +1,9 @@
-"""Phases are reported in words, whatever a training runs and whatever its classes are called."""
+"""Phases are reported in words, whatever a training runs (``test_observer.py``) and whatever its classes are called."""
 
-import numpy as np
 import pytest
 
-from core import progress
 from core.phases import phase_in_words
 from core.progress import CALIBRATION, TOGETHER, Phase, TracePoint
-from core.registry import OFFERED
-from core.train import TrainingContext, TrainingTask, train
-from tests.core.problems import small
-from tests.core.watcher import Watcher
 
 TSVM = Phase("tsvm")
 
@@ -90,24 +84,3 @@ TSVM = Phase("tsvm")
 def test_a_phase_becomes_a_path_and_words(phase: Phase, stages: int, path: str, words: str) -> None:
     assert str(phase) == path
     assert phase_in_words(TracePoint(phase, 0, 0.0, 0.0, 0.0, 0.0, stages)) == words
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", OFFERED)
-def test_no_phase_of_a_training_is_left_as_a_path(monkeypatch: pytest.MonkeyPatch, name: str, n_classes: int) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
-    watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
-    class_indices = (
-        data.class_indices
-        if n_classes == 2
-        else np.where(data.class_indices < 0, -1, np.arange(60) % 3).astype(np.int32)
-    )
-    options = {} if name in ("auto", "clusters") else {"probabilities": True}
-    train(
-        TrainingTask(data.rows, class_indices, list(range(n_classes)), name, options), TrainingContext(observer=watcher)
-    )
-    words = {phase_in_words(point) for point in watcher.points}
-    assert [phase for phase in words if "/" in phase or "=" in phase] == []
-    stages = [phase for phase in words if "stage" in phase]
-    assert all(" of " in phase.split("stage")[1] for phase in stages)
-    assert stages or name not in ("auto", "tsvm", "da")

@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 from scipy.sparse import csr_array
 
-from tests.processes import kill, runs
+from tests.processes import children, kill, runs
 from tests.there import there
 from tests.waiting import HANG, SLOW, until
 
@@ -116,7 +116,7 @@ class Service:
 
     def named(self, role: str) -> list[psutil.Process]:
         """As ``parts``, each with its children after it."""
-        return [process for child in self.parts(role) for process in (child, *child.children(recursive=True))]
+        return [process for child in self.parts(role) for process in (child, *children(child, recursive=True))]
 
     def kill(self, role: str) -> None:
         """Send SIGKILL to a part and its children."""

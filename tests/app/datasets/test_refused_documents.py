@@ -364,7 +364,7 @@ def test_ids_used_twice(gateway: Gateway) -> None:
 
 
 LONG = b'{"indices": [' + b"1, " * 5000
-BIG = as_ndjson([{"indices": list(range(300))}] * 3000)
+BIG = as_ndjson([{"indices": list(range(300))}]) * 3000
 LIMITS = {
     "body": ({"max_upload_bytes": 1000}, NDJSON, BIG, "identity", "1000 bytes in the body"),
     "documents": ({"max_documents": 2}, NDJSON, as_ndjson(TWO_CLASSES), "identity", "2 documents"),

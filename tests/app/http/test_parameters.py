@@ -39,11 +39,6 @@ def calls(contract: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
                 yield method.upper(), path, operation
 
 
-@pytest.fixture
-def gateway(start: Any) -> Gateway:
-    return start()  # type: ignore[no-any-return]
-
-
 def test_no_value_of_a_parameter_is_a_fault_of_the_service(gateway: Gateway, contract: dict[str, Any]) -> None:
     publish(gateway.store)
     dataset = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}).json()["id"]

@@ -383,7 +383,7 @@ def tiny(draw: st.DrawFn) -> Tiny:
 
 
 @settings(
-    max_examples=200,
+    max_examples=70,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
