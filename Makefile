@@ -42,7 +42,7 @@ lint: .venv/dev.stamp
 
 types: .venv/dev.stamp
 	$(BIN)/python client/generate.py
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 # the types of the product on a Mac, where it cannot be tried here
 types-mac: .venv/dev.stamp
