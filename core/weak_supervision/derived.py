@@ -29,6 +29,10 @@ class Derived:
     report: dict[str, Any]
     warnings: list[str]
 
+    def trained(self, train: Train, context: TrainingContext) -> Training:
+        """The training on the task; raises as core.train.train does."""
+        return train(self.task, context)
+
     def probabilities(
         self, model: Model, scores: NDArray[np.float64], positions: NDArray[np.int64]
     ) -> NDArray[np.float64] | None:
@@ -49,7 +53,7 @@ def learn(derive: Callable[[Run], Derived], train: Train, context: TrainingConte
     began = time.monotonic() if context.began is None else context.began
     run = Run.of(replace(context, span=context.span.between(*_DERIVING), began=began))
     derived = derive(run)
-    trained = train(derived.task, replace(context, span=context.span.between(*_TRAINING), began=began))
+    trained = derived.trained(train, replace(context, span=context.span.between(*_TRAINING), began=began))
     model, unlabeled = trained.model, np.flatnonzero(~derived.certain)
     scores = np.full((len(unlabeled), model.n_columns), np.nan)
     scored = np.isin(unlabeled, trained.unlabeled)

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.votes import Votes, checked_weights
 from core.errors import Fault, InvalidDocuments
-from core.models.model import Model
+from core.models.model import LinearModel, Model
 from core.numerics.elementary import Matrix, Vector, log
+from core.problem import Status
 from core.progress import WHOLE, Phase, Span
+from core.registry import AUTO
 from core.selection.candidates import LAMBDAS, grid_search
 from core.selection.class_fractions import by_class
 from core.selection.data import SelectionData
-from core.training import Run, Training, TrainingTask, compacted
+from core.training import Run, Training, TrainingContext, TrainingTask, compacted
 from core.validation.calibration import fit_calibration
-from core.weak_supervision.derived import Derived
+from core.weak_supervision.derived import Derived, Train
+from core.weak_supervision.opinion_pool import FEWEST, opinion_pool
 from core.weak_supervision.voters import Ballots, VoterModel
 
 _ROUNDS, _STEPS = 3, 5
@@ -33,6 +36,8 @@ _SHARES = (1.0, 0.1, 0.0)
 """weights of labels by votes, beside certain ones, that are compared by certain labels left out"""
 _LEAST_GAIN = 1.0
 """log-likelihood by which certain labels left out must be likelier for votes to weigh less"""
+_VOTED, _ALONE = Span(0.0, 0.7), Span(0.7, 1.0)
+"""spans of the training on all labels, and of the one on the certain ones alone"""
 _LEAST = 1e-12
 _LEAST_PROBABILITY = 0.01
 """least probability that the classifier gives a class"""
@@ -54,6 +59,8 @@ class Pooled(Derived):
     """shape (n_rows,): documents that are given a class by their votes"""
     held: NDArray[np.bool_]
     """shape (n_rows,): documents that have a label, of whatever weight"""
+    alone: TrainingTask | None
+    """the task with the certain labels alone, whose model is added; None where these are too few"""
 
     @classmethod
     def of(cls, task: TrainingTask, votes: Votes, run: Run) -> "Pooled":
@@ -72,13 +79,30 @@ class Pooled(Derived):
             raise InvalidDocuments(f"votes: {detail}", [Fault("", "votes", detail)])
         return fit.pooled(run, rounds[-1])
 
+    def trained(self, train: Train, context: TrainingContext) -> Training:
+        """See Derived: on all labels, with the model of the certain ones alone beside it."""
+        if self.alone is None:
+            return super().trained(train, context)
+        voted = train(self.task, replace(context, span=context.span.between(*_VOTED)))
+        if voted.status is Status.CANCELLED or not isinstance(voted.model, LinearModel):
+            return voted
+        alone = train(self.alone, replace(context, span=context.span.between(*_ALONE)))
+        labeled = self.task.class_indices >= 0
+        places = np.array([self.task.classes.index(label) for label in voted.model.classes])
+        truth = np.searchsorted(places, self.task.class_indices[self.certain])
+        return opinion_pool(voted, alone, self.certain[labeled], truth)
+
     def probabilities(self, model: Model, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
-        """See Derived: documents that were voted on have their posteriors."""
+        """See Derived: documents that were voted on have their posteriors; where a model of certain labels alone was
+        added, the geometric mean of these and of what the model says.
+        """
         found = super().probabilities(model, scores, positions)
         if found is None:
             return None
         columns = np.array([self.task.classes.index(label) for label in model.classes])
         own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
+        if self.alone is not None:
+            own = np.sqrt(own * found)
         return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), found)
 
     def answered(self, trained: Training) -> Training:
@@ -175,7 +199,19 @@ class _Fit(NamedTuple):
         voted = self.ballots.voted & ~self.certain & (share > 0)
         warnings = [] if self.certain.any() else [_GUESSES]
         held = self.task.class_indices >= 0
-        return Pooled(self.labeled(share), self.certain, report, warnings, self.posteriors, voted, held)
+        task = self.labeled(share)
+        return Pooled(task, self.certain, report, warnings, self.posteriors, voted, held, self._alone(task, share))
+
+    def _alone(self, task: TrainingTask, share: float) -> TrainingTask | None:
+        """The task with the certain labels alone, of which there must be one of every class that ``task`` has, and
+        FEWEST in all. A training that is to end in time has none.
+        """
+        alone = self.labeled(0.0)
+        counts = np.bincount(alone.class_indices[self.certain], minlength=len(self.votes.classes))
+        present = np.unique(task.class_indices[task.class_indices >= 0])
+        enough = counts.sum() >= FEWEST and int(counts[present].min()) > 0
+        asked = task.algorithm == AUTO.name and task.options.get("seconds") is None and share > 0
+        return alone if enough and asked else None
 
     def labeled(self, share: float) -> TrainingTask:
         """The task with these labels, of which those by votes weigh a share of their confidence."""

@@ -1,0 +1,71 @@
+"""The model of certain labels alone is added to the one that learned from votes, too."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.problem import Status
+from core.train import Training, TrainingTask, train
+from core.weak_supervision.opinion_pool import FEWEST, opinion_pool
+from tests.core.selection.test_counts import N, counted, rows_of
+from tests.core.weak_supervision.voting import people, votes_of
+from tests.there import there
+
+N_CERTAIN = 60
+
+
+def task_of(n_certain: int = N_CERTAIN, **options: Any) -> TrainingTask:
+    """Documents with counts of words, of which the first have certain labels, and all have votes of two people."""
+    counts, truth = counted(5)
+    labels = np.where(np.arange(N) < n_certain, truth, -1)
+    return TrainingTask(
+        rows_of(counts), labels, ["c0", "c1"], "auto", options, votes=votes_of(people(truth, [0.85, 0.75], 5), 2)
+    )
+
+
+def alone(task: TrainingTask) -> Training:
+    return train(replace(task, votes=None))
+
+
+def test_both_are_added_by_how_often_certain_labels_left_out_are_wrong() -> None:
+    task = task_of()
+    training = train(task)
+    found = there(training.report)["certain_labels"]
+    merits = (1 + found["wrong"]) ** -4, (1 + found["wrong_with_votes"]) ** -4
+    assert found["weight"] == pytest.approx(merits[0] / sum(merits))
+    held_out = there(training.held_out)
+    assert held_out.shape == (N_CERTAIN, 1)
+    right = (held_out[:, 0] > 0) == task.class_indices[:N_CERTAIN]
+    assert there(training.report)["summary"][0].startswith(f"of {N_CERTAIN} labels that were left out, {right.sum()} ")
+    # every document is scored by the one model
+    np.testing.assert_allclose(training.model.scores(task.rows)[training.unlabeled], training.scores, rtol=1e-9)
+
+
+def test_the_sum_is_the_weighted_geometric_mean_of_probabilities() -> None:
+    first = alone(task_of())
+    second = train(replace(task_of(), votes=None, seed=3, options={"class_fractions": {"c0": 0.6, "c1": 0.4}}))
+    truth = task_of().class_indices[:N_CERTAIN].astype(np.intp)
+    pooled = opinion_pool(first, second, np.ones(N_CERTAIN, bool), truth)
+    weight = there(pooled.report)["certain_labels"]["weight"]
+    mean = there(first.probabilities) ** (1 - weight) * there(second.probabilities) ** weight
+    np.testing.assert_allclose(there(pooled.probabilities), mean / mean.sum(axis=1, keepdims=True), atol=1e-9)
+    assert pooled.passes == first.passes + second.passes
+
+
+def test_where_they_cannot_be_added_the_one_with_votes_stands() -> None:
+    first = alone(task_of())
+    truth = task_of().class_indices[:N_CERTAIN].astype(np.intp)
+    certain = np.ones(N_CERTAIN, bool)
+    few = np.where(np.arange(N_CERTAIN)[:, None] < FEWEST - 1, there(first.held_out), np.nan)
+    uncalibrated = replace(first, model=replace(first.model, calibration=None))
+    for other in (replace(first, held_out=few), replace(first, held_out=None), uncalibrated):
+        assert opinion_pool(first, other, certain, truth) is first
+    stopped = opinion_pool(first, replace(first, status=Status.CANCELLED), certain, truth)
+    assert stopped == replace(first, status=Status.CANCELLED)
+
+
+@pytest.mark.parametrize("task", [task_of(FEWEST - 1), task_of(seconds=60.0)], ids=["few", "in time"])
+def test_few_labels_and_a_budget_of_seconds_leave_no_second_training(task: TrainingTask) -> None:
+    assert "certain_labels" not in there(train(task).report)
