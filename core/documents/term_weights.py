@@ -4,6 +4,10 @@ Sparse rows are bags of terms. Without a common length long documents outweigh s
 document frequency frequent terms outweigh all others (Salton and Buckley, 1988). A count ``t`` of a term that is in
 ``d`` of ``n`` documents has the weight of core.documents.text.tfidf, ``(1 + ln t) · (1 + ln((1 + n) / (1 + d)))``. So
 counts of words are learned from as the texts are that they were counted in.
+
+Hashing gives half of the terms a negative sign, so that terms of one place cancel out (Weinberger et al., 2009). With
+far more places than terms nothing cancels, and a place has one sign. Naive Bayes needs values that are not negative, so
+signs are dropped there.
 """
 
 from dataclasses import dataclass
@@ -17,12 +21,14 @@ from core.numerics.elementary import log
 from core.progress import Checkpoint
 
 _SLICE = 1 << 21
-_ALIKE = 1e-3
+ALIKE = 1e-3
 """spread of the squared lengths of rows, in units of the largest, up to which they are left as they are"""
 _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""
 _MOST_RATIO = 4.0
 """participation ratio up to which few features outweigh all others together"""
+_COLLISIONS = 0.1
+"""share of the values that the rarer signs of all features have together, up to which signs are those of places"""
 
 
 def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
@@ -38,6 +44,17 @@ def few_outweigh(energies: NDArray[np.float64]) -> bool:
     return total > 0 and float(((energies / total) ** 2).sum()) >= 1 / _MOST_RATIO
 
 
+def outweighing(energies: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The features that outweigh the others: the fewest, the largest first, without which ``few_outweigh`` does not
+    hold; all where it always does.
+    """
+    order = np.argsort(-energies, kind="stable")
+    ascending = energies[order][::-1]
+    totals, squares = np.cumsum(ascending)[::-1], np.cumsum(ascending**2)[::-1]  # from each feature on
+    spread = np.flatnonzero(_MOST_RATIO * squares < totals**2)
+    return order[: spread[0]] if len(spread) else order
+
+
 @dataclass(frozen=True)
 class TermWeights:
     """What the values of a document are multiplied by before it is scaled to length 1."""
@@ -46,11 +63,15 @@ class TermWeights:
     """shape (n_seen,): inverse document frequency of each feature of the model; ones where values are no counts"""
     counts: bool
     """whether values are counts, of which logarithms are taken"""
+    signed: bool = False
+    """whether the signs of values are those of hashing, which are dropped"""
 
     @property
     def in_words(self) -> str:
         """What becomes of the values, for the report."""
-        return f"{'counts weighed by TF-IDF' if self.counts else 'values as they came'}, each document at length 1"
+        signs = " without the signs of hashing" if self.signed else ""
+        values = f"counts{signs} weighed by TF-IDF" if self.counts else f"values as they came{signs}"
+        return f"{values}, each document at length 1"
 
     def weighed(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """shape (n_nonzeros,): the weights of the values of rows, given the position of each among the features of the
@@ -58,6 +79,8 @@ class TermWeights:
         """
         held = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
         values, seen = rows.values[held].astype(np.float64), positions < len(self.idf)
+        if self.signed:
+            values = np.abs(values)
         if self.counts:
             # below 1, as no count is, the value itself goes on where the logarithm ends
             values = np.minimum(values, 1.0) + log(np.maximum(values, 1.0))
@@ -70,28 +93,32 @@ class TermWeights:
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     """Scale the rows to length 1, by TF-IDF where all values are counts; their values are overwritten.
 
-    None, and the rows as they are, where few features outweigh all others, where all rows are equally long, and where
-    rows have many values, unless these are counts of a small vocabulary. ``checkpoint`` is called between slices of
-    some million nonzeros.
+    None, and the rows as they are, where few features outweigh all others, where all rows are equally long and have no
+    signs of hashing, and where rows have many values, unless these are counts of a small vocabulary. ``checkpoint`` is
+    called between slices of some million nonzeros.
     """
     if isinstance(rows, FullRows):
         return None
     found = _kind_of_values(rows, checkpoint)
     many = distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
-    if not (found.declining if many else found.counts or not found.alike):
+    if not (found.declining if many else found.counts or found.negative or not found.alike):
         return None
     energies, frequencies = np.zeros(rows.n_features), np.zeros(rows.n_features, np.int64)
+    positives = np.zeros(rows.n_features, np.int64)
     for start, stop in rows.slices(_SLICE):
         columns, values = _part_of(rows, start, stop)
         energies += np.bincount(columns, values * values, rows.n_features)
         frequencies += np.bincount(columns[values != 0], minlength=rows.n_features)
+        positives += np.bincount(columns[values > 0], minlength=rows.n_features)
         checkpoint()
-    if few_outweigh(energies):
+    signed = found.negative and _are_signs_of_places(positives, frequencies)
+    counts = found.counts and (signed or not found.negative)
+    if few_outweigh(energies) or not (counts or signed or not found.alike):
         return None
     idf = np.ones(rows.n_features)
-    if found.counts:
+    if counts:
         idf = log(np.asarray((1.0 + rows.n_rows) / (1.0 + frequencies), np.float64)) + 1.0
-    terms, pages = TermWeights(idf, found.counts), Pages(rows.values)
+    terms, pages = TermWeights(idf, counts, signed), Pages(rows.values)
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         rows.values[held] = terms.weighed(rows.between(start, stop), rows.columns(held.start, held.stop))
@@ -104,7 +131,9 @@ class _Values(NamedTuple):
     """The kind of values that rows have."""
 
     counts: bool
-    """whether there are values and all are counts"""
+    """whether there are values and all are whole numbers"""
+    negative: bool
+    """whether some value is below zero"""
     declining: bool
     """whether all are counts of which 1 is more frequent than 2, 2 than 3, and others rarer than these, as of words;
     brightness of pixels and answers on a scale are not"""
@@ -113,10 +142,11 @@ class _Values(NamedTuple):
 
 
 def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> _Values:
-    whole, shortest, longest, numbers = True, np.inf, 0.0, np.zeros(4, np.int64)
+    whole, negative, shortest, longest, numbers = True, False, np.inf, 0.0, np.zeros(4, np.int64)
     for start, stop in rows.slices(_SLICE):
         _, values = _part_of(rows, start, stop)
-        whole = whole and bool((values >= 0).all() and (values == np.rint(values)).all())
+        whole = whole and bool((values == np.rint(values)).all())
+        negative = negative or bool((values < 0).any())
         numbers += [int(np.count_nonzero(values == number)) for number in (0, 1, 2, 3)]
         squares = np.bincount(rows.between(start, stop).owners, values * values, stop - start).astype(np.float64)
         squares = squares[squares > 0]
@@ -125,8 +155,17 @@ def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> _Values:
         checkpoint()
     zeros, ones, twos, threes = numbers.tolist()
     counts, small = whole and longest > 0, ones + twos + threes
-    declining = counts and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
-    return _Values(counts, declining, longest - shortest <= _ALIKE * longest)
+    declining = counts and not negative and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
+    return _Values(counts, negative, declining, longest - shortest <= ALIKE * longest)
+
+
+def _are_signs_of_places(positives: NDArray[np.int64], frequencies: NDArray[np.int64]) -> bool:
+    """Whether nearly all values of a feature have one sign, and about half of the features each sign, given the numbers
+    of positive values of each feature and of all, shape (n_features,).
+    """
+    rarer, below = np.minimum(positives, frequencies - positives), np.count_nonzero(2 * positives < frequencies)
+    halved = len(frequencies) <= 4 * int(below) <= 3 * len(frequencies)
+    return halved and int(rarer.sum()) <= _COLLISIONS * int(frequencies.sum())
 
 
 def _part_of(rows: SparseRows, start: int, stop: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:

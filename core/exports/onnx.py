@@ -98,10 +98,16 @@ def _row_nodes(model: LinearModel) -> list[Message]:
         node("Log", ["above_one"], "logs"),
         node("Add", ["below_one", "logs"], "values"),
     ]
+    given = "counts" if model.terms.counts else "values"
+    casts = (
+        [node("Cast", ["seen"], "signed", to=DOUBLE), node("Abs", ["signed"], given)]
+        if model.terms.signed
+        else [node("Cast", ["seen"], given, to=DOUBLE)]
+    )
     return [
         tensor("idf", model.terms.idf),
         tensor("shortest", np.array([np.finfo(np.float64).tiny])),
-        node("Cast", ["seen"], "counts" if model.terms.counts else "values", to=DOUBLE),
+        *casts,
         *(logarithms if model.terms.counts else []),
         node("Mul", ["values", "idf"], "terms"),
         node("ReduceL2", ["terms"], "lengths", axes=[1], keepdims=1),

@@ -166,6 +166,8 @@ class Classifier:
         if "idf" not in self.arrays:
             return rows.values
         values = rows.values.astype(np.float64)
+        if self.meta.get("signed"):
+            values = np.abs(values)
         if self.meta["counts"]:
             values = np.minimum(values, 1.0) + _logs(np.maximum(values, 1.0), self.arrays["logs"])
         return _at_length_1(values * np.append(self.arrays["idf"], 0.0)[places], rows.owners, rows.n_rows)

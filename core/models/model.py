@@ -330,7 +330,7 @@ class LinearModel(Model):
         meta: dict[str, Any] = {"family": "linear", "classes": list(self.classes), "n_features": self.n_features}
         if self.terms is None:
             return arrays, meta
-        return arrays | {"idf": self.terms.idf}, meta | {"counts": self.terms.counts}
+        return arrays | {"idf": self.terms.idf}, meta | {"counts": self.terms.counts, "signed": self.terms.signed}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
@@ -341,7 +341,7 @@ class LinearModel(Model):
             arrays["features"],
             arrays["coefficients"],
             arrays["intercepts"],
-            terms=TermWeights(arrays["idf"], meta["counts"]) if "idf" in arrays else None,
+            terms=TermWeights(arrays["idf"], meta["counts"], meta.get("signed", False)) if "idf" in arrays else None,
         )
 
     def weight_facts(self) -> dict[str, str | int]:

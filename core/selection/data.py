@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
-from core.documents.term_weights import distances_apply, few_outweigh
+from core.documents.term_weights import ALIKE, distances_apply, outweighing
 from core.numerics.vectors import dot
 from core.one_vs_rest import n_classes_of, phases_of, positives_of
 from core.options.base import TrainingSize
@@ -58,8 +58,9 @@ def scale_features(
     tells nothing apart, and would be most of their squares: temperatures around 300 would have one scale with what
     moves them by 10. Text is not: its zeros would be zeros no more. Few features may carry nearly all of the squares,
     as counts do beside shares: the participation ratio ``(Σ m)² / Σ m²`` of the features' mean squares m is then at
-    most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text, whose
-    energy is spread over many terms, keeps the proportions of its features: rare terms would be blown up.
+    most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text keeps the
+    proportions of its terms, of which rare ones would be blown up: numbers beside terms of one length, as that of the
+    text, are brought to the root mean square of the largest term.
     ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Values that are
     scaled lie in ``space``.
     """
@@ -67,14 +68,14 @@ def scale_features(
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
         return ScaledRows(rows, np.ones(rows.n_features), np.zeros(rows.n_features), False)
-    equalised = few_outweigh(energies)
-    scales = (
-        np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0))
-        if equalised
-        else np.ones(rows.n_features)
-    )
+    scales, few = np.ones(rows.n_features), outweighing(energies)
+    equalised = len(few) > 0 and not _are_beside_terms(rows, few, checkpoint)
+    if equalised:
+        scales = np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0))
+    elif len(few):
+        scales[few] = np.sqrt(np.delete(energies, few).max() / energies[few])
     norm = float((energies * scales**2).sum())
-    if not (equalised or centre.any()) and abs(norm - 1.0) <= _NEAR:
+    if not (len(few) or centre.any()) and abs(norm - 1.0) <= _NEAR:
         return ScaledRows(rows, scales, centre, False)
     scales = scales / np.sqrt(norm)
     values = space.zeros(len(rows.values), rows.values.dtype)
@@ -85,6 +86,25 @@ def scale_features(
         pages.release(part.start, part.stop)
         checkpoint()
     return ScaledRows(rows._replace(values=values), scales, centre, equalised)
+
+
+def _are_beside_terms(rows: SparseRows, few: NDArray[np.int64], checkpoint: Checkpoint) -> bool:
+    """Whether rows are bags of terms of one length without a few features, which have the lesser part of the values."""
+    if distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros):
+        return False
+    terms = np.ones(rows.n_features, bool)
+    terms[few] = False
+    shortest, longest, n_values = np.inf, 0.0, 0
+    for start, stop in rows.slices(_SLICE):
+        held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
+        own = terms[rows.columns(held.start, held.stop)]
+        values = rows.values[held][own].astype(np.float64)
+        squares = np.bincount(rows.between(start, stop).owners[own], values * values, stop - start)
+        shortest = min(shortest, float(squares[squares > 0].min(initial=np.inf)))
+        longest = max(longest, float(squares.max(initial=0.0)))
+        n_values += len(values)
+        checkpoint()
+    return 2 * n_values > rows.n_nonzeros and longest - shortest <= ALIKE * longest
 
 
 def _mean_squares(

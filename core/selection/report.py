@@ -86,6 +86,8 @@ def _tried(candidate: Candidate, positives: Sequence[int], classes: Sequence[str
 def _scaling(block: SelectionBlock) -> str:
     scaled = block.data.scaled
     scales = "each divided by its root mean square" if scaled.equalised else "all by one scale"
+    if not scaled.equalised and len(scaled.scales) and np.ptp(scaled.scales) > 0:
+        scales = "terms by one scale, numbers brought to the largest of them"
     return f"centred, {scales}" if scaled.centre.any() else scales
 
 

@@ -63,6 +63,29 @@ def test_other_weights_are_brought_to_length_1() -> None:
     np.testing.assert_allclose(rows.values, normalize(weights).data, rtol=1e-6)
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_signs_of_hashing_are_dropped(counts: bool) -> None:
+    """Naive Bayes takes no negative values, and a place with one sign tells nothing by it."""
+    unsigned = counts_of(5) if counts else normalize(counts_of(5)).astype(np.float32).tocsr()
+    signs = sparse.diags(np.random.default_rng(5).choice([-1.0, 1.0], N_FEATURES))
+    hashed = sparse.csr_matrix(unsigned @ signs).astype(np.float32)
+    hashed.data[0] *= -1  # two terms share a place
+    terms, rows = weighed(hashed)
+    assert there(terms).signed
+    assert there(terms).counts == counts
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(unsigned) if counts else unsigned
+    np.testing.assert_allclose(rows.values, expected.data, rtol=1e-6)
+
+
+def test_signs_that_a_feature_has_both_of_are_kept() -> None:
+    mixed = counts_of(6)
+    mixed.data *= np.random.default_rng(6).choice([-1, 1], len(mixed.data))
+    terms, rows = weighed(mixed)
+    assert not there(terms).signed
+    assert not there(terms).counts
+    np.testing.assert_allclose(rows.values, normalize(mixed).data, rtol=1e-6)
+
+
 def test_features_that_training_did_not_see_do_not_shorten_the_others() -> None:
     terms, rows = weighed(counts_of(2))
     one = rows_of(counts_of(2)).between(0, 1)

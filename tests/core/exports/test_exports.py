@@ -129,10 +129,10 @@ def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
     )
 
 
-def weighing(model: LinearModel, *, counts: bool) -> LinearModel:
+def weighing(model: LinearModel, *, counts: bool, signed: bool = False) -> LinearModel:
     """The model with weights of terms."""
     idf = np.random.default_rng(9).uniform(1, 5, len(model.features)) if counts else np.ones(len(model.features))
-    return replace(model, terms=TermWeights(idf, counts))
+    return replace(model, terms=TermWeights(idf, counts, signed))
 
 
 def _as_counts(rows: SparseRows, pairs: list[dict[str, Any]]) -> tuple[SparseRows, list[dict[str, Any]]]:
@@ -177,6 +177,7 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
         "numbers, scores alone": (linear(45, ["a", "b"], calibrated=False), sparse, pairs),
         "counts": (weighing(linear(50, ["a", "b"]), counts=True), counted, of_counts),
         "lengths": (weighing(linear(50, ["a", "b", "c"]), counts=False), sparse, pairs),
+        "signs of hashing": (weighing(linear(50, ["a", "b"]), counts=True, signed=True), sparse, pairs),
         "a dense matrix": (linear(50, ["a", "b", "c"], calibrated=False), sparse, dense_of(sparse)),
         "one class": (replace(linear(50, ["a"]), calibration=None), sparse, pairs),
         "parts": (
@@ -214,6 +215,7 @@ LINEAR = (
     "numbers, scores alone",
     "counts",
     "lengths",
+    "signs of hashing",
     "a dense matrix",
     "one class",
     "parts",

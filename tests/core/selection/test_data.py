@@ -72,6 +72,21 @@ def test_a_feature_that_drowns_the_others_is_brought_down() -> None:
     assert ready.scales[9] == 0
 
 
+def test_a_number_beside_terms_leaves_them_their_proportions() -> None:
+    """Lengths of texts beside TF-IDF: divided by root mean squares, rare terms would outweigh all others."""
+    rng = np.random.default_rng(1)
+    dense = rng.random((200, 80)) * (rng.random((200, 80)) < np.linspace(0.01, 0.1, 80))
+    dense[:, 7] = 0
+    dense /= np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-9)
+    dense[:, 7] = rng.integers(100, 5000, 200)
+    ready = scale_features(rows_of(dense), nothing)
+    assert not ready.equalised
+    assert len(np.unique(np.delete(ready.scales, 7))) == 1
+    energies = (dense_of(ready.rows) ** 2).mean(axis=0)
+    assert energies[7] == pytest.approx(np.delete(energies, 7).max(), rel=1e-4)
+    assert energies.sum() == pytest.approx(1, rel=1e-4)
+
+
 def full(matrix: NDArray[np.float64]) -> FullRows:
     return FullRows.of(np.ascontiguousarray(matrix, np.float32))
 
