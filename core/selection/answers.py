@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.evaluation.training_warnings import RANDOM_LABELS
-from core.numerics.elementary import Vector, exp, expit_of, log, log_of
-from core.selection.log_evidence import PLANNED_CLASSES
+from core.numerics.elementary import Vector, exp, expit_of, log_of
+from core.selection.log_evidence import CHOSEN, PLANNED_CLASSES, log_polya
 
 Labels = NDArray[np.intp]
 Counts = NDArray[np.int64]
@@ -90,7 +90,7 @@ def posterior_of_classes(answers: CountedAnswers, random: Counts, unknown: Count
     The prior of a sample is Dirichlet's, around what the answers make likely, or around even fractions if these say
     nothing. Which of both it is, and how many labels even fractions are worth, is what the numbers make likely
     (empirical Bayes). Labels of unknown origin belong to the sample. Only of three classes, where numbers alone do not
-    show a plan, they may be anybody's choice as well: then all numbers are as likely.
+    show a plan, they may be anybody's choice as well, by an urn with CHOSEN labels of each.
     """
     if len(unknown) >= PLANNED_CLASSES:
         random, unknown = random + unknown, np.zeros_like(unknown)
@@ -99,7 +99,7 @@ def posterior_of_classes(answers: CountedAnswers, random: Counts, unknown: Count
     if not unknown.any():
         return _posterior(without, settled)
     whole = _sampled(answers, random + unknown)
-    chosen = without.log_likelihood + _log_polya(np.ones(len(unknown)), unknown)
+    chosen = without.log_likelihood + log_polya(np.full(len(unknown), CHOSEN), unknown)
     sampled = expit_of(whole.log_likelihood - chosen)
     both = _Mixture(
         np.concatenate([sampled * whole.weights, (1.0 - sampled) * without.weights]),
@@ -132,7 +132,7 @@ def _sampled(answers: CountedAnswers, counts: Counts) -> _Mixture:
     n_classes, n_labels = len(counts), counts.sum()
     priors = np.vstack([np.tile(_WORTHS[:, None], n_classes), RANDOM_LABELS / answers.doubt * answers.centre])
     beforehand = np.append(np.full(len(_WORTHS), answers.idle / len(_WORTHS)), 1.0 - answers.idle)
-    logs, worths = np.array([_log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)
+    logs, worths = np.array([log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)
     weights = beforehand * exp(logs - logs.max())
     likelihood = float(logs.max()) + log_of(float(weights.sum()))
     means = (counts + priors) / (n_labels + worths)[:, None]
@@ -145,15 +145,3 @@ def _posterior(mixture: _Mixture, sampled: bool) -> Fractions:
     own = mixture.means * (1.0 - mixture.means) / (mixture.labels[:, None] + 1.0)
     variances = (weights * (own + (mixture.means - means) ** 2)).sum(axis=0)
     return Fractions(means / means.sum(), np.sqrt(variances), sampled)
-
-
-def _log_polya(prior: Vector, counts: Counts) -> float:
-    """Log-probability of labels in their order, as many of each class as ``counts``, where the fractions have
-    Dirichlet's distribution with these parameters (Pólya's urn).
-    """
-    return sum(map(_log_rising, prior.tolist(), counts.tolist())) - _log_rising(float(prior.sum()), int(counts.sum()))
-
-
-def _log_rising(first: float, count: int) -> float:
-    """Logarithm of the product of so many factors, each larger by 1 than the last."""
-    return float(log(np.arange(count) + np.float64(first)).sum())

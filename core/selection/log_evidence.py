@@ -41,6 +41,9 @@ _SLACK_COUNT, _SLACK_RATIO = 2, 1.2
 """difference or ratio within which class counts are balanced: a label may be wrong, or a label short"""
 PLANNED_CLASSES, _PLANNED_COUNT = 4, 3
 """classes and labels of each from which equal numbers of all classes but one are hardly chance"""
+CHOSEN = 3.0
+"""labels of each class in the urn of anybody's choice: who chooses labels seldom takes one of a class and fifty of
+another, as a random sample of a rare class has them"""
 _CAP = 20
 """labels from which several classes hardly have equally many by chance, where no class has more"""
 
@@ -93,13 +96,24 @@ def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:
 def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
     """At each fraction the log-odds that labels of unknown origin are a random sample, shape (n,).
 
-    A random sample has binomial numbers. Otherwise they are anybody's choice, and all numbers are as likely. Both are
-    as probable beforehand.
+    A random sample has binomial numbers. Otherwise they are anybody's choice, by Pólya's urn with CHOSEN labels of each
+    class. Both are as probable beforehand.
     """
     ones, rest = counts.unknown_positive, counts.unknown_total - counts.unknown_positive
-    steps = np.arange(1.0, ones + 1.0)
-    ways = float(log((rest + steps) / steps).sum()) + log_of(counts.unknown_total + 1.0)
-    return np.asarray(ways + ones * log(fractions) + rest * log(1.0 - fractions))
+    chosen = log_polya(np.full(2, CHOSEN), np.array([ones, rest]))
+    return np.asarray(ones * log(fractions) + rest * log(1.0 - fractions) - chosen)
+
+
+def log_polya(prior: Vector, counts: NDArray[np.integer[Any]]) -> float:
+    """Log-probability of labels in their order, as many of each class as ``counts``, where the fractions have
+    Dirichlet's distribution with these parameters (Pólya's urn), both of shape (n_classes,).
+    """
+    return sum(map(_log_rising, prior.tolist(), counts.tolist())) - _log_rising(float(prior.sum()), int(counts.sum()))
+
+
+def _log_rising(first: float, count: int) -> float:
+    """Logarithm of the product of so many factors, each larger by 1 than the last."""
+    return float(log(np.arange(count) + np.float64(first)).sum())
 
 
 def from_counts(log_odds: Vector) -> Vector:

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import dirichlet_multinomial, multinomial
 
-from core.selection.answers import CountedAnswers, _log_polya, count_answers, posterior_of_classes
+from core.selection.answers import CountedAnswers, count_answers, posterior_of_classes
+from core.selection.log_evidence import log_polya
 
 NOTHING = np.zeros(3, np.int64)
 
@@ -41,7 +42,7 @@ def test_the_urn_is_that_of_scipy() -> None:
     prior, counts = np.array([0.5, 2.0, 3.5]), np.array([4, 0, 7])
     in_any_order = dirichlet_multinomial(prior, np.array(11)).logpmf(counts)
     orders = multinomial(11, [1 / 3] * 3).logpmf(counts) + 11 * np.log(3)
-    assert _log_polya(prior, counts) == pytest.approx(in_any_order - orders)
+    assert log_polya(prior, counts) == pytest.approx(in_any_order - orders)
 
 
 def test_without_a_sample_the_answers_are_the_estimate() -> None:

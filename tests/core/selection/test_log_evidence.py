@@ -57,10 +57,11 @@ def test_no_counts_say_nothing() -> None:
     assert not posterior_of(wide, log_evidence.from_sample(wide, LabelCounts(20, 40, 0, 0))).is_guess
 
 
-def test_counts_of_unknown_draw_are_a_mixture_of_a_sample_and_of_anything() -> None:
-    """Against SciPy's binomial law and 1 / 21."""
+def test_counts_of_unknown_draw_are_a_mixture_of_a_sample_and_of_a_choice() -> None:
+    """Against SciPy's laws: binomial, and beta-binomial."""
+    chosen = stats.betabinom(20, log_evidence.CHOSEN, log_evidence.CHOSEN).pmf(3)
     found = log_evidence.from_counts(log_evidence.sample_log_odds(GRID, LabelCounts(0, 0, 3, 20)))
-    np.testing.assert_allclose(found, np.log(1 + 21 * stats.binom(20, GRID).pmf(3)), atol=1e-9)
+    np.testing.assert_allclose(found, np.log(1 + stats.binom(20, GRID).pmf(3) / chosen), atol=1e-9)
     np.testing.assert_allclose(log_evidence.sample_log_odds(GRID, NO_COUNTS), 0.0, atol=1e-12)
 
 
