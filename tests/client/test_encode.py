@@ -301,7 +301,7 @@ def test_several_labels_of_a_matrix_are_arrays() -> None:
     ("choice", "words"),
     [
         (Choice(label=["x"] * 3, labels=[["x"]] * 3), "give label=, one of each document, or labels="),
-        (Choice(labels=["x"] * 3), "give a list of labels"),
+        (Choice(labels=["x"] * 3), "one label a document is label="),
         (Choice(labels=[["x", None]] * 3), "a missing label"),
         (Choice(labels=[["x"]] * 2), "labels: there are fewer values"),
         (Choice(weight=["heavy"] * 3), "no number"),

@@ -42,7 +42,8 @@ def labels_of(value: Any) -> list[str | int] | None:
         return None
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidData(
-            f"labels: {value!r:.60} is {type(value).__name__}; give a list of labels, [] where none applies"
+            f"labels: {value!r:.60} is {type(value).__name__}; give a list of labels, [] where none applies; "
+            "one label a document is label="
         )
     labels = [label_of(each) for each in value]
     if None in labels:
