@@ -21,7 +21,7 @@ from core.numerics.elementary import log
 from core.progress import Checkpoint
 
 _SLICE = 1 << 21
-ALIKE = 1e-3
+_ALIKE = 1e-3
 """spread of the squared lengths of rows, in units of the largest, up to which they are left as they are"""
 _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""
@@ -42,6 +42,12 @@ def few_outweigh(energies: NDArray[np.float64]) -> bool:
     """
     total = float(energies.sum())
     return total > 0 and float(((energies / total) ** 2).sum()) >= 1 / _MOST_RATIO
+
+
+def equally_long(squares: NDArray[np.float64]) -> bool:
+    """Whether rows of these squared lengths, shape (n_rows,), are equally long; empty ones aside."""
+    held = squares[squares > 0]
+    return not len(held) or float(held.max() - held.min()) <= _ALIKE * float(held.max())
 
 
 def outweighing(energies: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -77,7 +83,7 @@ class TermWeights:
         """shape (n_nonzeros,): the weights of the values of rows, given the position of each among the features of the
         model; 0 where it is their number, that of all others. Rows without features of the model stay zeros.
         """
-        held = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+        held, owners = slice(int(rows.indptr[0]), int(rows.indptr[-1])), rows.owners
         values, seen = rows.values[held].astype(np.float64), positions < len(self.idf)
         if self.signed:
             values = np.abs(values)
@@ -86,8 +92,8 @@ class TermWeights:
             values = np.minimum(values, 1.0) + log(np.maximum(values, 1.0))
         values *= np.where(seen, self.idf.take(positions, mode="clip"), 0.0) if len(self.idf) else 0.0
         # summed in sequence, so that the processor has no say in it
-        lengths = np.sqrt(np.bincount(rows.owners, values * values, rows.n_rows))
-        return (values / np.where(lengths > 0, lengths, 1.0)[rows.owners]).astype(np.float32)
+        lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
+        return (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
 
 
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
@@ -142,21 +148,18 @@ class _Values(NamedTuple):
 
 
 def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> _Values:
-    whole, negative, shortest, longest, numbers = True, False, np.inf, 0.0, np.zeros(4, np.int64)
+    whole, negative, squares, numbers = True, False, np.zeros(rows.n_rows), np.zeros(4, np.int64)
     for start, stop in rows.slices(_SLICE):
         _, values = _part_of(rows, start, stop)
         whole = whole and bool((values == np.rint(values)).all())
         negative = negative or bool((values < 0).any())
         numbers += [int(np.count_nonzero(values == number)) for number in (0, 1, 2, 3)]
-        squares = np.bincount(rows.between(start, stop).owners, values * values, stop - start).astype(np.float64)
-        squares = squares[squares > 0]
-        shortest = min(shortest, float(squares.min(initial=np.inf)))
-        longest = max(longest, float(squares.max(initial=0.0)))
+        squares[start:stop] = np.bincount(rows.between(start, stop).owners, values * values, stop - start)
         checkpoint()
     zeros, ones, twos, threes = numbers.tolist()
-    counts, small = whole and longest > 0, ones + twos + threes
+    counts, small = whole and bool(squares.any()), ones + twos + threes
     declining = counts and not negative and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
-    return _Values(counts, negative, declining, longest - shortest <= ALIKE * longest)
+    return _Values(counts, negative, declining, equally_long(squares))
 
 
 def _are_signs_of_places(positives: NDArray[np.int64], frequencies: NDArray[np.int64]) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
-from core.documents.term_weights import ALIKE, distances_apply, outweighing
+from core.documents.term_weights import distances_apply, equally_long, outweighing
 from core.numerics.vectors import dot
 from core.one_vs_rest import n_classes_of, phases_of, positives_of
 from core.options.base import TrainingSize
@@ -94,17 +94,15 @@ def _are_beside_terms(rows: SparseRows, few: NDArray[np.int64], checkpoint: Chec
         return False
     terms = np.ones(rows.n_features, bool)
     terms[few] = False
-    shortest, longest, n_values = np.inf, 0.0, 0
+    squares, n_values = np.zeros(rows.n_rows), 0
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         own = terms[rows.columns(held.start, held.stop)]
         values = rows.values[held][own].astype(np.float64)
-        squares = np.bincount(rows.between(start, stop).owners[own], values * values, stop - start)
-        shortest = min(shortest, float(squares[squares > 0].min(initial=np.inf)))
-        longest = max(longest, float(squares.max(initial=0.0)))
+        squares[start:stop] = np.bincount(rows.between(start, stop).owners[own], values * values, stop - start)
         n_values += len(values)
         checkpoint()
-    return 2 * n_values > rows.n_nonzeros and longest - shortest <= ALIKE * longest
+    return 2 * n_values > rows.n_nonzeros and equally_long(squares)
 
 
 def _mean_squares(

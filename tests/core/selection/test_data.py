@@ -87,6 +87,14 @@ def test_a_number_beside_terms_leaves_them_their_proportions() -> None:
     assert energies.sum() == pytest.approx(1, rel=1e-4)
 
 
+def test_a_few_features_that_hardly_a_row_has_are_brought_to_one_scale() -> None:
+    """There are no terms beside them."""
+    dense = np.zeros((100, 3))
+    dense[:6] = np.repeat(np.diag([0.5, 2.0, 9.0]), 2, axis=0)
+    ready = scale_features(rows_of(dense), nothing)
+    assert ready.equalised
+
+
 def full(matrix: NDArray[np.float64]) -> FullRows:
     return FullRows.of(np.ascontiguousarray(matrix, np.float32))
 
