@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.errors import Fault, InvalidDocuments, InvalidOption, UnknownAlgorithm
+from core.options.auto import AutoOptions
 from core.options.base import BalancedOptions, Options
+from core.options.clusters import ClustersOptions
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.options.linear import AnnealingOptions, AutoOptions, ClustersOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
+from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import (
     CoregularizedOptions,

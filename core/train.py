@@ -27,8 +27,8 @@ from core.evaluation.training_warnings import (
 from core.models.assembly import Points, model_of, starting_points
 from core.models.model import LinearModel, Model
 from core.one_vs_rest import n_problems, phases_of, positives_of
+from core.options.auto import AutoOptions
 from core.options.kernel import KernelChoice
-from core.options.linear import AutoOptions
 from core.problem import Problem, Result, Status, ensure_complete, unlabeled_scores
 from core.progress import CALIBRATION, WHOLE, Phase, Span, Stopped
 from core.registry import AUTO, CLUSTERS, with_rest

@@ -1,4 +1,4 @@
-"""The options of the linear family, CutS3VM, `auto` and `clusters` included.
+"""The options of the linear family, CutS3VM included.
 
 ``lambda`` is a Python keyword: the field is ``lambda_`` here and ``lambda`` in JSON.
 """
@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from core.errors import InvalidOption
 from core.numerics.width import WIDTH
-from core.options.base import MOST_SMOOTHING, BalancedOptions, Options, SolverOptions, TrainingSize, Weight
+from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 
 class LinearOptions(SolverOptions):
@@ -132,58 +131,3 @@ class Cuts3vmOptions(SolverOptions, BalancedOptions):
         planes that are linearised together."""
         planes = _PLANES * (8 * size.n_features + size.n_documents // 8)
         return size.n_sharing * (planes + WIDTH * 8 * (size.n_documents + size.n_features))
-
-
-class AutoOptions(BalancedOptions):
-    """Options of the selection: known class fractions, a budget of seconds, and how exact the model is to be."""
-
-    selects_method: ClassVar[bool] = True
-    rescales_features: ClassVar[bool] = True
-    limit_remedy: ClassVar[str] = "raise tolerance"
-    one_class_remedy: ClassVar[str] = "give class_fractions if they are known"
-
-    seconds: float | None = Field(
-        default=None,
-        gt=0,
-        description="The training ends about so many seconds after the job began: what has not been tried by then "
-        "has no part in the model, and the "
-        "report says so. The same job may then have another model elsewhere. Without it all methods are tried.",
-    )
-    tolerance: float = Field(
-        default=1e-6,
-        gt=0,
-        le=1,
-        description="The chosen model is solved until its objective lies within this relative distance of the minimum.",
-    )
-
-
-COORDINATES = 20
-"""coordinates of a document, in which clusters are looked for first"""
-_COPIES, _VECTOR = 16, 190
-"""bytes a nonzero of the copies of the rows, and bytes of the vectors of one cluster by row and feature"""
-
-
-class ClustersOptions(Options):
-    """Options of clusters: how many there are to be."""
-
-    min_classes: ClassVar[int] = 0
-    limit_remedy: ClassVar[str] = "ask for fewer clusters"
-
-    n_clusters: int = Field(
-        default=8, ge=2, le=100, description="Number of clusters; fewer are found where documents are too much alike."
-    )
-
-    @property
-    def needs_probabilities(self) -> bool:
-        """See Options: the model that tells clusters apart is calibrated."""
-        return True
-
-    def check_size(self, n_documents: int, n_classes: int) -> None:
-        """See Options."""
-        if n_documents < self.n_clusters:
-            raise InvalidOption("n_clusters", f"must be at most {n_documents}, the number of documents")
-
-    def working_bytes(self, size: TrainingSize) -> int:
-        """See Options."""
-        vectors = 8 * COORDINATES + _VECTOR * self.n_clusters
-        return _COPIES * size.n_nonzeros + vectors * (size.n_documents + size.n_features)

@@ -20,7 +20,8 @@ from core.engine.runner import Scheduler, Steps, Vector
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
 from core.numerics.elementary import Matrix
-from core.options.linear import AutoOptions, SvmOptions, TsvmOptions
+from core.options.auto import AutoOptions
+from core.options.linear import SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Result
 from core.progress import TOGETHER, Phase, Span, Watch
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions

@@ -232,7 +232,7 @@ def co_validate(
     border, generative = (max(kind, key=lambda each: each.weight) for kind in kinds)
     agreement = float((_labels(border) == _labels(generative)).mean())
     scores = scores if finite.all() else scores[finite]
-    plain = Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(len(fractions)))
+    plain = Calibration.plain(n_columns, len(fractions))
     shifts = calibration_at(plain.slopes, plain.offsets, scores, fractions, checkpoint).log_odds / SLOPE
     scores += shifts
     share = (

@@ -18,7 +18,8 @@ from core.evaluation.measures import LabelConfusion
 from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.model import LinearModel
-from core.options.linear import AutoOptions, LinearOptions, SvmOptions, TsvmOptions
+from core.options.auto import AutoOptions
+from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Status, unlabeled_scores
 from core.progress import WHOLE, Phase, Span, Stopped, Watch
 from core.selection.data import ScaledRows, scale_features

@@ -60,6 +60,11 @@ class Calibration:
         """shape (n_rows, n_classes), rows summing to 1."""
         return _normalised(_likelihoods(self.slopes, self.offsets, scores), self.odds)
 
+    @classmethod
+    def plain(cls, n_columns: int, n_classes: int) -> Self:
+        """The calibration of scores that are logarithmic odds divided by SLOPE."""
+        return cls(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(n_classes))
+
     @property
     def log_odds(self) -> Vector:
         """The logarithms of the odds by columns, shape (n_columns,): of two classes the second against the first, in

@@ -16,7 +16,7 @@ from core.numerics.elementary import Matrix, Vector, standard_normal
 from core.numerics.k_means import Places, assign, k_means
 from core.numerics.vectors import add_scaled, dot
 from core.one_vs_rest import n_problems, own_scores
-from core.options.linear import COORDINATES, ClustersOptions
+from core.options.clusters import COORDINATES, ClustersOptions
 from core.problem import Linear, Result, Status
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features

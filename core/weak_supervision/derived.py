@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.models.model import Model
 from core.problem import Status
 from core.progress import Span
 from core.training import Run, Training, TrainingContext, TrainingTask
@@ -34,12 +33,12 @@ class Derived:
         return train(self.task, context)
 
     def probabilities(
-        self, model: Model, scores: NDArray[np.float64], positions: NDArray[np.int64]
+        self, trained: Training, scores: NDArray[np.float64], positions: NDArray[np.int64]
     ) -> NDArray[np.float64] | None:
         """Probabilities of the documents at some positions with these scores, shape (n, n_classes); None where the
         model has none.
         """
-        return model.probabilities(scores)
+        return trained.model.probabilities(scores)
 
     def answered(self, trained: Training) -> Training:
         """What else becomes of a training on the task."""
@@ -65,7 +64,7 @@ def learn(derive: Callable[[Run], Derived], train: Train, context: TrainingConte
             trained,
             unlabeled=unlabeled,
             scores=scores,
-            probabilities=derived.probabilities(model, scores, unlabeled),
+            probabilities=derived.probabilities(trained, scores, unlabeled),
             warnings=[*derived.warnings, *trained.warnings],
             passes=run.counter.passes + trained.passes,
             report={**(trained.report or {}), **derived.report},

@@ -10,7 +10,7 @@ import numpy as np
 from core.documents.votes import checked_weights
 from core.errors import Fault, InvalidDocuments
 from core.numerics.elementary import Vector
-from core.options.linear import AutoOptions
+from core.options.auto import AutoOptions
 from core.problem import Status
 from core.training import Run, SingleTask, Training, TrainingTask
 from core.validation.calibration import Calibration, fit_sigmoid

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.votes import Votes, checked_weights
 from core.errors import Fault, InvalidDocuments
-from core.models.model import LinearModel, Model
+from core.models.model import LinearModel
 from core.numerics.elementary import Matrix, Vector, log
 from core.problem import Status
 from core.progress import WHOLE, Phase, Span
@@ -92,16 +92,16 @@ class Pooled(Derived):
         truth = np.searchsorted(places, self.task.class_indices[self.certain])
         return opinion_pool(voted, alone, self.certain[labeled], truth)
 
-    def probabilities(self, model: Model, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
+    def probabilities(self, trained: Training, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
         """See Derived: documents that were voted on have their posteriors; where a model of certain labels alone was
         added, the geometric mean of these and of what the model says.
         """
-        found = super().probabilities(model, scores, positions)
+        found = super().probabilities(trained, scores, positions)
         if found is None:
             return None
-        columns = np.array([self.task.classes.index(label) for label in model.classes])
+        columns = np.array([self.task.classes.index(label) for label in trained.model.classes])
         own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
-        if self.alone is not None:
+        if "certain_labels" in (trained.report or {}):
             own = np.sqrt(own * found)
         return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), found)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
 from core.models.io import read_model
-from core.options.linear import AnnealingOptions, AutoOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
+from core.options.auto import AutoOptions
+from core.options.linear import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.subspace import GradientTsvmOptions, LaplacianSvmOptions
 from core.problem import Status

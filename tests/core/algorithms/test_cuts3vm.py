@@ -69,7 +69,7 @@ def test_no_point_passes_the_best_labels_and_random_starts_find_them() -> None:
     """Against problem (1) with every labelling of the unlabeled rows tried."""
     found = []
     for seed in range(6):
-        data = small(seed, n=8, d=3, labeled=4, gap=0.6)
+        data = small(seed, n=9, d=3, labeled=4, gap=0.6)
         least = reference.least(geometry_of(data))
         for given in ({}, {"start": "random", "restarts": 10}):
             result = run(data.problem, **given)

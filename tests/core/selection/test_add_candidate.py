@@ -13,8 +13,8 @@ from core import progress
 from core.documents.rows import to_dense
 from core.engine.runner import Report, Steps
 from core.memory_estimate import training_bytes
+from core.options.auto import AutoOptions
 from core.options.base import TrainingSize
-from core.options.linear import AutoOptions
 from core.phases import phase_in_words
 from core.problem import Linear, Problem, Result, Status
 from core.progress import Phase

@@ -8,6 +8,7 @@ import pytest
 
 from core.problem import Status
 from core.train import Training, TrainingTask, train
+from core.weak_supervision import pooling
 from core.weak_supervision.opinion_pool import FEWEST, opinion_pool
 from tests.core.selection.test_counts import N, counted, rows_of
 from tests.core.weak_supervision.voting import people, votes_of
@@ -69,3 +70,13 @@ def test_where_they_cannot_be_added_the_one_with_votes_stands() -> None:
 @pytest.mark.parametrize("task", [task_of(FEWEST - 1), task_of(seconds=60.0)], ids=["few", "in time"])
 def test_few_labels_and_a_budget_of_seconds_leave_no_second_training(task: TrainingTask) -> None:
     assert "certain_labels" not in there(train(task).report)
+
+
+def test_where_no_sum_is_made_documents_are_answered_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = task_of()
+    added = there(train(task).probabilities)
+    monkeypatch.setattr(pooling, "opinion_pool", lambda voted, *_: voted)
+    not_added = there(train(task).probabilities)
+    monkeypatch.setattr(pooling, "FEWEST", N)
+    assert np.array_equal(not_added, there(train(task).probabilities))
+    assert not np.array_equal(not_added, added)

@@ -10,9 +10,10 @@ import pytest
 from core.documents.kinds import TextRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.memory_estimate import expected_text_size, training_bytes
+from core.options.auto import AutoOptions
 from core.options.base import Options, TrainingSize
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.options.linear import AnnealingOptions, AutoOptions, SvmOptions, TsvmOptions
+from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.text import TextOptions
 from storage.repositories.datasets import Batch
