@@ -7,13 +7,13 @@ from starlette.responses import Response
 
 from app.datasets.schemas import ClassesBody, ClassList, DatasetChanges, DatasetOut, DatasetPage, LabelsBody
 from app.datasets.service import LabelChanges, change_profile, classes_of, read_dataset, set_classes
+from app.http.answers import json_answer
 from app.http.requests import (
     RESERVATION,
     AuthorizedRoute,
     RawRoute,
     in_steps,
     in_thread,
-    json_answer,
     on_json,
     read_json,
     services_of,

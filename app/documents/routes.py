@@ -14,8 +14,8 @@ from app.documents import service
 from app.documents.schemas import MAX_PAGE, DocumentPage, DocumentQuery
 from app.documents.service import document_columns, document_rows
 from app.errors import InvalidRequest
-from app.http.answers import CSV, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
-from app.http.requests import AuthorizedRoute, in_thread, json_answer
+from app.http.answers import CSV, PARQUET, csv_blocks, iter_file, json_answer, negotiate, write_parquet, written_file
+from app.http.requests import AuthorizedRoute, in_thread
 from app.http.schemas import error_responses
 from app.predictions.scoring import run_scoring
 from app.predictions.service import load_model

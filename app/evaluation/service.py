@@ -18,8 +18,8 @@ from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator, SeveralEvaluator
 from app.evaluation.report import PLOTS, SVG, page_of, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.http.answers import negotiate, temporary_file
-from app.http.requests import RESERVATION, json_answer, read_blocks, read_json, run_until_disconnect
+from app.http.answers import json_answer, negotiate, temporary_file
+from app.http.requests import RESERVATION, read_blocks, read_json, run_until_disconnect
 from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services

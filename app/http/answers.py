@@ -1,6 +1,6 @@
-"""Answers: their media type by the Accept header (RFC 9110, section 12.5.1); temporary files, for bodies that are kept
-until their end and answers that are written whole before they are sent; and tables as CSV and Parquet, written a
-block at a time.
+"""Answers: in JSON, as most are; their media type by the Accept header (RFC 9110, section 12.5.1); temporary files, for
+bodies that are kept until their end and answers that are written whole before they are sent; and tables as CSV and
+Parquet, written a block at a time.
 
 A spreadsheet takes a cell that begins with =, +, - or @ for a formula, which may fetch and send what lies beside it.
 Texts of strangers must not do so, and ids, labels and names of columns may be theirs, too: in CSV those get an
@@ -12,18 +12,31 @@ import csv
 import io
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from typing import IO, Any, Literal, NamedTuple
 
 import msgspec
 from fastapi import Request
+from pydantic import BaseModel
+from starlette.background import BackgroundTask
+from starlette.responses import Response
 
 from app.errors import NotAcceptable
 from storage.records import MAX_TEXT
 from storage.store import Store
 from storage.store.local_files import translate_os_errors
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_answer(
+    content: Any, status: int = 200, headers: Mapping[str, str] | None = None, background: BackgroundTask | None = None
+) -> Response:
+    """An answer in JSON: a schema, or plain values."""
+    text = content.model_dump_json() if isinstance(content, BaseModel) else _encode(content)
+    return Response(text, status, headers, "application/json", background)
 
 
 class _MediaRange(NamedTuple):

@@ -2,7 +2,7 @@
 
 Routes authorize a request and check its query before they handle it; some are registered at two paths, for the version
 of a model that is served and for the one with a number. Bodies are read into memory within bounds, and threads work on
-them while the client is there. Most answers are JSON.
+them while the client is there.
 
 The key of a request that lasts is checked again and again: what is open for a revoked or expired key ends within
 seconds. Like an invalid id, an invalid number of a version is answered with 404.
@@ -21,7 +21,6 @@ import msgspec
 from fastapi import APIRouter, Path, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -32,6 +31,7 @@ from app.codecs.json.struct import StructT, decode_struct
 from app.codecs.transport.encodings import Filter, filtered, without_byte_order_mark
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.access import KEY_ID, caller_of
+from app.http.answers import json_answer
 from app.http.limits import Reservation
 from app.http.middleware import HELD
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
@@ -227,7 +227,6 @@ def checked_number(name: str, number: str) -> int:
 T = TypeVar("T")
 _END: Any = object()
 """What ``next`` returns at the end of an iterator."""
-_encode = msgspec.json.Encoder().encode
 _MIN_BLOCK_BYTES = 32 << 10
 """Bytes of a block that is worth parsing alone; smaller parts are joined."""
 _disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", default=None)
@@ -314,14 +313,6 @@ async def read_json(
 
 def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
     return decode_struct(without_byte_order_mark(filtered(data, decompressor)), kind, reserve)
-
-
-def json_answer(
-    content: Any, status: int = 200, headers: Mapping[str, str] | None = None, background: BackgroundTask | None = None
-) -> Response:
-    """An answer in JSON: a schema, or plain values."""
-    text = content.model_dump_json() if isinstance(content, BaseModel) else _encode(content)
-    return Response(text, status, headers, "application/json", background)
 
 
 def on_json(

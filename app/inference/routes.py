@@ -6,7 +6,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.requests import RawRoute, in_thread, json_answer, on_versions, services_of, version_reference
+from app.http.answers import json_answer
+from app.http.requests import RawRoute, in_thread, on_versions, services_of, version_reference
 from app.http.schemas import ENCODING, v2_error_responses
 from app.inference.service import infer, metadata
 from app.operations.routes import Ready

@@ -13,14 +13,23 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.errors import Unauthenticated
 from app.http.access import KEY_ID
-from app.http.answers import CSV, EXACT, PARQUET, csv_blocks, iter_file, negotiate, write_parquet, written_file
+from app.http.answers import (
+    CSV,
+    EXACT,
+    PARQUET,
+    csv_blocks,
+    iter_file,
+    json_answer,
+    negotiate,
+    write_parquet,
+    written_file,
+)
 from app.http.requests import (
     CHECK_SECONDS,
     AuthorizedRoute,
     RawRoute,
     in_steps,
     in_thread,
-    json_answer,
     read_json,
     services_of,
 )

@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from app.errors import InvalidRequest
 from app.http.access import KEY_ID
-from app.http.requests import RawRoute, in_thread, json_answer, read_json, services_of
+from app.http.answers import json_answer
+from app.http.requests import RawRoute, in_thread, read_json, services_of
 from app.http.schemas import ENCODING, error_responses, json_body, path_parameter
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.schemas import (

@@ -12,7 +12,8 @@ from starlette.responses import Response
 from app.codecs.dispatch import check_unread, document_blocks
 from app.codecs.json.struct import is_given
 from app.errors import InvalidRequest
-from app.http.requests import in_thread, json_answer, read_json
+from app.http.answers import json_answer
+from app.http.requests import in_thread, read_json
 from app.predictions.schemas import ExplainBody
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.predictions.service import Loaded, decode_documents, load_model

@@ -17,7 +17,8 @@ from starlette.responses import Response
 from app.codecs.base import Bounds, Reserve, check_limit
 from app.codecs.dispatch import body_decoder, is_compressed
 from app.codecs.transport.encodings import reserve_nothing
-from app.http.requests import RESERVATION, in_steps, in_thread, json_answer, read_blocks, read_json
+from app.http.answers import json_answer
+from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services, version_cache

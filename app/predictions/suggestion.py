@@ -10,7 +10,8 @@ from starlette.responses import Response
 from app.datasets.documents import stored_documents
 from app.datasets.shares import Part, claim, part_of
 from app.errors import InvalidRequest
-from app.http.requests import json_answer, read_json
+from app.http.answers import json_answer
+from app.http.requests import read_json
 from app.predictions.schemas import Strategy, SuggestBody
 from app.predictions.scoring import (
     DatasetScores,

@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from app.datasets.documents import class_indices_among, stored_documents
 from app.errors import InvalidRequest
-from app.http.requests import json_answer, read_json
+from app.http.answers import json_answer
+from app.http.requests import read_json
 from app.predictions.scoring import rows_at, run_scoring
 from app.predictions.service import load_model
 from app.predictions.voting import rates_of

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from app.http.answers import json_answer
 from app.http.requests import (
     AuthorizedRoute,
     RawRoute,
     in_thread,
-    json_answer,
     on_versions,
     read_json,
     services_of,
