@@ -17,14 +17,13 @@ from random import Random
 import httpx
 
 from app.codecs.dispatch import FORMATS
-from benchmarks.base import Log, machine, number, put_section, table
-from benchmarks.hostile import Bystander
-from benchmarks.running import forget_peak, peak_memory
+from benchmarks.base import Log, machine, put_section, table
+from benchmarks.hostile import WAITS, Bystander
+from benchmarks.running import Service, forget_peak, peak_memory, service
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, GOOD
-from tests.e2e.service import Service
 
 _CLIENTS = 4
-_ERRORS = re.compile(r"Traceback|\[error|\[critical|was killed|exited with code", re.IGNORECASE)
+_ERRORS = re.compile(r"status=5\d\d|Traceback|\[error|\[critical|was killed|exited with code", re.IGNORECASE)
 
 
 def damaged(good: Sequence[bytes], chance: Random) -> bytes:
@@ -36,6 +35,11 @@ def damaged(good: Sequence[bytes], chance: Random) -> bytes:
         new = chance.choice([chance.randbytes(stop - start), b"", bytes(body[start:stop]) * chance.choice([2, 100])])
         body[start:stop] = new
     return bytes(body)
+
+
+def troubles(running: Service) -> list[str]:
+    """Lines of its log that tell of an answer with 5xx, an error or a death."""
+    return [line[:200] for line in running.said().splitlines() if _ERRORS.search(line)]
 
 
 def _upload(url: str, media_type: str, bodies: Iterator[bytes]) -> Counter[int]:
@@ -54,10 +58,10 @@ def _upload(url: str, media_type: str, bodies: Iterator[bytes]) -> Counter[int]:
     return found
 
 
-def _of_format(service: Service, media_type: str, count: int) -> list[object]:
+def _of_format(running: Service, media_type: str, count: int) -> list[object]:
     """A row of the table: statuses, longest wait for liveness, memory gained."""
-    (gateway,) = service.parts("api")
-    before, live = gateway.memory_info().rss, Bystander(service.url, "GET", "/v1/health/live")
+    gateway, live = running.gateway, Bystander(running.url, "GET", "/v1/health/live", gateway=running.gateway)
+    before = gateway.memory_info().rss
     forget_peak(gateway)
     parts = [
         (damaged(GOOD[media_type], chance) for _ in range(count // _CLIENTS))
@@ -65,32 +69,33 @@ def _of_format(service: Service, media_type: str, count: int) -> list[object]:
     ]
     with ThreadPoolExecutor(_CLIENTS + 1) as threads:
         asking = threads.submit(live.ask)
-        found = sum(threads.map(lambda bodies: _upload(service.url, media_type, bodies), parts), Counter[int]())
+        found = sum(threads.map(lambda bodies: _upload(running.url, media_type, bodies), parts), Counter[int]())
         live.stop()
         asking.result()
     told = ", ".join(f"{times:,} × {status or 'none'}" for status, times in sorted(found.items()))
-    return [media_type, told, number(1e3 * live.longest), f"{(peak_memory(gateway) - before) / 1e6:.0f}"]
+    return [media_type, told, *live.told(), f"{(peak_memory(gateway) - before) / 1e6:.0f}"]
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code is the number of lines in the log that tell of an error or a death."""
     count, log = int(arguments[0]) if arguments else 5000, Log()
-    with tempfile.TemporaryDirectory(prefix="damaged-", dir="/tmp") as folder:
-        path = Path(folder)
-        with Service(path / "data", path / "log") as service:
-            rows = []
-            for media_type in FORMATS:
-                rows.append(_of_format(service, media_type, count))
-                log(f"{rows[-1]}")
-            lines = [line for line in service.said().splitlines() if _ERRORS.search(line)]
+    with (
+        tempfile.TemporaryDirectory(prefix="damaged-", dir="/tmp") as folder,
+        service(Path(folder), {"HALFMOON_LOG_REQUESTS": "true"}) as running,
+    ):
+        rows = []
+        for media_type in FORMATS:
+            rows.append(_of_format(running, media_type, count))
+            log(f"{rows[-1]}")
+        lines = troubles(running)
     text = (
         "## Damaged bodies of every format\n\n"
         "Good bodies are changed at random, and uploaded by four clients. Meanwhile another asks a hundred times a "
         "second whether the gateway lives.\n"
         f"Made by `python -m benchmarks.damaged {count}` in {log.seconds:.0f} s on: {machine()}. {log.load}\n\n"
-        + table(["format", "answers", "longest wait for liveness, ms", "MB gained"], rows)
+        + table(["format", "answers", *WAITS, "MB gained"], rows)
         + f"\nLines of the service's log that tell of an error or a death: {len(lines)}.\n"
-        + "".join(f"\n- {line[:200]}" for line in lines[:10])
+        + "".join(f"\n- {line}" for line in lines[:10])
     )
     put_section("fuzzing.md", text)
     return len(lines)

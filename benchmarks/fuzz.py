@@ -12,17 +12,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 
 from benchmarks.base import machine, put_section, table
+from benchmarks.damaged import troubles
 from benchmarks.documents import as_npz, documents, labels_of
-from benchmarks.running import Service, bucket, service
+from benchmarks.hostile import WAITS, Bystander
+from benchmarks.running import Service, bucket, peak_memory, service
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import open_store
+from tests.stores import s3_options
 from tests.storm.crowd import lines
 
 _ROOT = Path(__file__).parent.parent
@@ -100,16 +103,17 @@ def made_up() -> list[tuple[str, object]]:
     return rows
 
 
-def _told(said: str, failures: str, seconds: float) -> dict[str, str]:
+def _told(said: str, running: Service, seconds: float) -> dict[str, str]:
     """The figures in the output of schemathesis."""
     cases = re.search(r"^\s+([\d,]+) generated.*$", said, re.MULTILINE)
     scenarios = re.search(r"Scenarios:\s+([\d,]+)", said)
+    wrong = troubles(running)
     found = re.findall(r"^\s+❌ (ST\d+ .+)$", said, re.MULTILINE)
     return {
         "requests": cases[0].strip() if cases else "unknown",
         "scenarios of several calls": scenarios[1] if scenarios else "unknown",
         "kinds of failure found": "; ".join(found) or "none",
-        "answers with 5xx, by the service's own count": failures,
+        "lines of the log that tell of an answer with 5xx, an error or a death": "; ".join([str(len(wrong)), *wrong]),
         "seconds": f"{seconds:.0f}",
     }
 
@@ -130,28 +134,28 @@ def _section(minutes: float, told: dict[str, dict[str, str]], rows: list[tuple[s
     )
 
 
-def _failures(url: str, key: str) -> str:
-    """Answers of 500 and above, by status."""
-    lines = httpx.get(f"{url}/metrics", headers={"X-API-Key": key}, trust_env=False).text.splitlines()
-    counts: Counter[str] = Counter()
-    for line in lines:
-        if (found := re.fullmatch(r'halfmoon_requests_total\{.*status="(5\d\d)"\} (.+)', line)) is not None:
-            counts[found[1]] += int(float(found[2]))
-    return ", ".join(f"{number} × {status}" for status, number in sorted(counts.items()) if number) or "0"
-
-
 def _fuzzed(settings: Mapping[str, str], seconds: float) -> dict[str, str]:
     """The figures of a service on the store that its settings name, else on a folder."""
-    settings = {"HALFMOON_ACCESS": "keys", "HALFMOON_LOG_LEVEL": "warning", **settings}
-    options = {name.removeprefix("AWS_").lower(): value for name, value in settings.items() if name.startswith("AWS_")}
-    with tempfile.TemporaryDirectory(prefix="halfmoon-fuzz-") as folder, service(Path(folder), settings) as running:
+    settings = {"HALFMOON_ACCESS": "keys", "HALFMOON_LOG_REQUESTS": "true", **settings}
+    options = s3_options(settings["AWS_ENDPOINT_URL"]) if "AWS_ENDPOINT_URL" in settings else None
+    with (
+        tempfile.TemporaryDirectory(prefix="fuzz-") as folder,
+        service(Path(folder), settings) as running,
+        ThreadPoolExecutor() as threads,
+    ):
         store = open_store(settings.get("HALFMOON_STORE_URL", (running.data / "store").as_uri()), options=options)
         _, key = ApiKeys(store).create("fuzzer", set(Scope))
         time.sleep(3)  # until the gateway has seen it
+        live = Bystander(running.url, "GET", "/v1/health/live", gateway=running.gateway)
+        asking = threads.submit(live.ask)
         begun = time.monotonic()
         said = fuzz(running, key, seconds)
+        live.stop()
         print(said, flush=True)
-        return _told(said, _failures(running.url, key), time.monotonic() - begun)
+        told = _told(said, running, time.monotonic() - begun)
+        asking.result()
+        told["peak memory of the gateway, MB"] = f"{peak_memory(running.gateway) / 1e6:.0f}"
+        return {**told, **dict(zip(WAITS, map(str, live.told()), strict=True))}
 
 
 def main(arguments: list[str]) -> None:

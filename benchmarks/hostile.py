@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import numpy as np
 import psutil
 
 from benchmarks.base import Log, machine, number, put_section, table
@@ -30,6 +31,15 @@ _PAUSE = 0.01
 _QUIET_SECONDS = 3.0
 _SHOWN = 5
 _MOST_WAIT = 0.25
+_LIVE_WAIT = 0.1
+WAITS = (
+    "asked whether it lives",
+    "median ms",
+    "p99",
+    "p99.9",
+    "longest",
+    "over 100 ms, the gateway at work in half of it",
+)
 _SPARE_BYTES = 64 << 20
 """Memory beside what is counted: blocks that are parsed, heaps that are kept for the next body."""
 _SMALL = {"documents": [{"indices": [0]}]}
@@ -54,9 +64,13 @@ class Cost(NamedTuple):
 class Bystander:
     """Another client, which asks again and again while its block is entered."""
 
-    def __init__(self, url: str, method: str, path: str, body: object = None) -> None:
+    def __init__(
+        self, url: str, method: str, path: str, body: object = None, gateway: psutil.Process | None = None
+    ) -> None:
         self.longest = 0.0
-        self.text = ""
+        self.waits = list[tuple[float, float]]()
+        """of each request its seconds, and those that the gateway meanwhile had of a processor, if it is given"""
+        self._gateway = gateway
         self._call = (method, path, body)
         # without certificates, which take longer to load than most bodies
         self._client = httpx.Client(base_url=url, timeout=120, trust_env=False, verify=False)
@@ -65,15 +79,26 @@ class Bystander:
     def ask(self) -> None:
         method, path, body = self._call
         while not self._stop.wait(_PAUSE):
-            begun = time.monotonic()
+            before, begun = self._worked(), time.monotonic()
             answer = self._client.request(method, path, json=body)
-            self.longest = max(self.longest, time.monotonic() - begun)
-            self.text = answer.text
+            seconds = time.monotonic() - begun
+            self.longest = max(self.longest, seconds)
+            self.waits.append((seconds, self._worked() - before))
             if answer.status_code != 200:
                 raise RuntimeError(f"{path}: {answer.status_code} {answer.text}")
 
+    def _worked(self) -> float:
+        return 0.0 if self._gateway is None else sum(self._gateway.cpu_times()[:2])
+
     def stop(self) -> None:
         self._stop.set()
+
+    def told(self) -> list[object]:
+        """Cells of a table, below ``WAITS``."""
+        seconds = [each for each, _ in self.waits]
+        slow = [worked > each / 2 for each, worked in self.waits if each > _LIVE_WAIT]
+        shares = [number(1e3 * float(np.quantile(seconds, share))) for share in (0.5, 0.99, 0.999, 1.0)]
+        return [f"{len(seconds):,}", *shares, f"{len(slow)}, {sum(slow)}"]
 
 
 class Counter(Bystander):
@@ -144,7 +169,7 @@ def packed(hostile: Hostile) -> Hostile:
 def prepared(running: Service) -> str:
     """A model called news, and the id of its dataset."""
     given = documents(2000)
-    dataset = running.upload(as_npz(given, labels_of(given)))
+    dataset = running.dataset(as_npz(given, labels_of(given)))
     job = str(running.post("/v1/jobs", {"dataset": dataset, "model": "news", "algorithm": "svm"})["id"])
     running.until(job, "succeeded")
     return dataset

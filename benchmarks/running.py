@@ -1,6 +1,5 @@
 """Processes to be measured: the whole service as ``halfmoon up`` runs it, a gateway alone, the plain app."""
 
-import json
 import re
 import subprocess
 import sys
@@ -9,16 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import httpx
 import psutil
 
-from benchmarks.load import connected, n_taking, request, status_of
-from tests.processes import Program, free_port
+from benchmarks.load import status_of
+from tests.e2e import service as e2e
+from tests.processes import Program, children, free_port
 from tests.waiting import until
 
-_READY = "Halfmoon is ready: "
 _PATIENCE = 120.0
 # compiled modules are kept from the first start on, as an installation by pip has them, whatever the environment says
 # of writing them
@@ -28,39 +26,28 @@ _BYTECODE = {
 }
 
 
-class Service:
+class Service(e2e.Service):
     """One gateway and one worker on a store of their own."""
-
-    def __init__(self, process: psutil.Popen, url: str, data: Path) -> None:
-        self.process = process
-        self.url = url
-        self.data = data
 
     @property
     def gateway(self) -> psutil.Process:
-        return next(child for child in self.process.children() if "api" in child.cmdline())
+        return self.parts("api")[0]
 
     @property
     def worker(self) -> psutil.Process:
-        return next(child for child in self.process.children() if child.name() == "halfmoon-worker")
+        return self.parts("worker")[0]
 
     @property
     def attempt(self) -> psutil.Process | None:
         """The process in which the worker runs its job, if it runs one."""
-        return next(iter(self.worker.children()), None)
+        return next(iter(children(self.worker)), None)
 
-    def upload(self, body: bytes) -> str:
+    def dataset(self, body: bytes) -> str:
         """Id of the dataset of an npz body."""
-        with connected(self.url) as connection:
-            return str(json.loads(connection.send(request("/v1/datasets", body, "application/x-npz")))["id"])
-
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        with connected(self.url) as connection:
-            return json.loads(connection.send(request(path, json.dumps(body).encode())))
+        return str(self.upload(body, "measured")["id"])
 
     def state(self, job: str) -> str:
-        with connected(self.url) as connection:
-            return str(json.loads(connection.send(_get(f"/v1/jobs/{job}")))["state"])
+        return str(self.get(f"/v1/jobs/{job}")["state"])
 
     def until(self, job: str, wanted: str, pause: float = 0.05) -> None:
         """Wait for a state of a job, asking again and again; raises RuntimeError if the job ends in another."""
@@ -70,17 +57,10 @@ class Service:
             time.sleep(pause)
 
 
-@contextmanager
-def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Service]:
-    """Ready with its worker when the block is entered."""
-    command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(data), "--workers", "1"]
-    with _program(command, settings, output=subprocess.PIPE) as program:
-        line = next((line for line in map(bytes.decode, program.process.stdout) if _READY in line), None)
-        if line is None:
-            raise RuntimeError("the service did not start; it says why above")
-        url = line.split(_READY)[1].strip()
-        until(lambda: n_taking(url), _PATIENCE)
-        yield Service(program.process, url, data)
+def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Service:
+    """Ready with its worker when the block is entered; its log is among its data."""
+    data.mkdir(exist_ok=True)
+    return Service(data, data / "log", environment={**_BYTECODE, **settings})
 
 
 @contextmanager
@@ -167,7 +147,3 @@ def _program(
     errors: int | None = None,
 ) -> Program:
     return Program(command, {**_BYTECODE, **settings}, output, errors=errors)
-
-
-def _get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()

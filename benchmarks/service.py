@@ -102,7 +102,7 @@ def busy(rivals: Rivals) -> Iterator[Figure]:
     ours, content = rivals.ours, request(_PREDICT, as_json(documents(1)))
     crowd = documents(100_000)
     labels = [label if place < 1000 else "" for place, label in enumerate(labels_of(crowd))]
-    dataset = ours.upload(as_npz(crowd, labels))
+    dataset = ours.dataset(as_npz(crowd, labels))
     jobs = [ours.post("/v1/jobs", {"dataset": dataset, "model": "crowd", "algorithm": "da"})["id"] for _ in range(30)]
     ours.until(jobs[0], "running")
     with uploading(ours, "npz", 500):
@@ -119,7 +119,7 @@ def busy(rivals: Rivals) -> Iterator[Figure]:
 def tiny_jobs(rivals: Rivals) -> Iterator[Figure]:
     """From the request to the state that says the model is there, asked for every 5 ms."""
     few = documents(20)
-    dataset = rivals.ours.upload(as_npz(few, labels_of(few)))
+    dataset = rivals.ours.dataset(as_npz(few, labels_of(few)))
     seconds = []
     for _ in range(21):
         begun = time.perf_counter()
@@ -157,7 +157,7 @@ def _start(
 def _train(ours: Service) -> None:
     """The model that all predictions are made with."""
     known = documents(2000)
-    dataset = ours.upload(as_npz(known, labels_of(known)))
+    dataset = ours.dataset(as_npz(known, labels_of(known)))
     ours.until(ours.post("/v1/jobs", {"dataset": dataset, "model": "bench", "algorithm": "svm"})["id"], "succeeded")
 
 

@@ -76,7 +76,7 @@ def listened(running: Service) -> str:
 @contextmanager
 def _training(running: Service) -> Iterator[str]:
     given = documents(_DOCUMENTS)
-    dataset = running.upload(
+    dataset = running.dataset(
         as_npz(given, [label if place < 2_000 else "" for place, label in enumerate(labels_of(given))])
     )
     options = {"tolerance": 1e-12, "max_iterations": 1_000_000}

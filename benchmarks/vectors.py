@@ -126,7 +126,7 @@ def _job(X: NDArray[np.float32], classes: NDArray[np.int64], name: str) -> int:
     with tempfile.TemporaryDirectory() as folder, service(Path(folder) / "data") as running:
         body = Path(folder) / "X.npz"
         np.savez(body, X=X, labels=labels, labeled=labels >= 0)
-        dataset = running.upload(body.read_bytes())
+        dataset = running.dataset(body.read_bytes())
         before, peak = memory(running.worker), 0
         job = running.post(
             "/v1/jobs", {"dataset": dataset, "model": "vectors", "algorithm": algorithm, "options": options}
