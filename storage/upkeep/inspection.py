@@ -80,7 +80,7 @@ def _inspect(store: Store, part: str, entry: str) -> int:
         *_below(store, prefix),
         *(key for folder in _FOLDERS[part] for key in _below(store, f"{prefix}/{folder}")),
     ]
-    found = [(key, kind) for key in keys if (kind := _kind_of(key)) is not None]
+    found = [(key, kind) for key in keys for pattern, kind in _KINDS.items() if re.fullmatch(pattern, key)]
     for key, kind in found:
         json_records.find_readable(store, key, kind)
     return len(found)
@@ -88,7 +88,3 @@ def _inspect(store: Store, part: str, entry: str) -> int:
 
 def _below(store: Store, prefix: str) -> Iterator[str]:
     return (f"{prefix}/{name}" for name in store.children(prefix))
-
-
-def _kind_of(key: str) -> type[Record] | None:
-    return next((kind for pattern, kind in _KINDS.items() if re.fullmatch(pattern, key)), None)

@@ -59,6 +59,11 @@ class Gateway:
     def store(self) -> Store:
         return open_store(f"file://{self.root}")
 
+    def measured(self, name: str) -> float:
+        """The value of a metric without labels."""
+        lines = self.client.get("/metrics").text.splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
     def kept(self) -> list[str]:
         """Everything below the folders of the store, but the locks and folders of the staging area itself, and the
         record that the gateway stages every two seconds.

@@ -6,11 +6,6 @@ from storage.names import new_id
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 
 
-def measured(gateway: Gateway, name: str) -> float:
-    lines = gateway.client.get("/metrics").text.splitlines()
-    return float(next(line.split()[1] for line in lines if line.startswith(f"{name} ")))
-
-
 @pytest.fixture
 def damaged(gateway: Gateway) -> dict[str, str]:
     """Calls of damaged things, with the keys of their records."""
@@ -39,7 +34,7 @@ def test_what_is_damaged_is_named(gateway: Gateway, damaged: dict[str, str]) -> 
         assert problem["type"] == "/problems/damaged"
         assert key in problem["detail"]
         assert "retry-after" not in answer.headers, "a retry does not help"
-    assert measured(gateway, "halfmoon_damaged_records") == len(damaged)
+    assert gateway.measured("halfmoon_damaged_records") == len(damaged)
 
 
 def test_lists_say_what_they_leave_out(start: Start, gateway: Gateway, damaged: dict[str, str]) -> None:
@@ -69,7 +64,7 @@ def test_all_else_goes_on(gateway: Gateway, damaged: dict[str, str]) -> None:
     publish(gateway.store, "news")
     assert [each["name"] for each in gateway.client.get("/v1/models").json()["models"]] == ["news"]
     assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]}).status_code == 200
-    assert measured(gateway, "halfmoon_store_up") == 1
+    assert gateway.measured("halfmoon_store_up") == 1
     assert gateway.client.post(f"/v1/jobs/{job}/cancel").status_code == 202
     assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
     assert gateway.client.get("/v1/health/ready").status_code == 200

@@ -29,7 +29,8 @@ from storage.repositories.datasets.files.row_writers import PartWriter
 from storage.repositories.datasets.label_files import Labels, LabelSetsWriter, LabelWriters
 from storage.repositories.datasets.labels import Batch, LabelLists, labels_detail, list_faults
 from storage.repositories.datasets.manifest import class_warnings, content_digest
-from storage.store import Store, json_records, staging_folder
+from storage.repositories.datasets.quota import Quota
+from storage.store import Store, staging_folder
 from storage.store.local_files import sha256_of, translate_os_errors
 
 
@@ -39,10 +40,11 @@ class DatasetBuilder:
     Explicit zeros are dropped, so that the same documents give the same bytes in whatever format they were sent.
     """
 
-    def __init__(self, store: Store, limits: DatasetLimits, name: str | None) -> None:
+    def __init__(self, store: Store, limits: DatasetLimits, quota: Quota, name: str | None) -> None:
         self.n_documents = 0
         self._store = store
         self._limits = limits
+        self._quota = quota
         self._name = name
         self._id = new_id("ds")
 
@@ -97,7 +99,8 @@ class DatasetBuilder:
         """Store the files, then the manifest, and return it; on an error nothing stays in the store. ``warnings`` go
         before its own.
 
-        Raises InvalidDocuments for ids that occur twice and for a dataset without documents, and StoreUnavailable.
+        Raises InvalidDocuments for ids that occur twice and for a dataset without documents, QuotaExceeded, and
+        StoreUnavailable.
         """
         if not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
@@ -110,7 +113,7 @@ class DatasetBuilder:
                 keys = [f"datasets/{self._id}/{content}{path.suffix}" for content, path in paths.items()]
                 files = dict(zip(paths, threads.map(self._store.upload, keys, paths.values()), strict=True))
             dataset = self._manifest(labels, files, warnings)
-            json_records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
+            self._quota.seal(dataset)
             self._check_files(dataset)
         except BaseException:
             # what cannot be removed either is garbage, which is collected a day later

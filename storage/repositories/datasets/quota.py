@@ -1,5 +1,6 @@
 """Quota of all datasets together: their number and their bytes."""
 
+import sys
 import threading
 
 from storage.errors import QuotaExceeded
@@ -9,32 +10,40 @@ from storage.store.json_records import in_parallel
 
 
 class Quota:
-    """Quota of a store, by a count of its datasets and their bytes.
+    """Quota of a store, by a count of its datasets and their bytes; by default there is none.
 
-    Uploads at the same time do not see each other until they are sealed, so the quota may be exceeded by as much.
-    Manifests never change, so each is read once, until ``recount``: after another process has deleted a dataset its
-    folder stays if its documents are shared.
+    Uploads at the same time do not see each other until they are sealed. Then each is counted: only gateways that seal
+    in the same moment may exceed the quota. Manifests never change, so each is read once, until ``recount``: after
+    another process has deleted a dataset its folder stays if its documents are shared.
     """
 
-    def __init__(self, store: Store, datasets: int, bytes: int | None) -> None:
+    def __init__(self, store: Store, datasets: int = sys.maxsize, bytes: int | None = None) -> None:
         self._store = store
         self._datasets = datasets
-        self._most_bytes = bytes
+        self._most_bytes = bytes or sys.maxsize
         self._known: dict[str, dict[str, int]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
-    def left(self) -> int | None:
-        """Bytes that one more dataset may take, None for any number; raises QuotaExceeded when no more datasets are
-        allowed.
+    def left(self, wanted: int = 1) -> int:
+        """Bytes that one more dataset may take; raises QuotaExceeded for a dataset too many, and if fewer are left than
+        are wanted.
         """
-        count, used = self.used()
+        # without a quota nothing is read
+        count, used = self.used() if min(self._datasets, self._most_bytes) < sys.maxsize else (0, 0)
         if count >= self._datasets:
             raise QuotaExceeded("datasets", self._datasets)
-        if self._most_bytes is None:
-            return None
-        if used >= self._most_bytes:
+        if used + wanted > self._most_bytes:
             raise QuotaExceeded("bytes of datasets", self._most_bytes)
         return self._most_bytes - used
+
+    def seal(self, dataset: Dataset) -> None:
+        """Create the manifest of a dataset, whose files are there; raises QuotaExceeded.
+
+        One after the other, since each counts in the next.
+        """
+        with self._lock:
+            self.left(sum(file.bytes for file in dataset.files.values() if file.key.split("/")[1] == dataset.id))
+            json_records.create(self._store, f"datasets/{dataset.id}/manifest.json", dataset)
 
     def recount(self) -> None:
         """Read all manifests again at the next count."""

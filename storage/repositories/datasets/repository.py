@@ -62,7 +62,7 @@ class Datasets:
     ) -> None:
         self._store = store
         self._jobs = jobs or Jobs(store)
-        self._quota = quota
+        self._quota = quota or Quota(store)
         self._abandoned_seconds = abandoned_seconds
         self._limits = limits or DatasetLimits()
         self._sightings = Sightings()
@@ -74,7 +74,9 @@ class Datasets:
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
         """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
-        return DatasetBuilder(self._store, self._limits_left(), None if name is None else check_name("dataset", name))
+        return DatasetBuilder(
+            self._store, self._limits_left(), self._quota, None if name is None else check_name("dataset", name)
+        )
 
     def get(self, id: str) -> Dataset:
         """The manifest of a dataset; raises NotFound."""
@@ -223,8 +225,7 @@ class Datasets:
 
     def _limits_left(self) -> DatasetLimits:
         """Limits of one more dataset, within the quota; raises QuotaExceeded."""
-        left = None if self._quota is None else self._quota.left()
-        return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))
+        return self._limits._replace(bytes=min(self._limits.bytes, self._quota.left()))
 
     def _share(self, base: Dataset, dataset: Dataset, paths: Mapping[str, Path]) -> None:
         """Store a relabeled dataset and its files, by content; on an error nothing of it stays."""
@@ -235,7 +236,7 @@ class Datasets:
                 self._store.upload(dataset.files[content].key, path)
             # a deletion of the documents before this mark has removed the base; a later one sees the mark
             self.get(base.id)
-            json_records.create(self._store, _manifest(dataset.id), dataset)
+            self._quota.seal(dataset)
             # one that took the mark for abandoned has removed the base by now; a later one sees the manifest
             self.get(base.id)
         except BaseException:
@@ -300,8 +301,7 @@ class Datasets:
         self._delete_unshared(dataset.id)
         self._delete_unshared(dataset.documents)
         self._deletions.end(mark)
-        if self._quota is not None:
-            self._quota.recount()
+        self._quota.recount()
 
     def _delete_unshared(self, id: str) -> None:
         """Delete the files of a dataset without a manifest, unless others share them."""

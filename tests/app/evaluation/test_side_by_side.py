@@ -15,7 +15,6 @@ from core.documents.rows import SparseRows
 from core.models.model import LinearModel
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.evaluation.test_evaluation import drawn, evaluate
-from tests.app.http.sockets.test_slow_readers import measured
 from tests.waiting import HANG, SOON, until
 
 
@@ -53,7 +52,7 @@ def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkey
         head = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         client.sendall(f"POST /v1/models/news/evaluate HTTP/1.1\r\n{head}{content}".encode())
         until(lambda: held.batches == 1)
-    until(lambda: measured(gateway, "halfmoon_scored_datasets") == 0)
+    until(lambda: gateway.measured("halfmoon_scored_datasets") == 0)
     assert held.was_let_go
     assert evaluate(gateway, {"dataset": small})["accuracy"] == 1
     assert held.batches == 2
@@ -71,12 +70,12 @@ def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyP
         answer = gateway.client.post("/v1/models/news/evaluate", json=body)
         assert problem_of(answer, 429)["type"] == "/problems/too-many"
         assert answer.headers["retry-after"]
-        assert measured(gateway, "halfmoon_scored_datasets") == 1
+        assert gateway.measured("halfmoon_scored_datasets") == 1
         assert evaluate(gateway, {"documents": [{"indices": [0], "label": "no"}]})["accuracy"] == 1
         assert not first.done()
         go_on.set()
         assert first.result()["labeled"] == 900
-    assert measured(gateway, "halfmoon_scored_datasets") == 0
+    assert gateway.measured("halfmoon_scored_datasets") == 0
 
 
 def test_no_prediction_waits_for_an_evaluation_of_posted_documents(

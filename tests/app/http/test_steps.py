@@ -19,7 +19,6 @@ from app.http.requests import in_steps
 from storage.repositories.datasets import Batch, DatasetBuilder
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.app.http.test_hostile import dial, head
-from tests.there import there
 from tests.waiting import SOON, until
 
 
@@ -122,17 +121,13 @@ def test_documents_of_two_jobs_take_turns_in_one_thread(start: Start, monkeypatc
         assert go_on.wait(SOON)
         add(builder, batch)
 
-    def held() -> float:
-        found = there(re.search(r"^halfmoon_body_bytes (\S+)", gateway.client.get("/metrics").text, re.MULTILINE))
-        return float(found[1])
-
     monkeypatch.setattr(DatasetBuilder, "add", noted)
     with ThreadPoolExecutor(2) as clients:
         first = clients.submit(gateway.job, documents=TWO_CLASSES)
         assert begun.wait(SOON)
-        before = held()
+        before = gateway.measured("halfmoon_body_bytes")
         second = clients.submit(gateway.job, documents=TWO_CLASSES)
-        until(lambda: held() > before)
+        until(lambda: gateway.measured("halfmoon_body_bytes") > before)
         go_on.set()
         assert (first.result().status_code, second.result().status_code) == (202, 202)
     one, other = order[0], next(builder for builder in order if builder is not order[0])

@@ -120,12 +120,7 @@ def test_the_cache_stays_within_its_bytes(start: Start) -> None:
     for _ in range(2):
         for name in ("a", "b", "c"):
             assert predict(gateway, f"{name}/predict")["model"] == name
-    cached = [
-        line
-        for line in gateway.client.get("/metrics").text.splitlines()
-        if line.startswith("halfmoon_model_cache_bytes ")
-    ]
-    assert 0 < float(cached[0].split()[1]) < 300
+    assert 0 < gateway.measured("halfmoon_model_cache_bytes") < 300
 
 
 def test_a_version_that_does_not_take_over_is_served_by_its_number_alone(gateway: Gateway) -> None:

@@ -44,11 +44,6 @@ def events(job: str) -> bytes:
     return f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
-def measured(gateway: Gateway, name: str) -> float:
-    lines = gateway.client.get("/metrics").text.splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
-
-
 def drained(client: socket.socket) -> int:
     """Bytes that still came until the end or the reset of the connection."""
     size = 0
@@ -74,7 +69,7 @@ def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pyte
     publish(gateway.store)
     with deaf(gateway, prediction(head=head)) as client:
         assert given_up.wait(SOON)
-        until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
+        until(lambda: gateway.measured("halfmoon_body_bytes") == 0)
         # what the system had taken, and no more
         assert 0 < drained(client) < 600_000
     assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]}).status_code == 200
@@ -109,14 +104,14 @@ def test_unread_answers_count_as_memory_that_is_held(start: Start, monkeypatch: 
     gateway = start(max_buffered_bytes=len(LINES) + (2 << 20))
     publish(gateway.store)
     with deaf(gateway, prediction()) as client:
-        until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES))
+        until(lambda: gateway.measured("halfmoon_body_bytes") > len(LINES))
         answer = gateway.client.post(
             "/v1/models/news/predict", content=LINES, headers={"Content-Type": "application/x-ndjson"}
         )
         assert problem_of(answer, 429)["detail"].startswith("bodies in memory: no more than")
         drained_soon = client.recv(1)
         assert drained_soon
-    until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
+    until(lambda: gateway.measured("halfmoon_body_bytes") == 0)
 
 
 def test_an_answer_beyond_the_limit_is_not_sent(start: Start) -> None:
@@ -128,7 +123,7 @@ def test_an_answer_beyond_the_limit_is_not_sent(start: Start) -> None:
     )
     problem_of(answer, 429)
     assert int(answer.headers["retry-after"]) > 0
-    assert measured(gateway, "halfmoon_body_bytes") == 0
+    assert gateway.measured("halfmoon_body_bytes") == 0
 
 
 def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,8 +133,8 @@ def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monk
     Jobs(gateway.store).claim_attempt(job, "worker")  # only a running job has progress
     with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
         redis_state, published, deadline = RedisState(redis), 0, time.monotonic() + HANG
-        until(lambda: measured(gateway, "halfmoon_listeners") == 1)
-        while measured(gateway, "halfmoon_listeners"):
+        until(lambda: gateway.measured("halfmoon_listeners") == 1)
+        while gateway.measured("halfmoon_listeners"):
             assert time.monotonic() < deadline, "the listener is still served"
             redis_state.publish_progress(job, Progress(phase=f"{published} " + "x" * 300_000, iteration=published))
             published += 1

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Fault, InvalidDocuments
-from storage.errors import Conflict, InvalidName, LimitExceeded, NotFound
+from storage.errors import Conflict, InvalidName, LimitExceeded, NotFound, QuotaExceeded
 from storage.names import new_id
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, JobDraft, Label
 from storage.repositories.datasets import Batch, Datasets
+from storage.repositories.datasets.quota import Quota
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store
 from tests.stores import later, make_dataset, rows, sparse
@@ -363,3 +364,15 @@ def test_array_headers_are_numpys_own(store: Store) -> None:
         path = store.local(dataset.files[name])
         assert np.load(path, allow_pickle=False).ndim == 1
     assert json.loads(store.read(f"datasets/{dataset.id}/manifest.json"))["classes"] == [[1, 1], [2, 1]]
+
+
+@pytest.mark.parametrize(("most", "n_bytes"), [(1, None), (9, 600)])
+def test_uploads_at_the_same_time_are_counted_when_they_are_sealed(store: Store, most: int, n_bytes: int) -> None:
+    datasets = Datasets(store, quota=Quota(store, most, n_bytes))
+    with datasets.builder() as first, datasets.builder() as second:
+        for builder in (first, second):
+            builder.add(Batch(rows({1: 1.0}), [None]))
+        kept = first.seal()
+        with pytest.raises(QuotaExceeded):
+            second.seal()
+    assert store.children("datasets") == [kept.id]
