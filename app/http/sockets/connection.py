@@ -16,7 +16,8 @@ HEAD_SECONDS = 10.0
 HEAD_BYTES = 64 << 10
 """Bytes of a head, approximately: they are counted as they come, in parts of PART_BYTES."""
 PART_BYTES = 16 << 10
-"""Bytes that are parsed at a time. What was read beyond them waits while pipelined requests do."""
+"""Bytes that are parsed at a time, but for those of a body of known length. What was read beyond them waits while
+pipelined requests do."""
 
 LINGER_SECONDS = 1.0
 """Seconds for which an idle connection stays open after a signal to stop. A request that was on its way then is
@@ -37,6 +38,8 @@ class Connection(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
+    _body_left = 0
+    """Bytes of the body that are still to come, where its length is known. They are parsed as they come, uncut."""
     _refusal: bytes | None = None
     """Status with which the connection ends when the requests before are answered."""
 
@@ -59,15 +62,20 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._refusal is None:
+        if self._refusal is not None:
+            return
+        if len(data) <= self._body_left and not self._unparsed and not self.pipeline:
+            super().data_received(data)
+        else:
             self._unparsed += data
             self._parse()
 
     def _parse(self) -> None:
         """Parse the bytes so far, up to the first pipelined request that has to wait."""
         while self._unparsed and not self.pipeline and self._refusal is None and not self.transport.is_closing():
-            part = bytes(self._unparsed[:PART_BYTES])
-            del self._unparsed[:PART_BYTES]
+            size = max(PART_BYTES, self._body_left)
+            part = bytes(self._unparsed[:size])
+            del self._unparsed[:size]
             super().data_received(part)
             if self._head_timer is not None:
                 self._head_bytes += len(part)
@@ -83,7 +91,18 @@ class Connection(HttpToolsProtocol):
         """Called by the parser of uvicorn."""
         self._cancel_head_timer()
         self.scope[CONNECTIONS] = len(self.connections)  # type: ignore[literal-required]
+        self._body_left = int(next((value for name, value in self.headers if name == b"content-length"), 0))
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Called by the parser of uvicorn. A part that none waits before is kept as it is, and not copied twice."""
+        self._body_left -= len(body)
+        cycle: Any = self.cycle
+        if not cycle.body:
+            cycle.body = b""
+        elif isinstance(cycle.body, bytes):
+            cycle.body = bytearray(cycle.body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Called by the parser of uvicorn."""

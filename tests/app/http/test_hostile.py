@@ -169,7 +169,14 @@ def test_requests_that_come_before_the_answers_are_all_answered(gateway: Gateway
     assert answers.count(b"HTTP/1.1 ") == 2001
 
 
-def test_no_more_than_a_part_is_parsed_while_others_wait(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+BODY = b"x" * (3 * connection.PART_BYTES)
+WITH_BODY = b"POST /v1/health/live HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
+
+
+@pytest.mark.parametrize("before", [b"", WITH_BODY])
+def test_no_more_than_a_part_is_parsed_while_others_wait(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, before: bytes
+) -> None:
     waiting: list[int] = []
     begin = connection.Connection.on_message_begin
 
@@ -180,7 +187,7 @@ def test_no_more_than_a_part_is_parsed_while_others_wait(gateway: Gateway, monke
     monkeypatch.setattr(connection.Connection, "on_message_begin", counted)
     request = b"GET /v1/health/live HTTP/1.1\r\n\r\n"
     with dial(gateway) as client:
-        client.sendall(request * 5_000 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        client.sendall(before + request * 5_000 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         assert all_of(client).count(b"HTTP/1.1 200 OK") == 5_001
     assert max(waiting) <= connection.PART_BYTES // len(request)
 

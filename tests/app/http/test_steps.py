@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from app.codecs import dispatch
 from app.codecs.arrays import npz
+from app.http import requests
 from app.http.requests import in_steps
 from storage.repositories.datasets import Batch, DatasetBuilder
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
@@ -33,6 +34,13 @@ class Client:
         return self._looks < 0
 
 
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn of one step, however little time it takes."""
+    monkeypatch.setattr(requests, "_TURN_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("short_turns")
 def test_long_work_of_two_takes_turns_in_one_thread() -> None:
     done: list[str] = []
 
@@ -49,6 +57,7 @@ def test_long_work_of_two_takes_turns_in_one_thread() -> None:
     assert not re.search("a{3}|b{3}", "".join(done[:90])), "each waits for two steps of the other at most"
 
 
+@pytest.mark.usefixtures("short_turns")
 def test_work_ends_when_its_client_has_left() -> None:
     done: list[int] = []
 
