@@ -6,7 +6,7 @@ is encoded at once."""
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -108,8 +108,7 @@ class AnswerTexts:
         if model.nested and probabilities is not None:
             return [label for label, _ in model.tree.told(probabilities)]
         if not model.several:
-            given: list[Label] = self._labels[model.labels_of(scores, probabilities)].tolist()
-            return given
+            return cast(list[Label], self._labels[model.labels_of(scores, probabilities)].tolist())
         assert probabilities is not None
         if self._flat:
             return model.given_labels(probabilities).astype(np.int64).ravel().tolist()
@@ -150,12 +149,10 @@ def _labeled(model: Model, text: str) -> Response:
         return json_answer({"labels": labels, "probabilities": likely})
     if model.nested and probabilities is not None:
         ((node, path),) = model.tree.told(probabilities)
-        content: dict[str, Any] = {"label": node, "probability": path[node], "path": path}
-        return json_answer(content)
+        return json_answer({"label": node, "probability": path[node], "path": path})
     class_index = int(model.labels_of(scored.scores, probabilities)[0])
     probability = None if probabilities is None else float(probabilities[0, class_index])
-    content = {"label": model.classes[class_index], "probability": probability}
-    return json_answer(content)
+    return json_answer({"label": model.classes[class_index], "probability": probability})
 
 
 async def predict(request: Request, services: Services, reference: str) -> Response:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.kinds import spans
 from core.documents.rows import SparseRows
 from core.documents.term_weights import TermWeights
 from core.documents.vocabulary import NUMBERS, Vocabulary
@@ -289,12 +290,9 @@ class LinearModel(Model):
         """See Model; the features are looked up once for both."""
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
         width = max(1, _CHUNK // len(self.intercepts))
-        start, n_rows, indptr = 0, rows.n_rows, rows.indptr
-        few = rows.n_nonzeros <= width
-        while start < n_rows:
-            stop = n_rows
-            if not few:
-                stop = max(start + 1, int(np.searchsorted(indptr, indptr[start] + width, "right")) - 1)
+        indptr = rows.indptr
+        # few rows are not cut: to find out where costs as much as to read them
+        for start, stop in spans(indptr, rows.n_rows, width) if rows.n_nonzeros > width else [(0, rows.n_rows)]:
             held = slice(int(indptr[start]), int(indptr[stop]))
             indices = rows.indices[held]
             # gathering converts positions to this type, so they are converted once for both
@@ -304,7 +302,6 @@ class LinearModel(Model):
             values = self._weighed(rows.between(start, stop))
             scores[start:stop] = self._products(indptr[start : stop + 1] - held.start, values, positions)
             unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
-            start = stop
         scores += self.intercepts
         return scores, unseen
 
@@ -390,11 +387,8 @@ class LinearModel(Model):
         """
         terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")
         terms *= values[:, None]
-        starts, filled = indptr[:-1], indptr[1:] > indptr[:-1]
-        if filled.all():
-            products: NDArray[np.float64] = np.add.reduceat(terms, starts, axis=0)
-            return products
-        products = np.zeros((len(starts), terms.shape[1]))
+        filled = indptr[1:] > indptr[:-1]
+        products = np.zeros((len(filled), terms.shape[1]))
         if filled.any():
-            products[filled] = np.add.reduceat(terms, starts[filled], axis=0)
+            products[filled] = np.add.reduceat(terms, indptr[:-1][filled], axis=0)
         return products

@@ -51,7 +51,7 @@ from app.codecs.arrays.archive import (
 from app.codecs.base import VECTOR_NAME, Bounds, Format, check_limit
 from app.codecs.numbers import narrowed, rows_of
 from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, zip_errors
-from core.documents.kinds import DENSE, PartRows, Rows, TextRows
+from core.documents.kinds import DENSE, PartRows, Rows, TextRows, spans
 from core.documents.rows import MAX_FEATURES, SparseRows
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT, Label
@@ -321,12 +321,7 @@ def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
     """Spans of rows that fit in memory; raises LimitExceeded for a row of more than ``most`` nonzeros."""
     if (np.diff(ends) > most).any():
         raise LimitExceeded("nonzeros in a document", most)
-    start = 0
-    while start < len(ends) - 1:
-        stop = int(np.searchsorted(ends, ends[start] + _SLICE_NONZEROS, "right")) - 1
-        stop = min(max(stop, start + 1), len(ends) - 1)
-        yield start, stop
-        start = stop
+    return spans(ends, len(ends), _SLICE_NONZEROS)
 
 
 def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> SparseRows:

@@ -86,13 +86,11 @@ def named_rows(objects: Sequence[msgspec.Raw]) -> NamedRows:
     """
     text = b"[" + b",".join(objects) + b"]"
     features = decode_json(_all.decode, text)
-    lengths = np.fromiter(map(len, features), np.int64, len(features))
+    indptr = np.array([0, *accumulate(map(len, features))])
     # decoding drops repeated names, so colons are counted: all values are numbers, so each colon outside strings
     # follows a name
-    if STRING.sub(b"", text).count(b":") != lengths.sum():
+    if STRING.sub(b"", text).count(b":") != indptr[-1]:
         raise InvalidJson("a name is repeated", "features")
-    indptr = np.zeros(len(features) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
     columns: dict[str, int] = {}
     # objects have no order: sorted by name, equal documents become equal bytes
     ordered = [_by_name(each) for each in features]

@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,15 +67,21 @@ class TextTerms(Vocabulary):
         rows = without_parts(rows)
         if not isinstance(rows, TextRows):
             raise wrong_kind(self.kind, rows)
-        tokens = tokens_of(rows, self._places)
-        keys, owners = occurrences(tokens, self.ngrams)
+        words, owners = words_of(rows, self._places)
+        n_unknown = int(np.count_nonzero(words == UNKNOWN))
+        # an unknown word has a number that no term begins with; a second one would look like none
+        keys = key_of(words)
+        if self.ngrams > 1:
+            follow = (words[1:] != UNKNOWN) & (owners[1:] == owners[:-1])
+            keys = np.concatenate([keys, key_of(words[:-1], words[1:])[follow]])
+            owners = np.concatenate([owners, owners[1:][follow]])
         columns, n_terms = self._columns(keys), max(1, len(self.keys))
         known = columns != UNKNOWN
         cells, counts = np.unique(owners[known] * n_terms + columns[known], return_counts=True)
+        indptr = np.searchsorted(cells, n_terms * np.arange(rows.n_rows + 1))
         owners, columns = np.divmod(cells, n_terms)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=rows.n_rows))]).astype(np.int64)
         found = SparseRows(indptr, columns.astype(np.uint32), self._weights(owners, columns, counts), len(self.keys))
-        return Read(found, int(np.count_nonzero(tokens.words == UNKNOWN)), len(tokens.words))
+        return Read(found, n_unknown, len(words))
 
     def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
         """See Vocabulary."""
@@ -150,24 +156,15 @@ def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return found
 
 
-class Tokens(NamedTuple):
-    """The words of some texts, in sequence."""
-
-    words: NDArray[np.int64]
-    """shape (n_words,): numbers of the words, or UNKNOWN"""
-    owners: NDArray[np.int64]
-    """shape (n_words,): row of each"""
-
-
-def tokens_of(rows: TextRows, numbers: Mapping[str, int]) -> Tokens:
-    """The words of the texts as their ``numbers``; these may be given on first sight."""
+def words_of(rows: TextRows, numbers: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ``numbers`` of the words of the texts, in sequence, and the row of each; both of shape (n_words,)."""
     found, lengths = array("q"), []
     for text in rows:
         before = len(found)
         for piece in _pieces(text):
             found.extend(map(numbers.__getitem__, _WORD.findall(piece.lower())))
         lengths.append(len(found) - before)
-    return Tokens(np.array(found, np.int64), np.repeat(np.arange(rows.n_rows), lengths))
+    return np.array(found, np.int64), np.repeat(np.arange(rows.n_rows), lengths)
 
 
 def unspaced(rows: TextRows) -> bool:
@@ -175,18 +172,6 @@ def unspaced(rows: TextRows) -> bool:
     texts = rows.taken(np.unique(np.linspace(0, rows.n_rows - 1, min(_LOOKED_AT, rows.n_rows)).astype(np.int64)))
     words = [word for text in texts for word in _WORD.findall(text[:_PIECE])]
     return sum(_CLAUSE.search(word) is not None for word in words) > len(words) / 4
-
-
-def occurrences(tokens: Tokens, ngrams: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """All occurrences of terms of known words, as numbers, and the row of each; both of shape (n,)."""
-    words, owners = tokens
-    known = words != UNKNOWN
-    keys, rows = [key_of(words[known])], [owners[known]]
-    if ngrams > 1:
-        follow = known[:-1] & known[1:] & (owners[:-1] == owners[1:])
-        keys.append(key_of(words[:-1][follow], words[1:][follow]))
-        rows.append(owners[:-1][follow])
-    return np.concatenate(keys), np.concatenate(rows)
 
 
 def key_of(first: NDArray[np.int64], second: NDArray[np.int64] | int = UNKNOWN) -> NDArray[np.uint64]:

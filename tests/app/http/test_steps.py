@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import numpy as np
 import pytest
@@ -16,22 +17,10 @@ from starlette.requests import ClientDisconnect
 from app.codecs import dispatch
 from app.codecs.arrays import npz
 from app.http import requests
-from app.http.requests import in_steps
 from storage.repositories.datasets import Batch, DatasetBuilder
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.app.http.test_hostile import dial, head
 from tests.waiting import SOON, until
-
-
-class Client:
-    """The client of a request, which leaves after some looks."""
-
-    def __init__(self, looks: int) -> None:
-        self._looks = looks
-
-    async def is_disconnected(self) -> bool:
-        self._looks -= 1
-        return self._looks < 0
 
 
 @pytest.fixture
@@ -50,7 +39,7 @@ def test_long_work_of_two_takes_turns_in_one_thread() -> None:
             yield name
 
     async def both(executor: ThreadPoolExecutor) -> list[list[str]]:
-        return await asyncio.gather(*(in_steps(None, executor, work(name)) for name in "ab"))
+        return await asyncio.gather(*(requests.in_steps(None, executor, work(name)) for name in "ab"))
 
     with ThreadPoolExecutor(1) as executor:
         assert asyncio.run(both(executor)) == [["a"] * 50, ["b"] * 50]
@@ -67,9 +56,9 @@ def test_work_ends_when_its_client_has_left() -> None:
             yield step
 
     async def run(executor: ThreadPoolExecutor) -> None:
-        request: Any = Client(3)
+        request: Any = Mock(is_disconnected=AsyncMock(side_effect=[False, False, False, True]))
         with pytest.raises(ClientDisconnect):
-            await in_steps(request, executor, work())
+            await requests.in_steps(request, executor, work())
 
     with ThreadPoolExecutor(1) as executor:
         asyncio.run(run(executor))
