@@ -107,6 +107,7 @@ def test_a_matrix_whose_client_has_left_is_not_read_on(
     assert sum(rows) < 300, "of 400"
 
 
+@pytest.mark.usefixtures("short_turns")
 def test_documents_of_two_jobs_take_turns_in_one_thread(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "BLOCK_BYTES", 64)
     gateway = start(parse_threads=1)
