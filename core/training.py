@@ -17,7 +17,7 @@ from core.engine.passes import Engine
 from core.engine.runner import PassCounter, Scheduler
 from core.errors import Fault, InvalidDocuments, InvalidOption, MessageNames
 from core.models.model import Model
-from core.options.base import BalancedOptions, Options
+from core.options.base import Options
 from core.problem import Problem, Status
 from core.progress import WHOLE, Checkpoint, Observer, Span, TracePoint, Watch
 from core.registry import Algorithm, check_options, find_algorithm
@@ -99,6 +99,17 @@ class CheckedTask:
         """shape (n_unlabeled,), ascending: positions of the other documents."""
         return self.order[self.n_labeled :]
 
+    @property
+    def drawn(self) -> NDArray[np.int8]:
+        """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option
+        labels_drawn says holds for all.
+        """
+        drawn = checked_drawn(self.task.drawn, self.task.rows.n_rows)[self.order[: self.n_labeled]]
+        requested = self.options.requested_fractions(self.classes)
+        if requested is not None and requested.labels_drawn != "unknown":
+            drawn = np.full(self.n_labeled, Draw.of(requested.labels_drawn), np.int8)
+        return drawn
+
 
 def compacted(task: TrainingTask, order: NDArray[np.int64], run: "Run", *, weighs: bool = True) -> Compact:
     """A copy of the documents at these positions, with weights of terms; documents of several parts are scaled already.
@@ -114,9 +125,6 @@ class SingleTask(CheckedTask):
 
     class_indices: NDArray[np.integer[Any]]
     """shape (n_labeled,): positions in these classes"""
-    drawn: NDArray[np.int8]
-    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn
-    says holds for all"""
 
     @classmethod
     def of(cls, task: TrainingTask) -> Self:
@@ -126,10 +134,6 @@ class SingleTask(CheckedTask):
         present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
         classes = [task.classes[position] for position in present]
         options = check_options(task.algorithm, task.options, classes, task.rows.n_rows)
-        drawn = checked_drawn(task.drawn, task.rows.n_rows)[labeled]
-        requested = options.requested_fractions(classes)
-        if requested is not None and requested.labels_drawn != "unknown":
-            drawn = np.full(len(labeled), Draw.of(requested.labels_drawn), np.int8)
         return cls(
             task,
             find_algorithm(task.algorithm),
@@ -138,7 +142,6 @@ class SingleTask(CheckedTask):
             np.concatenate([labeled, unlabeled]),
             weights[labeled] / weights[labeled].mean(),
             class_indices,
-            drawn,
         )
 
     @staticmethod
@@ -238,9 +241,7 @@ class SeveralTask(CheckedTask):
             raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
         order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
         known = own.among(classes).matrix()
-        names = task.class_names
-        if names is None:
-            names = SparseRows.empty(len(sets.classes), task.rows.n_features)
+        none = SparseRows.empty(len(sets.classes), task.rows.n_features)
         return cls(
             task,
             find_algorithm(task.algorithm),
@@ -249,14 +250,13 @@ class SeveralTask(CheckedTask):
             order,
             weights[labeled],
             known,
-            names.taken(places),
+            (none if task.class_names is None else task.class_names).taken(places),
         )
 
     def known_fractions(self) -> NDArray[np.float64] | None:
         """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""
-        options = self.options
-        asked = isinstance(options, BalancedOptions) and options.requested_fractions(self.classes).source == "labeled"
-        if not asked:
+        requested = self.options.requested_fractions(self.classes)
+        if requested is None or requested.source != "labeled":
             return None
         return np.asarray((self.known > 0).sum(axis=0) / np.maximum((self.known != 0).sum(axis=0), 1))
 

@@ -90,17 +90,8 @@ class LabelSets:
         """shape (n_classes,): number of documents to which each class applies."""
         return np.bincount(self.indices[self.values == APPLIES], minlength=len(self.classes))
 
-    def known(self, class_index: int) -> NDArray[np.int8]:
-        """shape (n_rows,): 1 for documents to which a class applies, -1 for documents to which it does not, 0 where
-        that is not known.
-        """
-        found = np.where(self.complete, EXCLUDED, 0).astype(np.int8)
-        own = self.indices == class_index
-        found[self.owners[own]] = self.values[own]
-        return found
-
     def matrix(self) -> NDArray[np.int8]:
-        """shape (n_rows, n_classes): ``known`` of every class."""
+        """shape (n_rows, n_classes): 1 where a class applies, -1 where it does not, 0 where that is not known."""
         found = np.where(self.complete[:, None], EXCLUDED, 0).astype(np.int8).repeat(len(self.classes), axis=1)
         own = self.indices >= 0
         found[self.owners[own], self.indices[own]] = self.values[own]

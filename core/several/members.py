@@ -102,10 +102,10 @@ def solve_labels(
             steps[phase] = partial(fit.steps, problem, own, fold is None)
     results = scheduler.run(steps, span)
     ensure_complete(results)
-    results = results[: len(task.classes)]
     held_out = np.full(task.known.shape, np.nan)
     for (column, fold), fit in fits.items():
         if fold is not None:
             left_out = (task.folds == fold) & (task.known[:, column] != 0)
             held_out[left_out, column] = fit.labeled[left_out]
-    return LabelSolutions.of(results, [fits[column, None].spread for column in range(len(task.classes))], held_out)
+    spreads = [fits[column, None].spread for column in range(len(task.classes))]
+    return LabelSolutions.of(results[: len(spreads)], spreads, held_out)

@@ -18,6 +18,7 @@ from core.evaluation.measures import LabelConfusion
 from core.evaluation.training_warnings import scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.model import LinearModel
+from core.numerics.elementary import expit
 from core.options.auto import AutoOptions
 from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Status, unlabeled_scores
@@ -61,8 +62,6 @@ def train_several(task: TrainingTask, sets: LabelSets, context: TrainingContext)
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
         scaled = _scaled(checked, documents, run)
         choice = _chosen(checked, scaled, _names(checked, documents, scaled), run)
-        if documents.terms is not None:
-            choice = choice._replace(report={**choice.report, "features": documents.terms.in_words})
     except Stopped:
         return _untrained(checked, run.counter.passes)
     return _training(checked, documents, scaled, choice, run, scale)
@@ -81,8 +80,7 @@ def _scaled(checked: SeveralTask, documents: Compact, run: Run) -> ScaledRows:
     """The rows as the algorithm reads them."""
     if checked.options.rescales_features:
         return scale_features(documents.rows, run.watch, run.context.engine.space, centred=len(checked.task.parts) < 2)
-    n_features = documents.rows.n_features
-    return ScaledRows(documents.rows, np.ones(n_features), np.zeros(n_features), False)
+    return ScaledRows(documents.rows, np.ones(documents.rows.n_features), np.zeros(documents.rows.n_features), False)
 
 
 def _chosen(checked: SeveralTask, scaled: ScaledRows, names: SparseRows, run: Run) -> _Choice:
@@ -116,8 +114,12 @@ def _chosen(checked: SeveralTask, scaled: ScaledRows, names: SparseRows, run: Ru
 def _names(checked: SeveralTask, documents: Compact, scaled: ScaledRows) -> SparseRows:
     """The names of labels in the columns of the scaled rows."""
     columns = np.searchsorted(documents.features, checked.class_names.indices).astype(np.uint32)
-    values = (checked.class_names.values * scaled.scales[columns]).astype(np.float32)
-    return SparseRows(checked.class_names.indptr, columns, values, len(documents.features))
+    return SparseRows(
+        checked.class_names.indptr,
+        columns,
+        (checked.class_names.values * scaled.scales[columns]).astype(np.float32),
+        len(documents.features),
+    )
 
 
 def _ridge(
@@ -133,7 +135,7 @@ def _ridge(
     with watch.until(None if seconds is None else _DIRECTIONS * seconds) as deadline:
         directions = find_directions(whole, scheduler, WHOLE.between(0.0, _DIRECTIONS), watch)
     member, chosen = solve_ridge(checked, scheduler, whole, directions, names, WHOLE.between(_DIRECTIONS, 1.0), watch)
-    fit = fit_labels(member.held_out, checked.known, member.scores, watch)
+    fit = fit_labels(member.held_out, checked.known, member.scores, watch, drawn=checked.drawn)
     return _Choice("ridge", member, fit, {**chosen, **_time(seconds, tried=not deadline.over)})
 
 
@@ -171,18 +173,19 @@ def _solved(
     span: Span,
 ) -> _Choice:
     member = solve_labels(checked, scheduler, whole, options, span)
-    return _Choice(method, member, fit_labels(member.held_out, checked.known, member.scores, watch), {})
+    return _Choice(
+        method, member, fit_labels(member.held_out, checked.known, member.scores, watch, drawn=checked.drawn), {}
+    )
 
 
 def _calibration(checked: SeveralTask, choice: _Choice) -> LabelCalibration:
     """Sigmoids of scores as they are, and the thresholds by which F1 is expected to be largest."""
-    fit, spreads = choice.fit, choice.member.spreads
-    means, deviations = (np.array(each) for each in zip(*spreads, strict=True))
+    fit, member = choice.fit, choice.member
+    known = member.scores if len(member.scores) else np.nan_to_num(member.held_out)
+    thresholds = best_thresholds(expit(fit.slopes * known + fit.offsets))
+    means, deviations = (np.array(each) for each in zip(*member.spreads, strict=True))
     slopes = fit.slopes / deviations
-    found = LabelCalibration(slopes, fit.offsets - slopes * means, np.full(len(slopes), 0.5))
-    known = choice.member.scores if len(choice.member.scores) else np.nan_to_num(choice.member.held_out)
-    probabilities = LabelCalibration(fit.slopes, fit.offsets, found.thresholds).probabilities(known)
-    return replace(found, thresholds=best_thresholds(probabilities))
+    return LabelCalibration(slopes, fit.offsets - slopes * means, thresholds)
 
 
 def _training(
@@ -220,7 +223,7 @@ def _training(
         ],
         trace=[watch.of_all(point) for point in trace],
         passes=run.counter.passes,
-        report=_report(checked, choice, calibration, held_out),
+        report=_report(checked, documents, choice, calibration, held_out),
         range_remedy=scale.remedy(task.names) or checked.options.range_remedy,
         largest=scale.fault(task.names),
         held_out=held_out,
@@ -235,13 +238,14 @@ def _few_warnings(checked: SeveralTask) -> list[str]:
     """Which labels have too few documents to be checked."""
     counts = (checked.known > 0).sum(axis=0)
     few = [str(label) for label, count in zip(checked.classes, counts.tolist(), strict=True) if count < 2]
-    if not few:
-        return []
     named = ", ".join(map(repr, few[:_NAMED])) + (", …" if len(few) > _NAMED else "")
-    return [f"of each of these labels there is one document alone, so that nothing says how well it is found: {named}"]
+    said = f"of each of these labels there is one document alone, so that nothing says how well it is found: {named}"
+    return [said] if few else []
 
 
-def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration, held_out: Any) -> dict[str, Any]:
+def _report(
+    checked: SeveralTask, documents: Compact, choice: _Choice, calibration: LabelCalibration, held_out: Any
+) -> dict[str, Any]:
     """The method, what labels left out say of it, and the figures of each label."""
     left_out = np.isfinite(held_out) & (checked.known != 0)
     given = calibration.given(calibration.probabilities(np.nan_to_num(held_out))) & left_out
@@ -259,6 +263,7 @@ def _report(checked: SeveralTask, choice: _Choice, calibration: LabelCalibration
     return {
         "method": choice.method,
         **choice.report,
+        **({} if documents.terms is None else {"features": documents.terms.in_words}),
         "labels": figures,
         "held_out": {"f1_micro": micro, "f1_macro": macro},
         "summary": [
@@ -286,5 +291,6 @@ def _untrained(checked: SeveralTask, passes: float) -> Training:
         np.zeros(n_labels),
         calibration=LabelCalibration(np.ones(n_labels), np.zeros(n_labels), np.full(n_labels, 0.5)),
     )
-    scores = np.full((len(unlabeled), n_labels), np.nan)
-    return Training(model, unlabeled, scores, None, np.nan, Status.CANCELLED, [], [], passes)
+    return Training(
+        model, unlabeled, np.full((len(unlabeled), n_labels), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
+    )

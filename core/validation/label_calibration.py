@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import Matrix, Vector, exp, expit, log
+from core.documents.drawn import Draw
+from core.numerics.elementary import Matrix, Vector, exp, expit, log, logit
 from core.progress import Checkpoint
 
 _LOG_SLOPES = np.linspace(-1.2, 2.1, 12)
@@ -20,6 +21,8 @@ _LOG_SLOPES = np.linspace(-1.2, 2.1, 12)
 _LOG_SLOPE_SPREAD = 0.5
 """standard deviation of the normal prior of a label's logarithm of the slope, around that of all labels"""
 _LEAST = 1e-12
+_SURPRISING = 4.0
+"""standard deviations of a chi-squared from which on numbers of labels are somebody's choice"""
 _ROUNDS, _NEAR = 60, 1e-9
 """Newton steps of offsets at most, and the error of a mean at which they end"""
 _AT_ONCE = 1 << 20
@@ -75,6 +78,7 @@ def fit_labels(
     checkpoint: Checkpoint = lambda: None,
     *,
     least: int = 2,
+    drawn: NDArray[np.int8] | None = None,
 ) -> LabelFit:
     """Fit sigmoids to standardised scores of labeled documents by models without their labels.
 
@@ -82,7 +86,9 @@ def fit_labels(
     the label applies, -1 where it does not and 0 where that is not known. ``scores`` of shape (n_unlabeled, n_labels)
     are those of the whole model. A label of which fewer than ``least`` documents could be left out has the share of the
     labeled ones as its fraction. To the share of each among those left out one document is added that has it as often
-    as labels are had in the mean. ``checkpoint`` is called between slices of the work; what it raises ends it.
+    as labels are had in the mean. ``drawn``, shape (n_labeled,), says how documents were drawn, by default at
+    random: those that were found by their labels say nothing of how frequent these are. ``checkpoint`` is called
+    between slices of the work; what it raises ends it.
     """
     applies = known > 0
     left_out = np.isfinite(held_out) & (known != 0)
@@ -98,21 +104,42 @@ def fit_labels(
         right = expit(np.where(applies, 1.0, -1.0) * (slope * filled + offsets[place]))
         likelihoods[place] = (weights * log(np.maximum(right, _LEAST))).sum(axis=0)
     shared = int(likelihoods.sum(axis=1).argmax())
-    distances = (_LOG_SLOPES - _LOG_SLOPES[shared]) / _LOG_SLOPE_SPREAD
-    own = (likelihoods - 0.5 * (distances * distances)[:, None]).argmax(axis=0)
+    far = 0.5 * ((_LOG_SLOPES - _LOG_SLOPES[shared]) / _LOG_SLOPE_SPREAD) ** 2
+    own = (likelihoods - far[:, None]).argmax(axis=0)
     own[~checked] = shared
     every = np.arange(len(checked))
     slopes = exp(_LOG_SLOPES)[own]
     shares = (applies.sum(axis=0)) / ((known != 0).sum(axis=0) + 1.0)
     if not len(scores):
         # a label without a check has its share among the documents that its solutions left out
-        of_share = offsets_at(slopes * filled, shares, left_out.astype(np.float64), checkpoint)
-        found = np.where(checked, offsets[own, every], of_share)
+        found = np.where(checked, offsets[own, every], offsets_at(slopes * filled, shares, left_out * 1.0, checkpoint))
         return LabelFit(slopes, found, shares, _mean(likelihoods[own, every], weights))
-    by_answers = mean_of_columns(expit(slopes * scores + offsets[own, every]))
+    margins = slopes * scores + offsets[own, every]
+    by_answers = mean_of_columns(expit(margins))
+    if drawn is not None and not (counted := _counted(known * left_out * checked, by_answers, drawn)).all():
+        seen = (left_out & counted[:, None]).astype(np.float64)
+        of_sample = ((seen * applies).sum(axis=0) + by_answers) / (seen.sum(axis=0) + 1.0)
+        by_answers = mean_of_columns(expit(margins + logit(np.clip(of_sample, _LEAST, 1 - _LEAST)) - logit(targets)))
     fractions = np.where(checked, by_answers, shares)
     found = offsets_at(slopes * scores, fractions, np.ones(scores.shape), checkpoint)
     return LabelFit(slopes, found, fractions, _mean(likelihoods[own, every], weights))
+
+
+def _counted(known: NDArray[np.int8], fractions: Vector, drawn: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """shape (n_labeled,): whether documents have labels as often as others of their scores, given the ``fractions``
+    that all documents show.
+
+    Those that were found by their labels have not. Those of unknown origin have, unless chance hardly gives their
+    numbers of labels: by the sum of squares of what numbers are off by, in standard deviations, a chi-squared of as
+    many degrees of freedom as there are labels.
+    """
+    own = known[drawn == Draw.UNKNOWN]
+    numbers = (own != 0).sum(axis=0)
+    off = (own > 0).sum(axis=0) - numbers * fractions
+    surprise = float((off * off / np.maximum(numbers * fractions * (1.0 - fractions), _LEAST)).sum())
+    freedom = np.count_nonzero(numbers)
+    by_chance = surprise <= freedom + _SURPRISING * np.sqrt(2.0 * freedom)
+    return np.asarray((drawn != Draw.FOUND) & (by_chance | (drawn != Draw.UNKNOWN)))
 
 
 def _mean(likelihoods: Vector, weights: Matrix) -> float:

@@ -61,7 +61,7 @@ class Documents(NamedTuple):
         """shape (n_documents,): whether each document is known to be of a class."""
         if self.label_sets is None:
             return np.equal(self.class_indices, class_index)
-        return np.equal(self.label_sets.known(class_index), APPLIES)
+        return np.equal(self.label_sets.among([self.classes[class_index]]).matrix()[:, 0], APPLIES)
 
     @property
     def known(self) -> NDArray[np.int64]:

@@ -1,12 +1,11 @@
 """Sigmoids of labels, and the thresholds by which F1 is expected to be largest."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
+from core.documents.drawn import Draw
 from core.numerics.elementary import expit
-from core.validation.label_calibration import LabelCalibration, best_thresholds, fit_labels, offsets_at
+from core.validation.label_calibration import best_thresholds, fit_labels, offsets_at
 
 RNG = np.random.default_rng(0)
 
@@ -49,20 +48,23 @@ def test_rare_labels_are_not_taken_for_more_frequent_than_they_are() -> None:
     assert found.fractions == pytest.approx(0.02, abs=1e-3)
 
 
+def test_documents_found_by_a_label_do_not_say_how_frequent_it_is() -> None:
+    """Half of those labeled have the label, a twentieth of the others. Of a label that a tenth seem to have, chance
+    does not give half: so it is with documents of unknown origin.
+    """
+    rng = np.random.default_rng(1)
+    applies, others = (np.arange(100) < 50)[:, None], rng.random((4000, 1)) < 0.05
+    labeled = rng.normal(3.0 * applies), np.where(applies, 1, -1).astype(np.int8), rng.normal(3.0 * others)
+    drawn = (np.full(100, draw, np.int8) for draw in (Draw.RANDOM, Draw.FOUND, Draw.UNKNOWN))
+    random, found, unknown = (float(fit_labels(*labeled, drawn=each).fractions[0]) for each in drawn)
+    assert random > 0.09
+    assert unknown == found == pytest.approx(0.05, abs=0.7 * (random - 0.05))
+
+
 def test_the_best_thresholds_are_those_of_all_thresholds() -> None:
     probabilities = RNG.random((300, 3)) ** [1, 4, 20]
-    for column, threshold in enumerate(best_thresholds(probabilities).tolist()):
-        own = probabilities[:, column]
-
-        def expected(least: float, own: np.ndarray[tuple[int], np.dtype[np.float64]] = own) -> float:
-            given = own >= least
-            return float(2 * own[given].sum() / (given.sum() + own.sum()))
-
-        assert expected(threshold) == pytest.approx(max(map(expected, own.tolist())))
-
-
-def test_what_is_stored_is_what_is_read() -> None:
-    calibration = LabelCalibration(*(np.array(pair, float) for pair in pairwise([1.0, 2.0, 3.0, 0.4])))
-    again = LabelCalibration.read(calibration.to_json())
-    scores = RNG.normal(size=(5, 2))
-    assert np.array_equal(again.probabilities(scores), calibration.probabilities(scores))
+    given = probabilities >= probabilities[:, None]  # by each threshold, of each row
+    expected = 2 * (given * probabilities).sum(axis=1) / (given.sum(axis=1) + probabilities.sum(axis=0))
+    chosen = probabilities >= best_thresholds(probabilities)
+    found = 2 * (chosen * probabilities).sum(axis=0) / (chosen.sum(axis=0) + probabilities.sum(axis=0))
+    assert found == pytest.approx(expected.max(axis=0))
