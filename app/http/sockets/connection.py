@@ -62,11 +62,9 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._refusal is not None:
-            return
-        if len(data) <= self._body_left and not self._unparsed and not self.pipeline:
+        if self._refusal is None and len(data) <= self._body_left and not self._unparsed and not self.pipeline:
             super().data_received(data)
-        else:
+        elif self._refusal is None:
             self._unparsed += data
             self._parse()
 
