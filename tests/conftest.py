@@ -19,6 +19,7 @@ __all__ = ["any_store", "no_redis", "redis", "s3_endpoint", "shared_valkey", "st
 # a test that is about an encoder names its own
 os.environ["HALFMOON_ENCODER"] = "none"
 settings.register_profile("same-every-run", derandomize=True, deadline=None, database=None)
+settings.register_profile("other-every-run", deadline=None, database=None)
 settings.load_profile("same-every-run")
 # else it tries the numbers and words in all modules that are loaded, which are more when other tests run before
 providers._get_local_constants = lambda: providers._local_constants

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import yaml
 
+from tests.app.codecs.test_parser_fuzz import npz
 from tests.app.conftest import TWO_CLASSES, Gateway, publish
 from tests.app.datasets.test_kinds import text_model
 
@@ -17,12 +18,6 @@ CSV = "text/csv"
 NPZ, NPY = "application/x-npz", "application/x-npy"
 Mistake = tuple[str, str | None, str | bytes, str]
 """call; media type; body, in which {vectors} and {texts} stand for ids of datasets; a part of the detail"""
-
-
-def npz(**arrays: Any) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
 
 
 def npy(array: Any) -> bytes:

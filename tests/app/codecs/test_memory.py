@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from app.codecs.base import Bounds, in_blocks
 from app.inference.tensors import _NUMBERS, documents_of
 from app.predictions.service import decode_documents
+from core.errors import InvalidDocuments
+from storage.repositories.datasets.files.ids import IdWriter
 from tests.app.codecs.encodings import as_npy
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
@@ -84,3 +87,11 @@ def test_decoders_hold_no_more_than_they_reserve(media_type: str) -> None:
         n_rows = sum(batch.rows.n_rows for batch in decode_documents(in_blocks(body), headers, BOUNDS, memory.reserve))
     assert n_rows > 1_000
     assert memory.peak <= memory.reserved + len(body) + SOME_BLOCKS
+
+
+def test_ids_that_occur_twice_take_little_more_than_their_hashes(tmp_path: Path) -> None:
+    writer, ids = IdWriter(tmp_path), [f"id{number}" for number in range(100_000)]
+    writer.append([*ids, *ids], 2 * len(ids))
+    with measured() as memory, pytest.raises(InvalidDocuments, match="again by document number 100001"):
+        writer.seal()
+    assert memory.peak < 5 * 8 * 2 * len(ids)

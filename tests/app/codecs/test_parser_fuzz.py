@@ -37,6 +37,7 @@ from app.predictions.service import decode_documents
 from core.documents.kinds import NamedRows, Rows, RowsOfKind, TextRows, parts_of
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from tests.app.codecs import encodings
 from tests.app.codecs.encodings import as_npy
 from tests.app.codecs.tables.workbooks import DATE, XLSX, workbook
 
@@ -47,9 +48,7 @@ CONTENT_TYPES = {"multipart/form-data": "multipart/form-data; boundary=x"}
 
 
 def npz(**arrays: object) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
-    return buffer.getvalue()
+    return encodings.npz({name: np.asarray(array) for name, array in arrays.items()}, compressed=False)
 
 
 def parquet(**columns: object) -> bytes:

@@ -1,6 +1,5 @@
 """Several labels, votes and weights over HTTP: every format takes them, and gives them back as they were."""
 
-import io
 import json
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from tests.app.annotations.test_annotations import annotate
 from tests.app.codecs.tables.workbooks import XLSX, workbook
-from tests.app.codecs.test_parser_fuzz import parquet
+from tests.app.codecs.test_parser_fuzz import npz, parquet
 from tests.app.conftest import NDJSON, Gateway, created, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 
@@ -313,12 +312,6 @@ def test_bad_annotations_are_refused_with_words(
     assert words in json.dumps(problem_of(answer, 422))
 
 
-def npz(**arrays: Any) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **{"X": np.eye(3, dtype=np.float32), **arrays})
-    return file.getvalue()
-
-
 INDICATORS = np.array([[1, 1], [0, 0], [0, 1]])
 
 
@@ -329,7 +322,7 @@ def test_indicators_of_arrays_are_several_labels(gateway: Gateway, names: list[A
         [{"vector": row, "labels": each, "weight": 2} for row, each in zip(np.eye(3).tolist(), labels, strict=True)]
     )
     labeled = np.array([True, True, False])
-    body = npz(indicators=INDICATORS, classes=np.array(names), labeled=labeled, weights=np.full(3, 2))
+    body = npz(X=np.eye(3), indicators=INDICATORS, classes=np.array(names), labeled=labeled, weights=np.full(3, 2))
     assert send(gateway, body, "application/x-npz")["sha256"] == wanted["sha256"]
 
 
@@ -356,7 +349,7 @@ def test_indicators_of_arrays_are_several_labels(gateway: Gateway, names: list[A
     ],
 )
 def test_odd_arrays_are_refused_with_words(gateway: Gateway, arrays: dict[str, Any], field: str, words: str) -> None:
-    error = refused(gateway, npz(**arrays), "application/x-npz")
+    error = refused(gateway, npz(**{"X": np.eye(3), **arrays}), "application/x-npz")
     assert error["field"] == field
     assert words in error["detail"]
 
