@@ -311,6 +311,9 @@ def _training(
         # the last report may be behind: work that takes no time reports nothing
         watch.end(trace[-1] if trace else watch.latest)
     scores = unlabeled_scores(results)
+    if checked.algorithm is AUTO and isinstance(model, LinearModel) and status is not Status.CANCELLED:
+        # calibration is by scores that unlabeled documents would have were they new; the model knows each of them
+        scores = model.scores(checked.task.rows)[checked.unlabeled]
     probabilities = model.probabilities(scores)
     return Training(
         model=model,

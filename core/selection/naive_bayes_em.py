@@ -7,10 +7,12 @@ are latent.
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.runner import Adjoint, Phase, Procedure, Report, Scores, Steps
-from core.numerics.compiled import exp, log
+from core.numerics.compiled import compiled, exp, log, read_only
+from core.numerics.compiled import log_of as compiled_log_of
 from core.numerics.elementary import Matrix, Vector, log_of
 from core.numerics.vectors import dot
 from core.problem import Linear, Result, Status
@@ -23,27 +25,49 @@ _LEAST = 1e-300
 _CONSTANT = 1e-12
 """share of a feature's mean square up to which its variance is rounding"""
 _SLICE = 1 << 21
+_HARDLY = 1e-6
+"""number of times that a row is in a class from which on it would matter to leave it out"""
+_MOST_SHARE = 1 - 1e-9
+"""largest share of a row in a class's count of a term; more is rounding"""
 
 
 class TermDensities:
-    """Rows are bags of terms: multinomial."""
+    """Rows are bags of terms: multinomial. A term of one row alone says nothing of any other, and would bind that row
+    to the class that it was first in: it is left out.
+    """
 
-    def __init__(self, mean: Vector, added: float, checkpoint: Checkpoint) -> None:
-        """``mean``: the average row, shape (n_features,), of which so many are ``added`` to each class.
-        ``checkpoint`` is called between classes.
-        """
-        self._mean, self._added, self._checkpoint = mean, added, checkpoint
+    def __init__(self, moments: "Moments") -> None:
+        """So many of the average row of ``moments`` are added to each class as these say."""
+        self._moments = moments
+        self._totals: list[float] = []
 
     def fit(self, sums: Matrix, weight: float) -> None:
         """The logarithms of the terms' probabilities in each class."""
+        shared, added = self._moments.shared, self._moments.added * self._moments.mean
+        self._totals.clear()
         for of_class in sums:
-            counts = np.maximum(of_class[:-1] + self._added * self._mean, _LEAST)
-            of_class[:-1], of_class[-1] = log(counts) - log_of(counts.sum()), 0.0
-            self._checkpoint()
+            counts = np.where(shared, np.maximum(of_class[:-1] + added, _LEAST), 0.0)
+            self._totals.append(max(float(counts.sum()), _LEAST))
+            logs = log(np.where(shared, counts, 1.0)) - log_of(self._totals[-1])
+            of_class[:-1], of_class[-1] = np.where(shared, logs, 0.0), 0.0
+            self._moments.checkpoint()
 
     def common(self, coefficients: Matrix, weight: float) -> float:
         """Of the average rows that are added to each class."""
-        return self._added * sum(dot(of_class[:-1], self._mean) for of_class in coefficients)
+        return sum(dot(of_class[:-1], self._moments.added * self._moments.mean) for of_class in coefficients)
+
+    def leave_out(self, place: int, of_class: Vector, counted: Vector, logits: Vector) -> None:
+        """Without the counts of a row its terms are rarer in the class, and the class is smaller."""
+        rows, total = self._moments.unlabeled, self._totals[place]
+        counts = np.where(self._moments.shared, total * exp(of_class[:-1]), 0.0)
+        for start, stop in rows.slices(_SLICE):
+            part = rows.between(start, stop)
+            first, last = int(part.indptr[0]), int(part.indptr[-1])
+            own, values = rows.columns(first, last), read_only(rows.values[first:last])
+            _leave_out(
+                read_only(part.indptr), read_only(own), values, counted[start:stop], counts, total, logits[start:stop]
+            )
+            self._moments.checkpoint()
 
 
 class NormalDensities:
@@ -87,6 +111,9 @@ class NormalDensities:
         logs = float(log(np.where(self._moments.constant, 1.0, self._precisions)).sum())
         return added - 0.5 * dot(squares, self._precisions) + 0.5 * n_rows * logs
 
+    def leave_out(self, place: int, of_class: Vector, counted: Vector, logits: Vector) -> None:
+        """One number among many hardly moves a mean: nothing is left out."""
+
     def _with_added(self, n_classes: int, weight: float) -> tuple[Vector, float]:
         """Squares of all rows about the average row, and their number; the average rows have the variances of all."""
         n_added = n_classes * self._moments.added
@@ -102,7 +129,10 @@ may raise. ``sums`` have the shape (n_classes, n_features + 1). Their last colum
 coefficients the intercept. Each unlabeled row has the ``weight`` in the sums.
 
 ``common`` is the part of the log-posterior that the scores of rows leave out: the average rows that are added, and the
-term that all classes share. ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit."""
+term that all classes share. ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit.
+
+``leave_out`` turns the ``logits`` of the unlabeled rows in the class at ``place``, shape (n_unlabeled,), into those by
+the density of all other rows, in place. Each is ``counted`` so many times in the class, shape (n_unlabeled,)."""
 
 
 class Moments:
@@ -113,13 +143,14 @@ class Moments:
         rows, n_labeled = data.scaled.rows, len(data.class_indices)
         self.checkpoint, self.added, self._dense = checkpoint, added, data.dense
         self.n_unlabeled = rows.n_rows - n_labeled
-        self._labeled = rows.between(0, n_labeled)
-        self.mean = _sums(rows, checkpoint) / rows.n_rows
+        self._labeled, self.unlabeled = rows.between(0, n_labeled), rows.between(n_labeled, rows.n_rows)
+        sums, stored = _sums(rows, checkpoint)
+        self.mean = sums / rows.n_rows
         """shape (n_features,)"""
+        self.shared = stored > 1
+        """shape (n_features,): whether two rows and more have a value"""
         nothing = np.zeros(0)
-        self.of_unlabeled = (
-            self._squares(rows.between(n_labeled, rows.n_rows), np.ones(self.n_unlabeled)) if self._dense else nothing
-        )
+        self.of_unlabeled = self._squares(self.unlabeled, np.ones(self.n_unlabeled)) if self._dense else nothing
         """shape (n_features,): sums of squares of the unlabeled rows about the average row; empty of bags of terms, as
         all below"""
         everything = self.of_unlabeled + self._squares(self._labeled, np.ones(n_labeled)) if self._dense else nothing
@@ -134,7 +165,7 @@ class Moments:
         """Densities that are fitted to the unlabeled rows and the labeled ones, each of which is ``counted`` so many
         times, shape (n_labeled,)."""
         if not self._dense:
-            return TermDensities(self.mean, self.added, self.checkpoint)
+            return TermDensities(self)
         return NormalDensities(self, self._squares(self._labeled, counted), float(counted.sum()))
 
     def _squares(self, rows: SparseRows, weights: Vector) -> Vector:
@@ -151,14 +182,16 @@ class Moments:
         return np.asarray(squares + (weights.sum() - stored) * self.mean * self.mean)
 
 
-def _sums(rows: SparseRows, checkpoint: Checkpoint) -> Vector:
-    """Sums of the features, shape (n_features,)."""
-    sums = np.zeros(rows.n_features)
+def _sums(rows: SparseRows, checkpoint: Checkpoint) -> tuple[Vector, Vector]:
+    """Sums of the features, and numbers of rows that have a value of each, shape (n_features,)."""
+    sums, stored = np.zeros(rows.n_features), np.zeros(rows.n_features)
     for start, stop in rows.slices(_SLICE):
         first, last = int(rows.indptr[start]), int(rows.indptr[stop])
-        sums += np.bincount(rows.columns(first, last), rows.values[first:last], rows.n_features)
+        columns, values = rows.columns(first, last), rows.values[first:last]
+        sums += np.bincount(columns, values, rows.n_features)
+        stored += np.bincount(columns[values != 0], minlength=rows.n_features)
         checkpoint()
-    return sums
+    return sums, stored
 
 
 _TOLERANCE, _FOLD_TOLERANCE, _MOST_ROUNDS = 1e-3, 1e-2, 200
@@ -190,7 +223,8 @@ class NaiveBayesEM:
         self.coefficients: Matrix = np.zeros((n_classes, data.scaled.rows.n_features + 1))
         """θ, shape (n_classes, n_features + 1), the last column the bias"""
         self.logits: Matrix = np.zeros((n_classes, n_rows))
-        """θ_c·(x, 1) of all rows, shape (n_classes, n_rows)"""
+        """θ_c·(x, 1) of all rows, shape (n_classes, n_rows); of a run that has ended, those of the unlabeled rows as if
+        each were new: by densities that are fitted to all others"""
         self.priors: Vector = np.full(n_classes, 1 / n_classes)
         """π, shape (n_classes,)"""
         self.responsibilities: Matrix = np.zeros((n_classes, n_rows))
@@ -215,11 +249,15 @@ class NaiveBayesEM:
             if number == self._first_of_all:  # before, the unlabeled rows are of no class
                 yield Adjoint(self._counted, total)
             yield from self._maximise(total.copy() if number >= self._first_of_all else None)
+            fitted = self.responsibilities[:, self.n_labeled :] * self._weight
             moved = self._expect()
             yield Report(Phase("naive_bayes"), number, self.objective, None, (number + 1) / _MOST_ROUNDS)
             if moved < self._tolerance or not self._weight:
                 self.status = Status.CONVERGED
                 break
+        # a document's own counts make it like its class, and no new document has any among those that were learned from
+        for place, (of_class, logits) in enumerate(zip(self.coefficients, self.logits, strict=True)):
+            self._densities.leave_out(place, of_class, fitted[place], logits[self.n_labeled :])
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
     @cached_property
@@ -278,3 +316,32 @@ class NaiveBayesEM:
             (responsibilities.sum(axis=1) + 1) / (responsibilities.shape[1] + len(responsibilities))
         )
         return float(moved)
+
+
+@compiled
+def _leave_out(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    counted: Vector,
+    counts: Vector,
+    total: float,
+    logits: Vector,
+) -> None:
+    """TermDensities.leave_out of a range of rows. ``counts``, shape (n_features,), are those of the class and of the
+    average rows that are added to it, 0 of terms that are left out; ``total`` is their sum.
+
+    Rows that the class hardly has are left as they are.
+    """
+    first = np.uintp(indptr[0])
+    for i in range(len(counted)):
+        if counted[i] < _HARDLY:
+            continue
+        change, size = 0.0, 0.0
+        for k in range(np.uintp(indptr[i]) - first, np.uintp(indptr[i + 1]) - first):
+            value = np.float64(values[k])
+            count = counts[np.uintp(columns[k])]
+            if count > 0.0:
+                size += value
+                change += value * compiled_log_of(1.0 - min(counted[i] * value / count, _MOST_SHARE))
+        logits[i] += change - size * compiled_log_of(1.0 - min(counted[i] * size / total, _MOST_SHARE))

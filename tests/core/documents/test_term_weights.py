@@ -55,6 +55,15 @@ def test_counts_of_a_small_vocabulary_are_weighed_too() -> None:
     np.testing.assert_allclose(rows.values, TfidfTransformer(sublinear_tf=True).fit_transform(counts).data, rtol=1e-6)
 
 
+def test_one_document_with_an_attached_file_decides_for_no_other() -> None:
+    """A file within a text may have a term 10,000 times: by its square that term outweighs all others together."""
+    counts = counts_of(7)
+    counts.data[0] = 10_000
+    terms, rows = weighed(counts)
+    assert there(terms).counts
+    np.testing.assert_allclose(rows.values, TfidfTransformer(sublinear_tf=True).fit_transform(counts).data, rtol=1e-6)
+
+
 def test_other_weights_are_brought_to_length_1() -> None:
     weights = counts_of(1)
     weights.data += np.float32(0.5)
