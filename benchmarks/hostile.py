@@ -213,7 +213,7 @@ def section(size: int, costs: Sequence[Cost], quiet: Sequence[float], log: Log) 
         f"Made by `python -m benchmarks.hostile {size >> 20}` in {log.seconds:.0f} s on: {machine()}. {log.load}\n\n"
         f"The {len(rows)} bodies at which others waited longest:\n\n{table(heads, rows)}\n"
         f"Longest waits of a quiet gateway: {', '.join(number(1e3 * each) for each in quiet)} ms.\n"
-        f"Others waited more than {1e3 * _MOST_WAIT:.0f} ms at {len(slow)} bodies: "
+        f"Others waited more than {1e3 * _MOST_WAIT:.0f} ms at {len(slow)} bodies, the first of which are: "
         f"{', '.join(each.hostile.name for each in slow[:_SHOWN]) or 'none'}.\n"
         f"More memory than twice what is counted, and {_SPARE_BYTES >> 20} MiB: "
         f"{', '.join(each.hostile.name for each in large) or 'none'}.\n"

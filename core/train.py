@@ -26,11 +26,12 @@ from core.evaluation.training_warnings import (
 )
 from core.models.assembly import Points, model_of, starting_points
 from core.models.model import LinearModel, Model
+from core.numerics.elementary import Matrix
 from core.one_vs_rest import n_problems, phases_of, positives_of
 from core.options.auto import AutoOptions
 from core.options.kernel import KernelChoice
 from core.problem import Problem, Result, Status, ensure_complete, unlabeled_scores
-from core.progress import CALIBRATION, WHOLE, Phase, Span, Stopped
+from core.progress import CALIBRATION, WHOLE, Checkpoint, Phase, Span, Stopped
 from core.registry import AUTO, CLUSTERS, with_rest
 from core.selection.auto import auto
 from core.selection.candidates import Selecting
@@ -60,6 +61,8 @@ class Solutions(NamedTuple):
     report: dict[str, Any] | None
     warm: bool = False
     """whether a solver started from another model"""
+    as_new: bool = False
+    """whether unlabeled documents are scored as if each were new, and not as the model scores them"""
 
 
 def _solve_by_one(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
@@ -193,6 +196,8 @@ __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
 
 
 _DEFAULT_CONTEXT = TrainingContext()
+_SLICE = 1 << 24
+"""products that are computed between two checkpoints"""
 
 
 def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Training:
@@ -233,7 +238,23 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         checked.classes,
         [result.decision for result in solutions.results],
     )
-    return _training(checked, solutions, model, validated, status, run, scale)
+    scores = unlabeled_scores(solutions.results)
+    if solutions.as_new and isinstance(model, LinearModel) and status is not Status.CANCELLED:
+        # calibration is by scores that unlabeled documents would have were they new; the model knows each of them
+        try:
+            scores = _scores_in_slices(model, task.rows, run.watch)[checked.unlabeled]
+        except Stopped:
+            status = Status.CANCELLED
+    return _training(checked, solutions, model, scores, validated, status, run, scale)
+
+
+def _scores_in_slices(model: LinearModel, rows: SparseRows, checkpoint: Checkpoint) -> Matrix:
+    """Scores of all rows, shape (n_rows, n_problems); ``checkpoint`` is called between slices, and may raise."""
+    scores = np.empty((rows.n_rows, model.n_columns))
+    for start, stop in rows.slices(max(1, _SLICE // model.n_columns)):
+        scores[start:stop] = model.scores(rows.between(start, stop))
+        checkpoint()
+    return scores
 
 
 def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
@@ -285,6 +306,7 @@ def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
         selection.results,
         lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier),
         report,
+        as_new=selection.as_new,
     )
 
 
@@ -292,12 +314,13 @@ def _training(
     checked: SingleTask,
     solutions: Solutions,
     model: Model,
+    scores: Matrix,
     validated: Validated | None,
     status: Status,
     run: Run,
     scale: ValueScale,
 ) -> Training:
-    """The outcome when all is solved; the observer gets a last report."""
+    """The outcome when all is solved, with ``scores`` of the unlabeled documents; the observer gets a last report."""
     results, watch = solutions.results, run.watch
     confidence = None
     if validated is not None:
@@ -310,10 +333,6 @@ def _training(
     if status is not Status.CANCELLED:
         # the last report may be behind: work that takes no time reports nothing
         watch.end(trace[-1] if trace else watch.latest)
-    scores = unlabeled_scores(results)
-    if checked.algorithm is AUTO and isinstance(model, LinearModel) and status is not Status.CANCELLED:
-        # calibration is by scores that unlabeled documents would have were they new; the model knows each of them
-        scores = model.scores(checked.task.rows)[checked.unlabeled]
     probabilities = model.probabilities(scores)
     return Training(
         model=model,

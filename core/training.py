@@ -253,6 +253,14 @@ class SeveralTask(CheckedTask):
             (none if task.class_names is None else task.class_names).taken(places),
         )
 
+    @property
+    def drawn(self) -> NDArray[np.int8]:
+        """See CheckedTask. Who says of all documents that they were chosen has looked for labels."""
+        requested = self.options.requested_fractions(self.classes)
+        if requested is not None and requested.labels_drawn == "chosen":
+            return np.full(self.n_labeled, Draw.FOUND, np.int8)
+        return super().drawn
+
     def known_fractions(self) -> NDArray[np.float64] | None:
         """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""
         requested = self.options.requested_fractions(self.classes)

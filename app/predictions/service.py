@@ -135,12 +135,9 @@ async def label(request: Request, services: Services, reference: str) -> Respons
     """The label of the text in the body, by the version to which ``reference`` refers now."""
     body = await read_json(request, services, LabelBody)
     loaded = await load_model(services, reference)
-    small = fits_event_loop(loaded.model, 1) and len(body.text) < services.settings.large_request_bytes
-    return loaded.marked(
-        _labeled(loaded.model, body.text)
-        if small
-        else await in_thread(services.predict_pool, _labeled, loaded.model, body.text)
-    )
+    if fits_event_loop(loaded.model, 1) and len(body.text) < services.settings.large_request_bytes:
+        return loaded.marked(_labeled(loaded.model, body.text))
+    return loaded.marked(await in_thread(services.predict_pool, _labeled, loaded.model, body.text))
 
 
 def _labeled(model: Model, text: str) -> Response:
@@ -175,12 +172,8 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
         steps = _answer(loaded, texts, texts.add_each(batches))
         if fits_event_loop(loaded.model, sum(batch.rows.n_rows for batch in batches)):
             return last_of(steps)
-        # of one batch one step takes time: to come back for the others would cost more than they do
-        return await (
-            in_thread(services.predict_pool, last_of, steps)
-            if len(batches) == 1
-            else in_answer_steps(request, services, steps)
-        )
+        if len(batches) == 1:  # one step that takes time: to come back for the others would cost more than they do
+            return await in_thread(services.predict_pool, last_of, steps)
     return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
 
 

@@ -52,6 +52,8 @@ class Selection(NamedTuple):
     no fold leaves the row out"""
     likelier: bool
     """whether labels left out are likelier by the selected method than if all classes were as likely"""
+    as_new: bool
+    """whether scores of the results are as if each unlabeled row were new, as those of naive Bayes of terms"""
 
 
 def auto(task: Selecting) -> Selection:
@@ -92,7 +94,8 @@ def auto(task: Selecting) -> Selection:
     if task.options.seconds is not None:
         tried = not any(ended for _, ended in found)
         report["time"] = {"seconds": task.options.seconds, "all_methods_tried": tried, "solved": model.solved}
-    return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier)
+    as_new = any(each.candidate.generative and not each.block.data.dense for each in selected)
+    return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier, as_new)
 
 
 class _Estimate(NamedTuple):

@@ -100,8 +100,9 @@ def find_directions(problem: Problem, scheduler: Scheduler, span: Span, checkpoi
     weights, products = np.array([each.weights for each in found]), np.array([each.products for each in found])
     squares = row_products(weights, products)
     inverse = _inverse_factor(squares, checkpoint, _DEPENDENT * float(squares.diagonal().max()))
-    sums = (weights, np.ascontiguousarray(products[:, :n_labeled]))
-    return Directions(rows, *(np.array([combined(own, each) for own in inverse]) for each in sums))
+    labeled = np.ascontiguousarray(products[:, :n_labeled])
+    combine = [np.array([combined(own, each) for own in inverse]) for each in (weights, labeled)]
+    return Directions(rows, *combine)
 
 
 def _inverse_factor(matrix: Matrix, checkpoint: Checkpoint, least: float = 0.0) -> Matrix:

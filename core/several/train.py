@@ -238,9 +238,10 @@ def _few_warnings(checked: SeveralTask) -> list[str]:
     """Which labels have too few documents to be checked."""
     counts = (checked.known > 0).sum(axis=0)
     few = [str(label) for label, count in zip(checked.classes, counts.tolist(), strict=True) if count < 2]
+    if not few:
+        return []
     named = ", ".join(map(repr, few[:_NAMED])) + (", …" if len(few) > _NAMED else "")
-    said = f"of each of these labels there is one document alone, so that nothing says how well it is found: {named}"
-    return [said] if few else []
+    return [f"of each of these labels there is one document alone, so that nothing says how well it is found: {named}"]
 
 
 def _report(

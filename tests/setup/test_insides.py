@@ -36,14 +36,16 @@ def test_the_members_of_the_connection_of_uvicorn() -> None:
     loop = asyncio.new_event_loop()
     connection = HttpToolsProtocol(uvicorn.Config(app, log_config=None), ServerState(), {}, loop)
     loop.close()
-    for name in ("transport", "loop", "pipeline", "cycle", "scope", "connections"):
+    for name in ("transport", "loop", "pipeline", "cycle", "scope", "headers", "connections"):
         assert hasattr(connection, name) or name in HttpToolsProtocol.__init__.__code__.co_names, name
     for name in (
         *("connection_made", "connection_lost", "data_received", "pause_writing", "resume_writing", "shutdown"),
-        *("on_message_begin", "on_headers_complete", "on_response_complete", "timeout_keep_alive_handler"),
+        *("on_message_begin", "on_headers_complete", "on_body", "on_message_complete", "on_response_complete"),
+        "timeout_keep_alive_handler",
     ):
         assert inspect.isfunction(getattr(HttpToolsProtocol, name)), name
     assert "self.response_complete" in inspect.getsource(RequestResponseCycle.__init__)
+    assert "bytes(self.body)" in inspect.getsource(RequestResponseCycle.receive)
     assert list(inspect.signature(uvicorn.Server.shutdown).parameters) == ["self", "sockets"]
     assert ServerState().default_headers == []
 

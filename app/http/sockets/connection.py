@@ -104,6 +104,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Called by the parser of uvicorn."""
+        self._body_left = 0  # of a request to upgrade, and of CONNECT, no body is read, whatever length it says
         self.scope[BODY_COMPLETE] = True  # type: ignore[literal-required]
         super().on_message_complete()
 

@@ -22,6 +22,7 @@ class Quota:
         self._datasets = datasets
         self._most_bytes = bytes or sys.maxsize
         self._known: dict[str, dict[str, int]] = {}
+        self._sealing: dict[str, dict[str, int]] = {}
         self._lock = threading.RLock()
 
     def left(self, wanted: int = 1) -> int:
@@ -39,11 +40,16 @@ class Quota:
     def seal(self, dataset: Dataset) -> None:
         """Create the manifest of a dataset, whose files are there; raises QuotaExceeded.
 
-        One after the other, since each counts in the next.
+        From here on it counts for all others, however long the store takes to create it.
         """
         with self._lock:
             self.left(sum(file.bytes for file in dataset.files.values() if file.key.split("/")[1] == dataset.id))
+            self._sealing[dataset.id] = _sizes(dataset)
+        try:
             json_records.create(self._store, f"datasets/{dataset.id}/manifest.json", dataset)
+        finally:
+            with self._lock:
+                del self._sealing[dataset.id]
 
     def recount(self) -> None:
         """Read all manifests again at the next count."""
@@ -58,9 +64,15 @@ class Quota:
                 del self._known[id]
             for dataset in in_parallel(self._read, ids - self._known.keys()):
                 if dataset is not None:
-                    self._known[dataset.id] = {file.key: file.bytes for file in dataset.files.values()}
-            files = {key: size for sizes in self._known.values() for key, size in sizes.items()}
-            return len(self._known), sum(files.values())
+                    self._known[dataset.id] = _sizes(dataset)
+            counted = self._known | self._sealing
+            files = {key: size for sizes in counted.values() for key, size in sizes.items()}
+            return len(counted), sum(files.values())
 
     def _read(self, id: str) -> Dataset | None:
         return json_records.find_readable(self._store, f"datasets/{id}/manifest.json", Dataset)
+
+
+def _sizes(dataset: Dataset) -> dict[str, int]:
+    """Bytes of its files, by their keys."""
+    return {file.key: file.bytes for file in dataset.files.values()}

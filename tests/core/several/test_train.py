@@ -50,6 +50,8 @@ def test_it_is_heard_how_documents_were_drawn() -> None:
     found = np.full(600, Draw.FOUND, np.int8)
     options: list[dict[str, Any]] = [{}, {"labels_drawn": "random"}]
     by_documents, by_option = (train(TOPICS.task(80, drawn=found, options=each)) for each in options)
+    chosen = train(TOPICS.task(80, options={"labels_drawn": "chosen"}))
+    assert np.array_equal(there(chosen.probabilities), there(by_documents.probabilities))
     assert not np.allclose(there(by_documents.probabilities), there(by_option.probabilities))
     assert np.array_equal(there(by_option.probabilities), there(train(TOPICS.task(80)).probabilities))
 

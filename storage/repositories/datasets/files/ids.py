@@ -179,10 +179,11 @@ def _positions(start: int, stop: int) -> list[str]:
 def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
     """Raise InvalidDocuments for ids that occur twice: the first ids of equal hashes are compared."""
     ordered = np.sort(hashes)
-    if not (ordered[1:] == ordered[:-1]).any():
+    repeated = ordered[1:] == ordered[:-1]
+    if not repeated.any():
         return
     order = np.argsort(hashes, kind="stable")
-    again = np.sort(order[1:][np.diff(ordered) == 0])[:MAX_FAULTS]
+    again = np.sort(order[1:][repeated])[:MAX_FAULTS]
     wanted = iter(np.flatnonzero(np.isin(hashes[: again[-1] + 1], hashes[again])).tolist())
     following = next(wanted, None)
     seen: set[str] = set()

@@ -127,12 +127,12 @@ def _vote_detail(vote: Any) -> str | None:
         return None
     if not vote:
         return "names no class; who abstains is left out"
-    numbers = (
-        (label, number if isinstance(number, int | float) and not isinstance(number, bool) else -1)
-        for label, number in vote.items()
-    )
-    odd = next((label for label, number in numbers if not 0 <= number <= 1), None)
+    odd = next((label for label, number in vote.items() if not _is_probability(number)), None)
     return None if odd is None else f"gives {odd!r} the probability {vote[odd]!r}; it must be a number from 0 to 1"
+
+
+def _is_probability(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 1
 
 
 def _given(votes: Mapping[str, Vote], label_type: type | None) -> _Given:

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core import progress
+from core.documents.rows import SparseRows
 from core.engine.runner import Scheduler
 from core.models.model import LinearModel
 from core.options.base import TrainingSize
@@ -22,6 +23,7 @@ from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
+from tests.core.selection.test_parts import trained
 from tests.core.watcher import Watcher
 from tests.there import there
 
@@ -315,6 +317,26 @@ def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
     assert [str(point.phase) for point in training.trace if point.phase.purpose != "addend"] == ["naive_bayes"]
 
 
+def test_the_pool_is_scored_by_the_model_where_scores_are_of_new_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In slices, between which a stop is heard; else its scores are those of the solvers."""
+    heights: list[int] = []
+    scores = LinearModel.scores
+
+    def counted(self: LinearModel, rows: SparseRows) -> Any:
+        heights.append(rows.n_rows)
+        return scores(self, rows)
+
+    monkeypatch.setattr(LinearModel, "scores", counted)
+    monkeypatch.setattr("core.train._SLICE", 2_000)
+    terms = words(7, [0.5, 0.3, 0.2], n=600)
+    assert there(fit(terms).report)["chosen"]["weights"]["naive_bayes"] > 0
+    assert sum(heights) == 600
+    assert max(heights) < 100
+    heights.clear()
+    assert isinstance(trained().model, LinearModel)
+    assert not heights
+
+
 def test_terms_of_one_document_alone_do_not_bind_it_to_its_class() -> None:
     """As names and numbers in texts: they say nothing of other documents, and of new ones there are none."""
     wrong = []
@@ -372,7 +394,9 @@ def test_columns_order_the_classes_as_the_mixture_does() -> None:
     decisions = [each.decision for each in results]
     linear = [unlabeled @ each.coefficients + each.intercept for each in decisions if isinstance(each, Linear)]
     of_classes = unlabeled @ naive_bayes.em.coefficients[:, :-1].T + intercepts
-    np.testing.assert_array_equal(np.argmax(linear, axis=0), of_classes.argmax(axis=1))
+    for each, found in enumerate(linear):
+        expected = _column(of_classes.T, of_classes.sum(axis=1), each) / naive_bayes.size
+        np.testing.assert_allclose(found, expected, atol=1e-5)
     assert sum(result.objective for result in results) == pytest.approx(naive_bayes.em.objective)
     responsibilities = np.exp(SLOPE / naive_bayes.size * (logits - logits.max(axis=1, keepdims=True)))
     np.testing.assert_allclose(

@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from storage.records import Dataset, JobDraft, Label
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.datasets.quota import Quota
 from storage.repositories.jobs import Jobs
-from storage.store import Store, open_store
+from storage.store import Store, json_records, open_store
 from tests.stores import later, make_dataset, rows, sparse
 
 
@@ -376,3 +377,20 @@ def test_uploads_at_the_same_time_are_counted_when_they_are_sealed(store: Store,
         with pytest.raises(QuotaExceeded):
             second.seal()
     assert store.children("datasets") == [kept.id]
+
+
+def test_a_dataset_counts_while_it_is_created_and_nobody_waits_for_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quota, create, counted = Quota(store, datasets=9), json_records.create, list[int]()
+
+    def slow(*record: Any) -> bool:
+        with ThreadPoolExecutor(1) as others:
+            counted.append(others.submit(quota.used).result(timeout=20)[0])
+        return create(*record)
+
+    monkeypatch.setattr(json_records, "create", slow)
+    with Datasets(store, quota=quota).builder() as builder:
+        builder.add(Batch(rows({1: 1.0}), [None]))
+        builder.seal()
+    assert counted == [1]
