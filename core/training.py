@@ -241,7 +241,9 @@ class SeveralTask(CheckedTask):
             raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
         order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
         known = own.among(classes).matrix()
-        none = SparseRows.empty(len(sets.classes), task.rows.n_features)
+        names = task.class_names
+        if names is None:
+            names = SparseRows.empty(len(sets.classes), task.rows.n_features)
         return cls(
             task,
             find_algorithm(task.algorithm),
@@ -250,7 +252,7 @@ class SeveralTask(CheckedTask):
             order,
             weights[labeled],
             known,
-            (none if task.class_names is None else task.class_names).taken(places),
+            names.taken(places),
         )
 
     @property

@@ -112,7 +112,7 @@ class NormalDensities:
         return added - 0.5 * dot(squares, self._precisions) + 0.5 * n_rows * logs
 
     def leave_out(self, place: int, of_class: Vector, counted: Vector, logits: Vector) -> None:
-        """One number among many hardly moves a mean: nothing is left out."""
+        """Rows of numbers stay: what it is worth to leave them out was measured of terms alone."""
 
     def _with_added(self, n_classes: int, weight: float) -> tuple[Vector, float]:
         """Squares of all rows about the average row, and their number; the average rows have the variances of all."""

@@ -117,9 +117,8 @@ def fit_labels(
         return LabelFit(slopes, found, shares, _mean(likelihoods[own, every], weights))
     margins = slopes * scores + offsets[own, every]
     by_answers = mean_of_columns(expit(margins))
-    counted = np.ones(len(known), bool)
-    if drawn is not None:
-        counted = _counted(known * left_out * checked, by_answers, drawn)
+    drawn = np.full(len(known), Draw.RANDOM, np.int8) if drawn is None else drawn
+    counted = _counted(known * left_out * checked, by_answers, drawn)
     if not counted.all():
         seen = (left_out & counted[:, None]).astype(np.float64)
         of_sample = ((seen * applies).sum(axis=0) + by_answers) / (seen.sum(axis=0) + 1.0)
