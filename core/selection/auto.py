@@ -63,8 +63,9 @@ def auto(task: Selecting) -> Selection:
        estimates. That also finds whether numbers of labels are evidence of them. The supervised SVM gets its λ by
        cross-validation. Label spreading and kernel ridge regression are tried where distances are meaningful, naive
        Bayes where documents can be bags of terms.
-    2. The class fractions are the mean of the estimates of the candidates, weighed by labels left out. Given ones
-       stand. Those of three classes and more meet the probabilities of the sum.
+    2. The class fractions are the mean of the estimates of the candidates, weighed by labels left out, and by how many
+       of the unlabeled documents have what a candidate learned from. Given ones stand. Those of three classes and more
+       meet the probabilities of the sum.
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). A sum is as sure as its
        members agree (core.selection.stack). One that is not linear is a kernel model of its scores
        (core.selection.methods.kernel_regression).
@@ -77,7 +78,7 @@ def auto(task: Selecting) -> Selection:
     spans = WHOLE.equal(len(blocks))
     found = [_candidates_in_time(task, block, span) for block, span in zip(blocks, spans, strict=True)]
     offered = [each for of_block, _ in found for each in of_block]
-    choice = choose([candidate for _, candidate in offered])
+    choice = choose([candidate for _, candidate in offered], [block.complete for block, _ in offered])
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
     fractions = choice.fractions
     if fractions is None and selected[0].block.data.problems[0].n_unlabeled:

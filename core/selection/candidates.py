@@ -19,6 +19,7 @@ from core.documents.rows import MEMORY, Space, SparseRows
 from core.engine.runner import Scheduler, Steps, Vector
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
+from core.kernels.gram import sparse_squares
 from core.numerics.elementary import Matrix
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
@@ -63,6 +64,8 @@ class SelectionBlock(NamedTuple):
     columns: NDArray[np.int64]
     """ascending"""
     data: SelectionData
+    complete: float = 1.0
+    """share of the unlabeled documents that have every part of the block"""
 
     def on_original_features(self, result: Result) -> Result:
         """The result with a decision over the block's columns as they came."""
@@ -90,7 +93,9 @@ def blocks_of(task: Selecting) -> list[SelectionBlock]:
     every = np.arange(task.rows.n_features)
     if len(task.parts) < 2:
         return [SelectionBlock("", every, task.data_of(task.rows, True))]
-    return [_block(task, name, own) for name, own in task.parts.items()] + [_block(task, TOGETHER, every)]
+    blocks = [_block(task, name, own) for name, own in task.parts.items()]
+    together = _block(task, TOGETHER, every)
+    return [*blocks, together._replace(complete=min(block.complete for block in blocks))]
 
 
 def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> SelectionBlock:
@@ -98,7 +103,9 @@ def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> SelectionB
     kept[columns] = True
     rows = task.rows if kept.all() else with_features(task.rows, kept, task.watch, task.space)
     data = task.data_of(rows, False)  # a part that a document lacks is zeros, which would be far from a centre
-    return SelectionBlock(name, columns, replace(data, phases=[phase._replace(part=name) for phase in data.phases]))
+    data = replace(data, phases=[phase._replace(part=name) for phase in data.phases])
+    squares = sparse_squares(rows, task.watch)[len(task.class_indices) :]
+    return SelectionBlock(name, columns, data, np.count_nonzero(squares) / max(1, len(squares)))
 
 
 Solvers = list[Callable[[], Steps]]

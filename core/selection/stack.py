@@ -182,12 +182,18 @@ class Choice(NamedTuple):
     """whether numbers of labels are evidence of them, as those of a random sample"""
 
 
-def choose(candidates: Sequence[Candidate]) -> Choice:
-    """Weigh candidates by labels left out; of equals the first comes first."""
+def choose(candidates: Sequence[Candidate], complete: Sequence[float]) -> Choice:
+    """Weigh candidates by labels left out; of equals the first comes first.
+
+    An estimate of class fractions counts by the fourth power of ``complete``, of each candidate the share of the
+    unlabeled documents that have every part that it learned from. To a method that knows vectors alone, all documents
+    without one are the same.
+    """
     weights = stack_weights(candidates)
+    fractions = pooled_fractions(candidates, weights * np.square(np.square(complete)))
     weighted = [(place, float(weight)) for place, weight in enumerate(weights) if weight]
     counted = any(each.found.counts_used for each in candidates if each.found is not None)
-    return Choice(sorted(weighted, key=lambda each: -each[1]), pooled_fractions(candidates, weights), counted)
+    return Choice(sorted(weighted, key=lambda each: -each[1]), fractions, counted)
 
 
 _WORTH = 0.5

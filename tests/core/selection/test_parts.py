@@ -62,6 +62,29 @@ def test_a_part_that_knows_nothing_counts_little() -> None:
     assert 4 * weights["one"] < min(weights["two"], weights["together"])
 
 
+def test_documents_that_lack_a_part_say_nothing_of_the_classes_by_it() -> None:
+    """All labeled documents have the second part, and few others: to what it knows, these are all of one class."""
+    generator = np.random.default_rng(3)
+    classes = (generator.random(400) < 0.2).astype(np.int64)
+    known = np.full(400, -1)
+    for label in (0, 1):
+        known[np.flatnonzero(classes == label)[:8]] = label
+    values = generator.normal(size=(400, 2 * WIDTH))
+    values[:, :2] += 4.0 * np.eye(2)[classes]
+    values[:, WIDTH : WIDTH + 2] += np.eye(2)[classes]
+    values[(known < 0) & (generator.random(400) < 0.95), WIDTH:] = 0.0
+    kept = values != 0.0
+    rows = SparseRows(
+        np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
+        np.nonzero(kept)[1].astype(np.uint32),
+        values[kept].astype(np.float32),
+        2 * WIDTH,
+    )
+    report = there(train(TrainingTask(rows, known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)).report)
+    assert report["parts"]["together"]["weight"] > 0.1
+    assert report["class_fractions"]["1"] == pytest.approx(classes.mean(), abs=0.1)
+
+
 def test_naive_bayes_of_numbers_learns_from_each_part() -> None:
     report = there(trained().report)
     tried = {(each["algorithm"], each["part"]) for each in report["tried"]}

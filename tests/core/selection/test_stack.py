@@ -159,7 +159,8 @@ def test_fractions_are_the_mean_of_the_estimates_by_the_same_weights() -> None:
         candidate("naive_bayes", 3, (0.4, 0.6)),
         candidate("label_spreading", 4, (0.1, 0.9)),
     ]
-    choice = choose(candidates)
+    whole = [1.0] * 4
+    choice = choose(candidates, whole)
     weights = [weight for _, weight in choice.places]
     assert weights == sorted(weights, reverse=True)
     assert sum(weights) == pytest.approx(1)
@@ -167,7 +168,17 @@ def test_fractions_are_the_mean_of_the_estimates_by_the_same_weights() -> None:
     own = stack_weights(candidates)
     assert choice.fractions is not None
     assert choice.fractions[0] == pytest.approx((own[1:] * [0.8, 0.4, 0.1]).sum() / own[1:].sum())
-    assert choose(candidates[:1]).fractions is None
+    assert choose(candidates[:1], whole[:1]).fractions is None
     assert not choice.counted
-    assert choose([candidates[1]._replace(found=replace(there(candidates[1].found), counts_used=True))]).counted
-    assert there(choose([candidates[0], candidate("tsvm", 36, (0.8, 0.2))]).fractions).tolist() == [0.8, 0.2]
+    counting = candidates[1]._replace(found=replace(there(candidates[1].found), counts_used=True))
+    assert choose([counting], [1.0]).counted
+    alone = choose([candidates[0], candidate("tsvm", 36, (0.8, 0.2))], [1.0, 1.0])
+    assert there(alone.fractions).tolist() == [0.8, 0.2]
+
+
+def test_an_estimate_of_what_documents_lack_hardly_counts_for_fractions() -> None:
+    candidates = [candidate("tsvm", 4, (0.8, 0.2)), candidate("tsvm", 4, (0.1, 0.9))]
+    halved = choose(candidates, [1.0, 0.5])
+    assert there(halved.fractions)[0] == pytest.approx((0.8 + 0.1 / 16) / (1 + 1 / 16))
+    assert [weight for _, weight in halved.places] == [0.5, 0.5]
+    assert there(choose(candidates, [0.0, 0.0]).fractions)[0] == pytest.approx(0.45)
