@@ -93,19 +93,24 @@ def blocks_of(task: Selecting) -> list[SelectionBlock]:
     every = np.arange(task.rows.n_features)
     if len(task.parts) < 2:
         return [SelectionBlock("", every, task.data_of(task.rows, True))]
-    blocks = [_block(task, name, own) for name, own in task.parts.items()]
-    together = _block(task, TOGETHER, every)
-    return [*blocks, together._replace(complete=min(block.complete for block in blocks))]
+    blocks, whole = list[SelectionBlock](), np.ones(task.rows.n_rows - len(task.class_indices), bool)
+    for name, columns in task.parts.items():
+        rows = with_features(task.rows, np.isin(every, columns), task.watch, task.space)
+        present = sparse_squares(rows, task.watch)[len(task.class_indices) :] > 0
+        blocks.append(_block(task, name, columns, rows, present))
+        whole &= present
+    return [*blocks, _block(task, TOGETHER, every, task.rows, whole)]
 
 
-def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> SelectionBlock:
-    kept = np.zeros(task.rows.n_features, bool)
-    kept[columns] = True
-    rows = task.rows if kept.all() else with_features(task.rows, kept, task.watch, task.space)
+def _block(
+    task: Selecting, name: str, columns: NDArray[np.int64], rows: SparseRows, present: NDArray[np.bool_]
+) -> SelectionBlock:
+    """The block of rows that have these columns alone; ``present``, shape (n_unlabeled,), says which documents have all
+    of its parts.
+    """
     data = task.data_of(rows, False)  # a part that a document lacks is zeros, which would be far from a centre
     data = replace(data, phases=[phase._replace(part=name) for phase in data.phases])
-    squares = sparse_squares(rows, task.watch)[len(task.class_indices) :]
-    return SelectionBlock(name, columns, data, np.count_nonzero(squares) / max(1, len(squares)))
+    return SelectionBlock(name, columns, data, np.count_nonzero(present) / max(1, len(present)))
 
 
 Solvers = list[Callable[[], Steps]]

@@ -176,9 +176,8 @@ class SelectionData:
         weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work,
-        which ends when it raises. ``centred`` as in scale_features. ``bags``: rows are bags of
-        terms, however many values they have. ``weights``, shape
-        (n_labeled,), are those of the labels, by default 1.
+        which ends when it raises. ``centred`` as in scale_features. ``bags``: rows are bags of terms, however many
+        values they have. ``weights``, shape (n_labeled,), are those of the labels, by default 1.
         """
         scaled = scale_features(rows, checkpoint, space, centred=centred)
         positives = positives_of(len(classes))

@@ -5,9 +5,15 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.engine.runner import Scheduler
 from core.models.model import LinearModel
+from core.options.auto import AutoOptions
 from core.problem import Status
+from core.progress import TOGETHER, Watch
+from core.selection.candidates import Selecting, blocks_of
+from core.selection.data import SelectionData
 from core.train import Training, TrainingContext, TrainingTask, train
+from tests.core.problems import rows_of
 from tests.core.watcher import Watcher
 from tests.there import there
 
@@ -73,16 +79,26 @@ def test_documents_that_lack_a_part_say_nothing_of_the_classes_by_it() -> None:
     values[:, :2] += 4.0 * np.eye(2)[classes]
     values[:, WIDTH : WIDTH + 2] += np.eye(2)[classes]
     values[(known < 0) & (generator.random(400) < 0.95), WIDTH:] = 0.0
-    kept = values != 0.0
-    rows = SparseRows(
-        np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
-        np.nonzero(kept)[1].astype(np.uint32),
-        values[kept].astype(np.float32),
-        2 * WIDTH,
-    )
+    rows = rows_of(values)
     report = there(train(TrainingTask(rows, known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)).report)
     assert report["parts"]["together"]["weight"] > 0.1
     assert report["class_fractions"]["1"] == pytest.approx(classes.mean(), abs=0.1)
+
+
+def test_a_block_is_complete_as_far_as_documents_have_all_its_parts() -> None:
+    """Of four unlabeled documents one has both parts, two the first alone, and one the second alone."""
+    values = np.ones((6, 2 * WIDTH))
+    values[3:5, WIDTH:], values[5, :WIDTH] = 0.0, 0.0
+    labels, classes = np.array([0, 1]), [0, 1]
+
+    def data_of(rows: SparseRows, centred: bool) -> SelectionData:
+        return SelectionData.of(rows, labels, classes, 0, centred=centred)
+
+    parts = {name: np.arange(part.start, part.stop) for name, part in PARTS.items()}
+    blocks = blocks_of(
+        Selecting(rows_of(values), labels, classes, AutoOptions(), None, data_of, Scheduler, Watch(None), parts)
+    )
+    assert {block.name: block.complete for block in blocks} == {"one": 0.75, "two": 0.5, TOGETHER: 0.25}
 
 
 def test_naive_bayes_of_numbers_learns_from_each_part() -> None:
