@@ -14,8 +14,6 @@ from benchmarks.panel.tasks import DRAWS
 FIGURE = "few-labels.png"
 MEANS = "data/few-labels.csv"
 _NOTES = Path(__file__).with_name("notes.md")
-_FORMER = {"graph": "label_spreading", "mixture": "naive_bayes", "ridge": "kernel_ridge"}
-"""names of methods by those in results that were stored until d48da2f"""
 _HEADS = ("auto", "SVM", "TSVM")
 _METHODS = {"auto": AUTO, "svm": SVM, "tsvm": TSVM, "surplus_away": SURPLUS, "as_many_even": AS_MANY}
 _COLUMNS = ("draw", "set", *_METHODS, "fractions_total_variation", "calibration_error", "chosen", "rounds")
@@ -112,7 +110,7 @@ def _means(runs: Runs) -> list[str]:
 def _chosen(runs: Runs) -> str:
     """Methods with how often each was chosen, then how often the model said that it knows nothing."""
     autos = [run.scores[AUTO] for run in runs]
-    chosen = Counter(_FORMER.get(each.chosen or "", each.chosen) for each in autos)
+    chosen = Counter(each.chosen for each in autos)
     ignorant = sum(each.confidence == "none" for each in autos)
     return " ".join(
         [f"{name}:{count}" for name, count in chosen.most_common()] + ([f"?:{ignorant}"] if ignorant else [])
