@@ -70,22 +70,10 @@ def _spans(rows: Rows, candidates: NDArray[np.int64]) -> Iterator[NDArray[np.int
 
 
 def _with_text(rows: TextRows, text: str, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which texts contain a text. One of ASCII is searched for in the bytes of many texts at once."""
+    """Which texts contain a text in lower case."""
     together = (np.diff(chosen) == 1).all()
     texts = rows.between(int(chosen[0]), int(chosen[-1]) + 1) if together else rows.taken(chosen)
-    if not text.isascii():
-        return np.fromiter((text in each.lower() for each in texts), bool, len(chosen))
-    found = np.zeros(texts.n_rows, bool)
-    ends = texts.indptr - texts.indptr[0]
-    data, wanted = texts.data[int(texts.indptr[0]) : int(texts.indptr[-1])].tobytes().lower(), text.encode()
-    place = data.find(wanted)
-    while place >= 0:
-        row = int(np.searchsorted(ends, place, "right")) - 1
-        inside = place + len(wanted) <= ends[row + 1]
-        found[row] |= inside
-        # the rest of a text that was found need not be searched; a match across two texts is none
-        place = data.find(wanted, int(ends[row + 1]) if inside else place + 1)
-    return found
+    return np.fromiter((text in each.lower() for each in texts), bool, len(chosen))
 
 
 def _with_name(named: NamedRows, wanted: NDArray[np.bool_], chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
