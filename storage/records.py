@@ -137,12 +137,15 @@ class Dataset(DatasetFacts):
 class ClassProfile(Record):
     """How people see a class: its place among the others is that in the list."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     name: Label
+    """Name of the class, which is the label of its documents."""
     key: str | None = None
-    """key of the keyboard that gives it; null: the service assigns one where there are few classes"""
+    """Key of the keyboard that gives it: the one that was set; of at most nine classes else a digit; null: none."""
     description: str = ""
     color: str | None = None
-    """colour as #rrggbb; null: none"""
+    """Colour as #rrggbb; null: none."""
 
 
 class DatasetProfile(Record):

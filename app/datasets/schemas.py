@@ -8,7 +8,7 @@ from msgspec import Meta
 from app.codecs.json_documents.document import ShortText
 from app.http.schemas import Page, RecordSchema, Schema
 from storage.names import NAME
-from storage.records import Dataset, DatasetFacts, DatasetProfile, Label, LabelKind
+from storage.records import ClassProfile, Dataset, DatasetFacts, DatasetProfile, Label, LabelKind
 
 Share = Annotated[float, Meta(gt=0, le=1e6)]
 
@@ -73,16 +73,8 @@ class ClassesBody(msgspec.Struct, forbid_unknown_fields=True):
     classes: Annotated[list[ClassBody], Meta(max_length=1_000)]
 
 
-class ClassOut(Schema):
+class ClassOut(ClassProfile, RecordSchema):
     """A class as people see it."""
-
-    name: Label
-    """Name of the class, which is the label of its documents."""
-    key: str | None
-    """Key of the keyboard that gives it: the one that was set; of at most nine classes else a digit; null: none."""
-    description: str
-    color: str | None
-    """Colour as #rrggbb; null: none."""
 
 
 class ClassList(Schema):

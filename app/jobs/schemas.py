@@ -8,16 +8,13 @@ from msgspec import Meta
 from pydantic import AwareDatetime, BaseModel
 
 from app.http.schemas import Page, ProblemOut, RecordSchema, Schema
-from storage.records import Comparison, Job, JobSpec, JobState, Progress
+from storage.records import Comparison, Job, JobSpec, JobState, Progress, Publication
 
 B = TypeVar("B", bound=msgspec.Struct)
 
 
-class Made(Schema):
+class Made(Publication, RecordSchema):
     """A version of a model."""
-
-    name: str
-    version: int
 
 
 class _Identity(RecordSchema):
