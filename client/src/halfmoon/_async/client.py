@@ -11,7 +11,7 @@ from halfmoon._async.datasets import AsyncDatasets
 from halfmoon._async.inference import AsyncInference
 from halfmoon._async.jobs import AsyncJob, AsyncJobs
 from halfmoon._async.models import AsyncModel, AsyncModels
-from halfmoon._async.transport import AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport
 from halfmoon._async_only import in_thread
 from halfmoon.display import pairs
 from halfmoon.errors import RequestFailed
@@ -148,11 +148,8 @@ class AsyncHalfmoon:
         return pairs("Halfmoon", {"url": self.url, "local": self._service is not None})
 
 
-class AsyncWebhooks:
+class AsyncWebhooks(AsyncResource):
     """The webhooks of a service; its calls need a key of scope admin."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
 
     @operation("create_webhook")
     async def create(
@@ -176,11 +173,8 @@ class AsyncWebhooks:
         await self._transport.send("DELETE", f"/v1/webhooks/{in_path('webhook', id)}")
 
 
-class AsyncKeys:
+class AsyncKeys(AsyncResource):
     """The keys of colleagues; its calls need a key of scope admin."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
 
     @operation("invite")
     async def invite(self, name: str, *, days: float = 30) -> dict[str, Any]:

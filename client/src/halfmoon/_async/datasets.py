@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-from halfmoon._async.transport import AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport
 from halfmoon._async_only import DatasetsMixin
 from halfmoon.columns import Choice, Column
 from halfmoon.display import listed
@@ -17,11 +17,8 @@ from halfmoon.values import in_path
 _Classes = dict[str, list[dict[str, Any]]]
 
 
-class AsyncDatasets(DatasetsMixin):
+class AsyncDatasets(AsyncResource, DatasetsMixin):
     """The datasets of a service."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
 
     @operation("create_dataset")
     async def create(

@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from halfmoon._async.transport import AsyncTransport
+from halfmoon._async.transport import AsyncResource
 from halfmoon.operation import operation
 from halfmoon.values import in_path
 
 
-class AsyncInference:
+class AsyncInference(AsyncResource):
     """The calls of the Open Inference Protocol, version 2, as plain dicts."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
 
     @operation("oip_live")
     async def live(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from os import PathLike
 from typing import IO, Literal, Self
 
-from halfmoon._async.transport import AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport
 from halfmoon._async_only import JobsMixin, sleep
 from halfmoon.display import ProgressLine
 from halfmoon.errors import ConnectionFailed, InvalidData, JobFailed, WaitTimeout
@@ -21,11 +21,8 @@ _EVENT_SECONDS = 30.0
 _POLL_SECONDS = 0.5
 
 
-class AsyncJobs(JobsMixin):
+class AsyncJobs(AsyncResource, JobsMixin):
     """The jobs of a service."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
 
     @operation("show_job")
     async def get(self, id: str) -> "AsyncJob":

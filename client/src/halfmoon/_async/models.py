@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from halfmoon._async.datasets import AsyncDataset
-from halfmoon._async.transport import AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport
 from halfmoon._async_only import AliasesMixin, ModelMixin, ModelsMixin
 from halfmoon.columns import Choice, Column
 from halfmoon.errors import InvalidData
@@ -26,11 +26,8 @@ from halfmoon.shown import (
 _HTML = {"Accept": "text/html"}
 
 
-class AsyncModels(ModelsMixin):
+class AsyncModels(AsyncResource, ModelsMixin):
     """The models of a service: ``models["news"]``, ``models["news@live"]``, ``models["news", 3]``."""
-
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
 
     def __getitem__(self, reference: str | tuple[str, int]) -> "AsyncModel":
         return AsyncModel(self._transport, *reference_of(reference))

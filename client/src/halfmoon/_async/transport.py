@@ -95,6 +95,13 @@ class AsyncTransport:
                     file.write(block)
 
 
+class AsyncResource:
+    """Things of one kind that a service has."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+
 async def _stream(chunks: Chunks) -> AsyncIterator[bytes]:
     for chunk in chunks():
         yield chunk
