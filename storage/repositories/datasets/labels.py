@@ -72,7 +72,8 @@ class Classes:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._class_indices: dict[Label | None, int] = {None: UNLABELED}
-        self._kind: type | None = None
+        self.label_type: type | None = None
+        """type of the labels so far, None before the first"""
 
     def faults(self, labels: Sequence[Any], limit: int) -> list[tuple[int, str]]:
         """Invalid labels: their places in the sequence and the reasons.
@@ -82,7 +83,7 @@ class Classes:
         if self._all_valid(labels):
             return []
         found: list[tuple[int, str]] = []
-        kind = self._kind
+        kind = self.label_type
         for place, label in enumerate(labels):
             if label is None:
                 continue
@@ -94,18 +95,13 @@ class Classes:
                     break
         return found
 
-    @property
-    def label_type(self) -> type | None:
-        """Type of the labels so far, None before the first."""
-        return self._kind
-
     def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
         """Class indices of valid labels, -1 for None; raises LimitExceeded for too many classes."""
         for label in dict.fromkeys(labels):
             if label not in self._class_indices:
                 if len(self._class_indices) > self._limit:
                     raise LimitExceeded("classes", self._limit)
-                self._kind = type(label)
+                self.label_type = type(label)
                 self._class_indices[label] = len(self._class_indices) - 1
         return np.fromiter(map(self._class_indices.__getitem__, labels), np.int32, len(labels))
 
@@ -124,7 +120,7 @@ class Classes:
         kinds = set(map(type, labels)) - {type(None)}
         if not kinds:
             return True
-        kind = self._kind or next(iter(kinds))
+        kind = self.label_type or next(iter(kinds))
         return (
             kinds == {kind}
             and kind in (str, int)

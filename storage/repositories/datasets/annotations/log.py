@@ -101,7 +101,8 @@ class AnnotationLog:
         self._ids: set[str] = set()
         self._answers = AggregatedAnswers()
         self._people: Counter[str] = Counter()
-        self._label_type: type | None = None
+        self.label_type: type | None = None
+        """type of the labels that were given so far, None before the first"""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -117,11 +118,6 @@ class AnnotationLog:
         with self._lock:
             self._refresh()
             yield
-
-    @property
-    def label_type(self) -> type | None:
-        """Type of the labels that were given so far, None before the first."""
-        return self._label_type
 
     def append(self, entries: Sequence[Annotation]) -> tuple[int, int]:
         """Append the entries with new ids; the number of entries then, and how many were new.
@@ -250,7 +246,7 @@ class AnnotationLog:
             raise
 
     def _forget(self) -> None:
-        self._entries, self._ids, self._answers, self._label_type = [], set(), AggregatedAnswers(), None
+        self._entries, self._ids, self._answers, self.label_type = [], set(), AggregatedAnswers(), None
         self._people.clear()
         self._unread.clear()
 
@@ -263,8 +259,8 @@ class AnnotationLog:
         self._ids.update(entry.id for entry in entries)
         self._answers.add(entries)
         self._people.update(entry.by or "" for entry in entries)
-        if self._label_type is None:
-            self._label_type = next((type(label) for entry in entries for label in labels_in(entry.given)), None)
+        if self.label_type is None:
+            self.label_type = next((type(label) for entry in entries for label in labels_in(entry.given)), None)
 
     def _next_key(self, offset: int = 0) -> str:
         return f"{self._folder}/{name_of(len(self._entries) + 1 + offset)}"

@@ -6,10 +6,10 @@ document. How labels were come by is a column of bytes, values of core.documents
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from core.documents.kinds import spans
 _HEADER_BYTES = 128
 
 
-class NpyWriter:
+class NpyWriter(AbstractContextManager["NpyWriter"]):
     """Writer of an .npy file of one dimension, to which arrays are appended; ``finish`` makes it readable."""
 
     def __init__(self, path: Path, dtype: str) -> None:
@@ -54,9 +54,6 @@ class NpyWriter:
         """Close without a header, even when the rest cannot be written any more; harmless after ``finish``."""
         with suppress(OSError):
             self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
