@@ -199,7 +199,12 @@ def error_response(error: HalfmoonError) -> Response:
         faults = [{"document": "", "field": error.field, "detail": error.detail}]
     else:
         faults = problems.faults_of(error)
-    return problem_response(problem_type, detail, faults, _headers(error, problem_type))
+    headers: Mapping[str, str] | None = None
+    if isinstance(error, ErrorWithHeaders):
+        headers = error.headers
+    elif problem_type.status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, StoreDamaged):
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+    return problem_response(problem_type, detail, faults, headers)
 
 
 def in_form_for(path: str, response: Response) -> Response:
@@ -212,10 +217,3 @@ def in_form_for(path: str, response: Response) -> Response:
     }
     status = HTTPStatus.BAD_REQUEST if status == HTTPStatus.UNPROCESSABLE_ENTITY else status
     return Response(msgspec.json.encode({"error": problem["detail"]}), status, headers, "application/json")
-
-
-def _headers(error: HalfmoonError, problem_type: ProblemType) -> Mapping[str, str] | None:
-    if isinstance(error, ErrorWithHeaders):
-        return error.headers
-    retry = problem_type.status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, StoreDamaged)
-    return {"Retry-After": str(RETRY_SECONDS)} if retry else None

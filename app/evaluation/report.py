@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import HTMLResponse, Response
 
 from app.errors import InvalidRequest
-from app.evaluation.schemas import ClassFigures, Evaluation
+from app.evaluation.schemas import Evaluation
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -83,12 +83,21 @@ def page_of(evaluation: Evaluation) -> HTMLResponse:
     style = _style("plots.css", "page.css")
     # a saved page keeps the policy
     policy = f"default-src 'none'; {_allowed(style)}; base-uri 'none'; form-action 'none'"
-    large = len(evaluation.classes) > _LARGEST_MATRIX
+    confused = None
+    if len(evaluation.classes) > _LARGEST_MATRIX:
+        # the pairs of labels that are confused most often, in place of a matrix with too many labels
+        pairs = [
+            (count, has, was)
+            for has, counts in zip(evaluation.classes, evaluation.confusion, strict=True)
+            for was, count in zip(evaluation.classes, counts, strict=True)
+            if count and has is not was
+        ]
+        confused = sorted(pairs, key=lambda pair: -pair[0])[:_MOST_CONFUSED]
     content = _rendered(
         "page.html",
         about=evaluation,
         plots=dict(_plots(evaluation)),
-        confused=_most_confused(evaluation) if large else None,
+        confused=confused,
         style=style,
         policy=policy,
     )
@@ -104,17 +113,6 @@ def _plots(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
             drawing = _rendered(f"{name}.svg", style=None, **shown)
             file = b64encode(_rendered(f"{name}.svg", style=_style("plots.css"), **shown).encode()).decode()
             yield name, {**shown, "drawing": drawing, "file": file}
-
-
-def _most_confused(evaluation: Evaluation) -> list[tuple[int, ClassFigures, ClassFigures]]:
-    """The pairs of labels that are confused most often, in place of a matrix with too many labels."""
-    pairs = [
-        (count, has, was)
-        for has, counts in zip(evaluation.classes, evaluation.confusion, strict=True)
-        for was, count in zip(evaluation.classes, counts, strict=True)
-        if count and has is not was
-    ]
-    return sorted(pairs, key=lambda pair: -pair[0])[:_MOST_CONFUSED]
 
 
 def _headers(evaluation: Evaluation, name: str, policy: str) -> dict[str, str]:

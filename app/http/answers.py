@@ -171,7 +171,9 @@ def csv_blocks(columns: Sequence[Column], rows: Iterable[Row], *, exact: bool = 
     """The table in blocks, the names of its columns first. Memory holds one block."""
     head: list[Row] = [[column.name for column in columns]]
     for block in chain([head], _blocks(rows)):
-        yield _lines([[_cell(value, not exact) for value in row] for row in block])
+        table = io.StringIO()
+        csv.writer(table, lineterminator="\n").writerows([_cell(value, not exact) for value in row] for row in block)
+        yield table.getvalue().encode()
 
 
 def write_parquet(columns: Sequence[Column], rows: Iterable[Row], file: IO[bytes]) -> None:
@@ -197,12 +199,6 @@ def write_parquet(columns: Sequence[Column], rows: Iterable[Row], file: IO[bytes
 def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     source = iter(rows)
     return (list(chain([first], islice(source, _BLOCK_ROWS - 1))) for first in source)
-
-
-def _lines(rows: Iterable[Row]) -> bytes:
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows(rows)
-    return table.getvalue().encode()
 
 
 def _cell(value: Any, guard: bool) -> Any:

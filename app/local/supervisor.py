@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.context import ForkProcess
@@ -52,8 +51,11 @@ class ForkedFunction:
     def start(self, replaces: int | None) -> "ForkedProcess":
         """Fork. Signals stay blocked until the child has removed its parent's signal handlers."""
         process = ForkedProcess(target=_run_in_child, args=(self, replaces, os.getpid()), name=self.name)
-        with _stop_signals_blocked():
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        try:
             process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return process
 
 
@@ -77,16 +79,6 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 RESTART_SIGNAL = signal.SIGUSR1
 """Signal to the supervisor, to replace its gateways. SIGHUP stays what a closed terminal sends, which ends the
 service."""
-
-
-@contextmanager
-def _stop_signals_blocked() -> Iterator[None]:
-    """Block SIGINT and SIGTERM inside the block. A child forked there inherits the block, and unblocks them itself."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _run_in_child(spec: ForkedFunction, replaces: int | None, parent: int) -> None:

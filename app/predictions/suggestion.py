@@ -150,20 +150,14 @@ def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, 
     """Positions of ``n`` of the candidates that the model chooses, evenly of the classes that it predicts."""
     if not n:
         return np.zeros(0, np.int64)
-    pool = _least_certain(source, candidates, n * POOL if strategy == "diverse" else n)
-    return (
-        _representative(source.model, source.documents, pool, n, warnings) if strategy == "diverse" else pool.positions
-    )
-
-
-def _least_certain(source: _Source, candidates: Positions, most: int) -> Balanced:
-    """The documents of least margin, evenly of the classes that are predicted."""
     known = _known(source)
-    pool = BalancedMargins(most)
+    pool = BalancedMargins(n * POOL if strategy == "diverse" else n)
     for start in range(0, len(candidates), _BLOCK):
         block = candidates[start : start + _BLOCK]
         pool.add(block, known.predicted[block], known.margins[block])
-    return pool.balanced
+    if strategy == "diverse":
+        return _representative(source.model, source.documents, pool.balanced, n, warnings)
+    return pool.balanced.positions
 
 
 def _known(source: _Source) -> DatasetScores:

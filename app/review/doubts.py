@@ -84,7 +84,11 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     kept = duplicates[: max(body.n - len(held_out), body.n // 2)]
     listed = [*held_out[: body.n - len(kept)], *kept]
     if "document" in body.include:
-        _include_documents(services, documents, body.dataset, listed)
+        positions = services.datasets.positions(body.dataset, {item["id"] for item in listed})
+        ascending = np.array(sorted(positions.values()), np.int64)
+        stored = stored_documents(documents, ascending, services.datasets.fields(body.dataset))
+        for item in listed:
+            item["document"] = stored[positions[item["id"]]]
     content = {
         "model": version.name,
         "version": version.number,
@@ -205,15 +209,6 @@ def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64],
                 "why": "duplicate",
                 "other": ids[first],
             }
-
-
-def _include_documents(services: Services, documents: Documents, dataset: str, listed: list[Item]) -> None:
-    positions = services.datasets.positions(dataset, {item["id"] for item in listed})
-    found = stored_documents(
-        documents, np.array(sorted(positions.values()), np.int64), services.datasets.fields(dataset)
-    )
-    for item in listed:
-        item["document"] = found[positions[item["id"]]]
 
 
 def _difference(documents: Documents, first: int, second: int) -> Item:
