@@ -16,9 +16,7 @@ from core.selection.log_evidence import CHOSEN, PLANNED_CLASSES, log_polya
 Labels = NDArray[np.intp]
 Counts = NDArray[np.int64]
 
-_CONTRADICTED = 0.5
-"""documents that one counts as which another model gives another class"""
-_OF_EACH = 5.0
+_OF_EACH = 1.0
 """documents of each class that are added to those that are counted"""
 _WORTHS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 """random labels of each class that even fractions may be worth"""
@@ -57,12 +55,14 @@ class CountedAnswers(NamedTuple):
 def count_answers(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> CountedAnswers:
     """The answers of two models, each of shape (n_unlabeled,), counted.
 
-    Those of the first count, and half where the other contradicts, if that is ``as_good``.
+    Those of the first count, and less where the other contradicts, if that is ``as_good``: the better the two agree
+    elsewhere, the more a contradiction says.
     """
     of_own, of_other, of_both = (np.bincount(labels, minlength=n_classes) for labels in (own, other, own[own == other]))
-    documents = of_own - (1.0 - _CONTRADICTED) * as_good * (of_own - of_both) + _OF_EACH
+    kappa = _kappa(of_own, of_other, of_both)
+    documents = of_own - kappa * as_good * (of_own - of_both) + _OF_EACH
     shared = of_both / np.maximum(of_own + of_other - of_both, 1)
-    return CountedAnswers(documents / documents.sum(), _kappa(of_own, of_other, of_both), shared)
+    return CountedAnswers(documents / documents.sum(), kappa, shared)
 
 
 def _kappa(of_own: Counts, of_other: Counts, of_both: Counts) -> float:

@@ -262,11 +262,8 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     answers = count_answers(own, own if other is None else other, n_classes, as_good=not data.dense)
     if other is None:
         answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
-    random, unknown = data.counts_by_origin
-    if not (random.any() or unknown.any()):  # a plan, by which labels of every class are left out
-        gained = judge(supervised.held_out[data.left_out], data.class_indices[data.left_out]).gained
-        answers = answers._replace(kappa=max(answers.kappa, gained))
-    posterior = posterior_of_classes(answers, random, unknown)
+    gained = judge(supervised.held_out[data.left_out], data.class_indices[data.left_out]).gained
+    posterior = posterior_of_classes(answers._replace(kappa=max(answers.kappa, gained)), *data.counts_by_origin)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])
     grounds = [dict(zip(("labeled", "predicted", "mean", "deviation"), each, strict=True)) for each in figures.tolist()]

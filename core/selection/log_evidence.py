@@ -4,11 +4,13 @@ Conventions: ``fractions`` r of shape (n,) ascend strictly between 0 and 1; scor
 for each of them.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.numerics.binomial import QUANTILE
 from core.numerics.elementary import Matrix, Vector, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
 from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 
@@ -70,18 +72,33 @@ def is_planned(counts: NDArray[np.integer[Any]]) -> bool:
     """Whether somebody labeled so many of each class, so that the counts, shape (n_classes,), are no evidence of the
     fractions.
 
-    They are nearly equal, or were so before one class got more or was left behind. Or several classes have the same
-    number and no class has more: so many of each were labeled, or all that were found. Counts that are drawn at random
-    are balanced only where the classes are about as frequent. There nothing is lost. Of all classes but one they are so
-    by chance where there are few classes or labels.
+    They are nearly equal, or more even than chance makes them, or were so before one class got more or was left behind.
+    Or several classes have the same number and no class has more: so many of each were labeled, or all that were found.
+    Counts that are drawn at random are so only where the classes are about as frequent. There nothing is lost. Of all
+    classes but one they are so by chance where there are few classes or labels.
     """
     if is_balanced(counts):
         return True
     ascending = np.sort(counts)
-    if len(counts) < PLANNED_CLASSES or ascending[0] < _PLANNED_COUNT:
+    if len(counts) < PLANNED_CLASSES:
         return False
+    if ascending[0] < _PLANNED_COUNT:
+        return _is_evened(counts)
     capped = ascending[-1] >= _CAP and ascending[-2] == ascending[-1]
-    return bool(capped) or is_balanced(ascending[1:]) or is_balanced(ascending[:-1])
+    return bool(capped) or any(
+        is_balanced(most) or _is_evened(most) for most in (ascending, ascending[1:], ascending[:-1])
+    )
+
+
+def _is_evened(counts: NDArray[np.integer[Any]]) -> bool:
+    """Whether class counts, shape (n_classes,), are more even than chance makes those of equally frequent classes.
+
+    Their dispersion is a chi-squared then, with one degree of freedom less than there are classes, and larger of
+    classes that are not as frequent. Its quantile is that of Wilson and Hilferty, 1931.
+    """
+    mean, spread = counts.mean(), 2.0 / (9.0 * (len(counts) - 1))
+    quantile = (len(counts) - 1) * (1.0 - spread - QUANTILE * math.sqrt(spread)) ** 3
+    return bool(np.square(counts - mean).sum() < quantile * mean)
 
 
 def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:

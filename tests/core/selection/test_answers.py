@@ -20,13 +20,17 @@ def zipf(n_classes: int) -> NDArray[np.float64]:
     return np.asarray(sizes / sizes.sum())
 
 
-def test_answers_that_another_model_contradicts_count_half() -> None:
+def test_answers_count_less_where_a_model_contradicts_with_which_they_mostly_agree() -> None:
     own, other = np.repeat([0, 0, 1, 2], [400, 200, 100, 300]), np.repeat([0, 1, 1, 2], [400, 200, 100, 300])
     found = count_answers(own, other, 3, as_good=True)
-    np.testing.assert_allclose(found.fractions, np.array([505.0, 105, 305]) / 915)
+    kappa = (0.8 - (0.6 * 0.4 + 0.1 * 0.3 + 0.3 * 0.3)) / (1 - (0.6 * 0.4 + 0.1 * 0.3 + 0.3 * 0.3))
+    assert found.kappa == pytest.approx(kappa)
+    np.testing.assert_allclose(
+        found.fractions, np.array([601 - 200 * kappa, 101, 301]) / (1003 - 200 * kappa), rtol=1e-12
+    )
     np.testing.assert_allclose(found.shared, [2 / 3, 1 / 3, 1])
     worse = count_answers(own, other, 3, as_good=False)
-    np.testing.assert_allclose(worse.fractions, np.array([605.0, 105, 305]) / 1015)
+    np.testing.assert_allclose(worse.fractions, np.array([601.0, 101, 301]) / 1003)
     assert worse.kappa == found.kappa
 
 

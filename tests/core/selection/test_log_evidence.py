@@ -32,6 +32,10 @@ NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
         ([50, 43, 50, 8, 28, 36, 13, 38], False, True),
         ([50, 43, 49, 8, 28, 36, 13, 38], False, False),
         ([8, 3, 8, 5, 1], False, False),
+        ([8, 10, 11, 9, 12, 10, 10, 9, 10, 11], False, True),
+        ([8, 10, 11, 9, 12, 10, 10, 9, 10, 40], False, True),
+        ([1, 2, 2, 3, 2, 2, 4, 2, 2, 2], False, True),
+        ([6, 10, 13, 9, 15, 8, 12, 5, 10, 12], False, False),
     ],
 )
 def test_equal_counts_of_all_classes_but_one_or_of_several_largest_are_a_plan(
@@ -39,6 +43,25 @@ def test_equal_counts_of_all_classes_but_one_or_of_several_largest_are_a_plan(
 ) -> None:
     assert log_evidence.is_balanced(np.array(counts)) == balanced
     assert log_evidence.is_planned(np.array(counts)) == planned
+
+
+@pytest.mark.parametrize("per_class", [5, 10, 40])
+def test_even_labels_stay_a_plan_where_a_few_are_wrong(per_class: int) -> None:
+    """5 % of the labels of twenty classes, drawn anew for each seed; and random samples of Zipf's sizes are none."""
+    sizes = 1 / np.arange(1, 21) ** 0.8
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        told = np.repeat(np.arange(20), per_class)
+        told[rng.choice(len(told), per_class, replace=False)] = rng.integers(0, 20, per_class)
+        assert log_evidence.is_planned(np.bincount(told, minlength=20))
+        assert not log_evidence.is_planned(rng.multinomial(20 * per_class, sizes / sizes.sum()))
+
+
+def test_a_random_sample_of_even_classes_is_seldom_taken_for_a_plan() -> None:
+    """As often as the quantile says; of all classes but one, chance is more often even."""
+    rng = np.random.default_rng(0)
+    planned = [log_evidence.is_planned(rng.multinomial(100, [0.05] * 20)) for _ in range(1000)]
+    assert 0.02 < np.mean(planned) < 0.1
 
 
 def test_a_random_sample_makes_the_posterior_of_a_fraction() -> None:
