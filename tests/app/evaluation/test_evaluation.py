@@ -154,32 +154,9 @@ def test_a_class_without_documents_has_no_figures(gateway: Gateway) -> None:
     assert found["macro_f1"] == pytest.approx((found["classes"][0]["f1"] + found["classes"][1]["f1"]) / 2)
 
 
-def test_unseen_features_are_reported(gateway: Gateway) -> None:
-    publish(gateway.store)
-    found = evaluate(gateway, {"documents": [{"indices": [0, 9], "label": "no"}]})
-    assert found["warnings"] == ["1 of 2 values are of features that the model has not seen; they count as zero"]
-
-
 def test_a_model_without_probabilities_has_no_calibration(gateway: Gateway) -> None:
     publish(gateway.store)
     assert evaluate(gateway, {"documents": drawn(["no", "yes"])})["calibration"] is None
-
-
-def test_versions_and_aliases(gateway: Gateway) -> None:
-    publish(gateway.store)
-    publish(gateway.store, bias=9.0)
-    gateway.client.put("/v1/models/news/aliases/live", json={"version": 1}).raise_for_status()
-    body = {"documents": [{"indices": [0], "label": "no"}]}
-    for path, version, accuracy in (
-        ("news", 2, 0),
-        ("news@live", 1, 1),
-        ("news/versions/1", 1, 1),
-        ("news/versions/2", 2, 0),
-    ):
-        found = evaluate(gateway, body, f"{path}/evaluate")
-        assert (found["version"], found["accuracy"]) == (version, accuracy)
-    for path in ("nobody", "news@nobody", "news/versions/3", "news/versions/x"):
-        problem_of(gateway.client.post(f"/v1/models/{path}/evaluate", json=body), 404)
 
 
 @pytest.mark.parametrize(

@@ -83,13 +83,6 @@ def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
     ]
 
 
-def test_unseen_features_are_reported(gateway: Gateway) -> None:
-    publish(gateway.store)
-    found = predict(gateway, documents=[{"indices": [0, 5, 2**31 - 1]}])
-    assert found["scores"] == [[-1.0]]
-    assert found["warnings"] == ["2 of 3 values are of features that the model has not seen; they count as zero"]
-
-
 def test_faults_of_a_prediction_name_the_document(gateway: Gateway) -> None:
     publish(gateway.store)
     documents = [{"indices": [1]}, {"id": "twice", "indices": [3, 3]}]

@@ -128,15 +128,6 @@ def test_positions_are_left_when_the_dataset_is_gone(gateway: Gateway) -> None:
     assert all(each["id"] is None and each["position"] >= 0 for each in shown)
 
 
-@pytest.mark.parametrize("path", ["news@live/explain", "news/versions/1/explain"])
-def test_versions_and_aliases(gateway: Gateway, path: str) -> None:
-    publish(gateway.store, bias=1.0)
-    publish(gateway.store, bias=2.0)
-    gateway.client.put("/v1/models/news/aliases/live", json={"version": 1})
-    assert explain(gateway, path=path)["weights"][0]["bias"] == 1.0
-    assert explain(gateway)["weights"][0]["bias"] == 2.0
-
-
 def test_only_as_many_as_asked_for(gateway: Gateway) -> None:
     model = LinearModel(
         ["no", "yes"], 500, np.arange(500, dtype=np.uint32), np.linspace(-1, 1, 500)[:, None], np.zeros(1)
@@ -192,11 +183,3 @@ def test_bodies_of_other_kinds(gateway: Gateway) -> None:
     problem_of(post(b"0 1:1\n", content_type="text/x-svmlight"), 415)
     problem_of(post(b"{}"), 415)
     problem_of(post(b"", content_type="application/json"), 422)
-
-
-@pytest.mark.parametrize(
-    "path", ["nobody/explain", "news@nobody/explain", "news/versions/9/explain", "news/versions/x/explain"]
-)
-def test_models_that_are_not_there(gateway: Gateway, path: str) -> None:
-    publish(gateway.store)
-    problem_of(gateway.client.post(f"/v1/models/{path}"), 404)

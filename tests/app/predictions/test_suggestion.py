@@ -311,22 +311,6 @@ def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest
     assert suggest(gateway, dataset=upload(gateway), n=1)["warnings"] == []
 
 
-def test_unseen_features_are_reported(gateway: Gateway) -> None:
-    publish(gateway.store)
-    found = suggest(gateway, dataset=upload(gateway, {"a": [1.0, 2.0, 3.0, 4.0, 5.0]}))
-    assert found["warnings"] == ["2 of 5 values are of features that the model has not seen; they count as zero"]
-
-
-@pytest.mark.parametrize("path", ["news@live/suggest", "news/versions/1/suggest"])
-def test_versions_and_aliases(gateway: Gateway, path: str) -> None:
-    publish(gateway.store)
-    publish(gateway.store, bias=-3.0)
-    gateway.client.put("/v1/models/news/aliases/live", json={"version": 1})
-    dataset = upload(gateway)
-    assert ids(suggest(gateway, path, dataset=dataset, n=1, strategy="uncertain")) == ["even"]
-    assert ids(suggest(gateway, dataset=dataset, n=1, strategy="uncertain")) == ["far"]
-
-
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -350,10 +334,8 @@ def test_what_is_refused(gateway: Gateway, body: dict[str, Any], field: str) -> 
         assert fault["detail"] == "unknown value 'uncertian'; it is one of diverse, random, uncertain"
 
 
-@pytest.mark.parametrize("path", ["nobody", "news@nobody", "news/versions/9", "news/versions/x"])
-def test_what_is_not_there(gateway: Gateway, path: str) -> None:
+def test_a_dataset_that_is_not_there(gateway: Gateway) -> None:
     publish(gateway.store)
-    problem_of(gateway.client.post(f"/v1/models/{path}/suggest", json={"dataset": upload(gateway)}), 404)
     for dataset in ("ds-nothing", "../..", ""):
         problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset}), 404)
 
