@@ -78,9 +78,15 @@ def test_labels_that_come_later_say_it_too(gateway: Gateway) -> None:
             {"a": "drawn"},
             {"document": "a", "field": "drawn", "detail": "must be one of unknown, random, chosen, found"},
         ),
+        (
+            {"a": ["random"]},
+            {"document": "a", "field": "drawn", "detail": "must be one of unknown, random, chosen, found"},
+        ),
         ({"z": "random"}, {"document": "z", "field": "id", "detail": "there is no such document"}),
     ):
+        before = gateway.kept()
         assert problem_of(gateway.client.put(path, json={"labels": {}, "drawn": drawn}), 422)["errors"] == [fault]
+        assert gateway.kept() == before
 
 
 def test_what_was_suggested_is_known_after_a_restart(start: Start) -> None:

@@ -341,15 +341,6 @@ def test_the_same_key_with_other_options_of_text(gateway: Gateway) -> None:
     problem_of(gateway.client.post("/v1/jobs", json=body | {"text": {"ngrams": 2}}, headers=key), 422)
 
 
-def test_labels_of_text_are_changed(gateway: Gateway) -> None:
-    made = gateway.upload(TEXTS)
-    changed = gateway.client.put(f"/v1/datasets/{made['id']}/labels", json={"labels": {"c": "sport"}}).json()
-    assert (changed["kind"], changed["n_labeled"], changed["n_features"]) == ("text", 3, None)
-    rows = Datasets(gateway.store).open(changed["id"]).rows
-    assert isinstance(rows, TextRows)
-    assert list(rows) == [document["text"] for document in TEXTS]
-
-
 def infer(gateway: Gateway, *tensors: dict[str, Any]) -> Any:
     return gateway.client.post("/v2/models/news/infer", json={"inputs": list(tensors)})
 

@@ -225,23 +225,6 @@ def test_records_that_say_more_than_this_release_knows_are_read(store: Store) ->
     assert b'"of_the_next_release":1' in store.read(f"datasets/{relabeled.id}/manifest.json")
 
 
-def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:
-    id = submit(store)
-    assert Jobs(store).cancel(id).state is JobState.CANCELLED
-    assert Jobs(store).claim_attempt(id, "w") is None
-    assert list(Jobs(store).unfinished_ids()) == []
-    assert Jobs(store).cancel(id).state is JobState.CANCELLED
-
-
-def test_a_running_job_is_asked_to_stop_once(store: Store) -> None:
-    id, jobs = submit(store), Jobs(store)
-    jobs.claim_attempt(id, "w")
-    assert jobs.cancel(id).state is JobState.CANCELLING
-    assert jobs.cancel(id).state is JobState.CANCELLING
-    jobs.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
-    assert state(store, id) is JobState.CANCELLED
-
-
 @pytest.mark.parametrize("published", [False, True])
 def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> None:
     id, jobs = submit(store), Jobs(store)

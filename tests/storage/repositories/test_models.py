@@ -224,14 +224,6 @@ def test_a_job_that_comes_while_a_model_is_deleted_never_starts_from_nothing(
         assert store.exists(models.version("news", 2).files["model"].key)
 
 
-def test_names_are_paged(store: Store) -> None:
-    for name in ("c", "a", "b"):
-        publish(store, name)
-    models = Models(store)
-    assert models.names(limit=2) == (["a", "b"], "b")
-    assert models.names(limit=2, cursor="b") == (["c"], None)
-
-
 def overtaking(store: Store, step: int, other: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Call ``other`` once, just before the ``step``-th operation on the store; the list counts the operations."""
     count: list[int] = []

@@ -1,10 +1,8 @@
 """Datasets: faults that are refused, counts, the digest of the content, and shared documents."""
 
 import json
-import tracemalloc
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,15 +74,6 @@ def test_warnings_name_what_is_odd(store: Store) -> None:
         "class 'a' has one labeled document",
     ]
     assert make_dataset(store, [Batch(rows({0: 1.0}), [None])]).warnings == ["no document is labeled"]
-
-
-def test_leaving_unsealed_leaves_nothing(store: Store, tmp_path: Path) -> None:
-    with Datasets(store).builder() as builder:
-        builder.add(Batch(rows({0: 1.0}), [None], ["x"]))
-    assert store.children("datasets") == []
-    assert [
-        path for path in (tmp_path / "store" / ".staging").rglob("*") if path.is_file() and path.suffix != ".lock"
-    ] == []
 
 
 FRACTION: Any = [1.5]
@@ -217,46 +206,11 @@ def test_the_digest_is_of_the_content(
     assert changed.sha256 != whole.sha256
 
 
-def test_listing_is_newest_first_and_paged(store: Store) -> None:
-    made = [make_dataset(store).id for _ in range(5)]
-    store.create(f"datasets/{new_id('ds')}/indptr.npy", b"an upload under way")
-    datasets = Datasets(store)
-    seen: list[str] = []
-    cursor: str | None = None
-    while True:
-        page, cursor = datasets.list(limit=2, cursor=cursor)
-        seen += [dataset.id for dataset in page]
-        if cursor is None:
-            break
-    assert seen == sorted(made, reverse=True)
-
-
 @pytest.mark.parametrize("id", ["", "ds-1", "../../etc", "ds-000000000000000000000000", "a/b"])
 def test_unknown_datasets(store: Store, id: str) -> None:
     for act in (Datasets(store).get, Datasets(store).open, Datasets(store).delete):
         with pytest.raises(NotFound):
             act(id)
-
-
-def test_memory_stays_flat(store: Store) -> None:
-    generator = np.random.default_rng(0)
-    indices = np.cumsum(generator.integers(1, 100, (5_000, 76)), axis=1)
-    batch = Batch(rows(), [])
-    matrix = sparse(batch.rows)._replace(
-        indptr=np.arange(0, 380_001, 76),
-        indices=indices.ravel().astype(np.uint32),
-        values=np.ones(380_000, np.float32),
-        n_features=10_000,
-    )
-    with Datasets(store).builder() as builder:
-        tracemalloc.start()
-        for part in range(30):
-            builder.add(Batch(matrix, [None] * 5_000, [f"{part}-{row}" for row in range(5_000)]))
-        builder.seal()
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    stored = 30 * 380_000 * 8
-    assert peak < stored / 4
 
 
 def relabeled(store: Store, labels: dict[str, Label | None]) -> tuple[Dataset, Dataset]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.documents.drawn import Draw
-from core.errors import Fault, InvalidDocuments
+from core.errors import InvalidDocuments
 from storage.repositories.datasets import Batch, Datasets
 from storage.store import Store
 from tests.stores import make_dataset, rows
@@ -32,13 +32,6 @@ def draws(store: Store, id: str) -> list[str]:
     return ["unknown"] * 5 if drawn is None else [Draw(draw).word for draw in drawn.tolist()]
 
 
-def test_draws_come_back_as_they_were_given(store: Store) -> None:
-    made = make_dataset(store, [batch()])
-    assert draws(store, made.id) == ["random", "found", "unknown", "unknown", "unknown"]
-    assert made.drawn == {"random": 1, "found": 1}
-    assert Datasets(store).get(made.id) == made
-
-
 def test_where_nothing_is_known_nothing_is_stored(store: Store) -> None:
     for drawn in (None, [Draw.UNKNOWN] * 5):
         made = make_dataset(store, [batch(drawn)])
@@ -52,18 +45,6 @@ def test_draws_of_a_later_batch(store: Store) -> None:
     made = make_dataset(store, [without_ids._replace(drawn=None), without_ids, without_ids._replace(drawn=None)])
     drawn = there(Datasets(store).open(made.id).drawn)
     assert drawn.tolist() == [0] * 5 + [1, 3, 0, 0, 0] + [0] * 5
-
-
-def test_they_belong_to_the_content(store: Store) -> None:
-    digests = [make_dataset(store, [batch(drawn)]).sha256 for drawn in (None, DRAWS, DRAWS)]
-    assert digests[0] != digests[1] == digests[2]
-
-
-def test_a_draw_without_a_label_is_refused(store: Store) -> None:
-    with pytest.raises(InvalidDocuments) as caught:
-        make_dataset(store, [batch([Draw.RANDOM] * 5)])
-    detail = "says how a label was come by, but the document has no label"
-    assert caught.value.faults == (Fault("d2", "drawn", detail), Fault("d4", "drawn", detail))
 
 
 def test_a_number_of_draws_that_does_not_fit_is_refused(store: Store) -> None:
@@ -82,23 +63,6 @@ def test_relabeling_keeps_the_draws_of_labels_that_stay_and_takes_new_ones(store
     bare = Datasets(store).relabel(changed.id, dict.fromkeys(("d0", "d3", "d4")))
     assert "drawn" not in bare.files
     assert draws(store, bare.id) == ["unknown"] * 5
-
-
-@pytest.mark.parametrize(
-    ("drawn", "fault"),
-    [
-        ({"d0": "guessed"}, Fault("d0", "drawn", "must be one of unknown, random, chosen, found")),
-        ({"d0": ["random"]}, Fault("d0", "drawn", "must be one of unknown, random, chosen, found")),
-        ({"d2": "random"}, Fault("d2", "drawn", "says how a label was come by, but the document has no label")),
-        ({"d9": "random"}, Fault("d9", "id", "there is no such document")),
-    ],
-)
-def test_draws_that_a_relabeling_refuses(store: Store, drawn: dict[str, Any], fault: Fault) -> None:
-    base = make_dataset(store, [batch()])
-    with pytest.raises(InvalidDocuments) as caught:
-        Datasets(store).relabel(base.id, {"d4": "a"}, drawn)
-    assert caught.value.faults == (fault,)
-    assert store.children("datasets") == [base.id]
 
 
 def test_labels_of_suggested_documents_know_how_they_were_come_by(store: Store) -> None:
