@@ -102,11 +102,11 @@ class Tiny(NamedTuple):
 
 
 @st.composite
-def tiny(draw: st.DrawFn) -> Tiny:
+def tiny(draw: st.DrawFn, options: dict[str, st.SearchStrategy[dict[str, Any]]]) -> Tiny:
     n, d = draw(st.integers(1, 8)), draw(st.integers(1, 4))
     dense = draw(st.lists(st.lists(ENTRY, min_size=d, max_size=d), min_size=n, max_size=n))
-    algorithm = draw(st.sampled_from(sorted(OPTIONS)))
-    return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, draw(OPTIONS[algorithm]))
+    algorithm = draw(st.sampled_from(sorted(options)))
+    return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, draw(options[algorithm]))
 
 
 def refusable(problem: Tiny) -> bool:
@@ -125,7 +125,7 @@ def refusable(problem: Tiny) -> bool:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(tiny())
+@given(tiny(OPTIONS))
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
     classes = ["a", "b", "c"]

@@ -14,6 +14,7 @@ from core.problem import Problem, Result, Status
 from core.progress import TracePoint
 from core.train import TrainingTask, train
 from tests.core.problems import Small, dense_of, linear, rows_of, small, weights_of
+from tests.core.watcher import Watcher
 from tests.reference import cuts3vm as reference
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
@@ -263,28 +264,16 @@ def test_several_classes_are_as_many_solves(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_stop_returns_the_best_point(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SECONDS", 0.0)
     data = small(3, n=60, labeled=10, gap=0.25)
-    whole, points = run(data.problem, epsilon=0.5), 0
-
-    def count(_: TracePoint, /) -> bool:
-        nonlocal points
-        points += 1
-        return False
-
+    whole, every = run(data.problem, epsilon=0.5), Watcher()
     options = Cuts3vmOptions.parse(GIVEN | {"epsilon": 0.5})
-    solve("cuts3vm", data.problem, options, observer=count)
-    assert points > 20
+    solve("cuts3vm", data.problem, options, observer=every)
+    assert len(every.points) > 20
     of, X = reference.geometry(data.X[:, :-1], data.y, C, C_U, 0.4), data.X
-    for k in range(1, points):  # the last call comes after the end
-        calls = 0
-
-        def stop(_: TracePoint, /, k: int = k) -> bool:
-            nonlocal calls
-            calls += 1
-            return calls == k
-
-        stopped = solve("cuts3vm", data.problem, options, observer=stop)
+    for k in range(1, len(every.points)):  # the last call comes after the end
+        watcher = Watcher(k)
+        stopped = solve("cuts3vm", data.problem, options, observer=watcher)
         assert stopped.status is Status.CANCELLED
-        assert calls == k, "it is not asked again after it said stop"
+        assert len(watcher.points) == k, "it is not asked again after it said stop"
         if k > 1:  # before the centre is known w = 0 is all there is
             assert stopped.objective == pytest.approx(reference.objective(of, weights_of(stopped)[:-1]), rel=1e-9)
         np.testing.assert_allclose(stopped.unlabeled_scores, X[10:] @ weights_of(stopped), atol=1e-9)

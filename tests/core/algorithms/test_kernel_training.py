@@ -22,10 +22,10 @@ from core.models.io import read_model
 from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.problem import Problem, Status
-from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import Array, dense_of, labeled, rows_of, small
-from tests.core.test_fuzz import Tiny
+from tests.core.test_fuzz import Tiny, tiny
+from tests.core.watcher import Watcher
 
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
 every = pytest.mark.parametrize("algorithm", OPTIONS)
@@ -143,17 +143,6 @@ def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
     assert [point[:2] for point in one.trace] == [point[:2] for point in other.trace]
 
 
-class StopAt:
-    """Asks to stop at one call."""
-
-    def __init__(self, call: int) -> None:
-        self.call, self.calls = call, 0
-
-    def __call__(self, point: TracePoint, /) -> bool:
-        self.calls += 1
-        return self.calls == self.call
-
-
 @every
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, algorithm: str, n_classes: int) -> None:
@@ -161,24 +150,24 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
     rows, class_indices = clusters(5, n=200)
     class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
     options = {"gamma": 0.3, "C": 5.0}
-    whole = StopAt(-1)
+    whole = Watcher()
     finished = train(
         TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=whole)
     )
     assert finished.status is Status.CONVERGED
-    assert whole.calls > 3
-    for call in sorted({1, 2, whole.calls - 1, *range(3, whole.calls, max(1, whole.calls // 12))}):
-        watcher = StopAt(call)
+    assert len(whole.points) > 3
+    for call in sorted({1, 2, len(whole.points) - 1, *range(3, len(whole.points), max(1, len(whole.points) // 12))}):
+        watcher = Watcher(call)
         training = train(
             TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options),
             TrainingContext(observer=watcher),
         )
         if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
-            assert call >= whole.calls - 2
+            assert call >= len(whole.points) - 2
             np.testing.assert_array_equal(training.scores, finished.scores)
         else:
             assert training.status is Status.CANCELLED
-            assert watcher.calls == call
+            assert len(watcher.points) == call
         scores = training.model.scores(rows)[training.unlabeled]
         known = np.isfinite(training.scores)
         assert np.isfinite(scores).all()
@@ -356,7 +345,6 @@ def test_gamma_by_the_median_is_that_of_all_pairs() -> None:
 
 
 NUMBER = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 5e-324])
-ENTRY = st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
 COMMON: dict[str, st.SearchStrategy[Any]] = {
     "C": NUMBER,
     "kernel": st.sampled_from(["linear", "rbf", "poly"]),
@@ -371,15 +359,7 @@ OWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "ramp_svm": {"s": st.floats(-3, 0.9), "start": st.sampled_from(["zero", "subset"])},
     "cccp_tsvm": {"s": st.floats(-0.99, 0), "C_u": st.none() | st.floats(0, 1e6), "positive_fraction": st.floats(0, 1)},
 }
-
-
-@st.composite
-def tiny(draw: st.DrawFn) -> Tiny:
-    n, d = draw(st.integers(1, 8)), draw(st.integers(1, 4))
-    dense = draw(st.lists(st.lists(ENTRY, min_size=d, max_size=d), min_size=n, max_size=n))
-    algorithm = draw(st.sampled_from(sorted(OWN)))
-    options = draw(st.fixed_dictionaries({}, optional=COMMON | OWN[algorithm]))
-    return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, options)
+FUZZED = {algorithm: st.fixed_dictionaries({}, optional=COMMON | own) for algorithm, own in OWN.items()}
 
 
 @settings(
@@ -388,7 +368,7 @@ def tiny(draw: st.DrawFn) -> Tiny:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(tiny())
+@given(tiny(FUZZED))
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
     try:
