@@ -1,12 +1,10 @@
 """The client against a gateway: documents up, labels down, errors with a remedy, retries where they are safe."""
 
 import asyncio
-import http.server
 import io
 import os
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +29,7 @@ from halfmoon import (
 )
 
 from tests.app.conftest import Gateway, publish
+from tests.http_servers import Handler, answering_by
 
 
 @pytest.fixture
@@ -279,30 +278,17 @@ def answering(*answers: Answer) -> Iterator[tuple[str, list[str]]]:
     """
     waiting, seen = list(answers), []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Answers(Handler):
         def do_POST(self) -> None:
-            seen.append(self.rfile.read(int(self.headers.get("content-length", 0))).decode())
+            seen.append(self.posted().decode())
             status, headers, body = waiting.pop(0)
-            if not status:
+            if status:
+                self.answer(status, body, **headers)
+            else:
                 self.close_connection = True
-                return
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
 
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", seen
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering_by(Answers) as url:
+        yield url, seen
 
 
 BUSY: Answer = (503, {"Retry-After": "0"}, b'{"detail": "busy"}')

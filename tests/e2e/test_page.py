@@ -3,11 +3,9 @@
 import json
 import re
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -31,6 +29,7 @@ from tests.e2e.person import (
     write_table,
 )
 from tests.e2e.service import Service
+from tests.http_servers import Handler, answering_by
 from tests.processes import Program
 from tests.waiting import HANG, until
 from tests.workers.encoders.tiny import static_folder
@@ -273,22 +272,12 @@ def another_site(target: str) -> Iterator[str]:
     fetch("{target}/v1/datasets", {{method: "POST", mode: "no-cors", body}});
     </script>"""
 
-    class Page(BaseHTTPRequestHandler):
+    class Page(Handler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(content.encode())
+            self.answer(200, content.encode(), content_type="text/html")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with answering_by(Page) as url:
+        yield url
 
 
 def refusals(service: Service) -> int:

@@ -4,14 +4,14 @@ one.
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.http_servers import Handler, answering_by
 from tests.setup.audit import LOCK, audit
 
 Answer = Callable[[list[dict[str, Any]]], tuple[int, Any]]
@@ -20,29 +20,18 @@ Answer = Callable[[list[dict[str, Any]]], tuple[int, Any]]
 @pytest.fixture
 def database() -> Iterator[Callable[[Answer], str]]:
     """Starts one that answers so; gives its address."""
-    servers = []
+    with ExitStack() as stack:
 
-    def started(answer: Answer) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                status, content = answer(asked["queries"]) if self.path == "/v1/querybatch" else (404, {})
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(json.dumps(content).encode())
+        def started(answer: Answer) -> str:
+            class Database(Handler):
+                def do_POST(self) -> None:
+                    queries = json.loads(self.posted())["queries"]
+                    status, content = answer(queries) if self.path == "/v1/querybatch" else (404, {})
+                    self.answer(status, json.dumps(content).encode())
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
+            return stack.enter_context(answering_by(Database))
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield started
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield started
 
 
 def known(queries: list[dict[str, Any]]) -> tuple[int, Any]:

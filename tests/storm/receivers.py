@@ -4,10 +4,11 @@ import hmac
 import threading
 import time
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import ThreadingHTTPServer
+from typing import Self
 
 from app.services.webhooks.sender import signature
+from tests.http_servers import Handler
 from tests.storm.ledger import Ledger
 
 _PERIOD_SECONDS = 20.0
@@ -53,13 +54,13 @@ class _Server(ThreadingHTTPServer):
         ledger.told[name] = []
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: _Server
 
     def do_POST(self) -> None:
         server = self.server
         body, id, at = (
-            self.rfile.read(int(self.headers["content-length"])),
+            self.posted(),
             self.headers["webhook-id"],
             self.headers["webhook-timestamp"],
         )
@@ -71,8 +72,4 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(server.slow_seconds)
         signed = hmac.compare_digest(self.headers["webhook-signature"], signature(server.secret, id, int(at), body))
         server.ledger.told[server.name].append(id if signed else f"{id}, signed wrongly")
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing."""
+        self.answer(204)

@@ -1,8 +1,6 @@
 """The backend as Label Studio 1.23 calls it."""
 
-import http.server
 import json
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from app.label_studio.service import Client, LabelStudioUnavailable, Named, Proj
 from storage.repositories.api_keys import ApiKeys, Scope
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
+from tests.http_servers import Handler, answering_by
 from tests.waiting import until
 
 CONFIG = """<View><!-- what people see --><Text name="txt" value="$body"/>
@@ -300,40 +299,26 @@ def label_studio() -> Iterator[str]:
         "/api/projects/7/export?exportType=JSON&download_all_tasks=true": EXPORT,
     }
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class LabelStudio(Handler):
         def do_GET(self) -> None:
             allowed = self.headers["authorization"] in ("Bearer short", "Token legacy")
-            self.answer(
+            self.give(
                 answers.get(self.path) if allowed else None,
                 302 if self.path == "/api/moved" else 404 if allowed else 401,
             )
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self.answer(
+            body = json.loads(self.posted())
+            self.give(
                 {"access": "short"} if (self.path, body) == ("/api/token/refresh", {"refresh": "a.b.c"}) else None, 401
             )
 
-        def answer(self, found: Any, otherwise: int) -> None:
-            content = json.dumps(found).encode()
-            self.send_response(otherwise if found is None else 200)
-            self.send_header("content-length", str(len(content)))
-            self.send_header("location", "/api/projects/7")
-            self.end_headers()
-            self.wfile.write(content)
+        def give(self, found: Any, otherwise: int) -> None:
+            status = otherwise if found is None else 200
+            self.answer(status, json.dumps(found).encode(), location="/api/projects/7")
 
-        def log_message(self, format: str, *arguments: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering_by(LabelStudio) as url:
+        yield url
 
 
 def several_people(*given: list[str], multiple: bool = False) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from storage.errors import StoreDamaged, StoreUnavailable
 from storage.records import File
 from storage.store import Store, bucket, open_store
 from storage.store.local_files import reported_to
+from tests.http_servers import Handler
 from tests.stores import s3_options
 from tests.waiting import SOON
 
@@ -41,7 +42,7 @@ class Bucket(ThreadingHTTPServer):
         self.over = threading.Event()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Bucket
 
     def do_GET(self) -> None:
@@ -63,9 +64,6 @@ class _Handler(BaseHTTPRequestHandler):
         if len(rest) > self.server.most and not self.server.breaks:
             self.server.over.wait(SOON)
         self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Print nothing."""
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """A receiver of webhooks for tests."""
 
-import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tests.http_servers import Handler, answering_by
 
 
 class Received(NamedTuple):
@@ -25,24 +25,12 @@ class Receiver:
 def receiving() -> Iterator[Receiver]:
     receiver = Receiver()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Hook(Handler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            receiver.received.append(Received({name.lower(): value for name, value in self.headers.items()}, body))
-            self.send_response(receiver.status)
-            self.send_header("location", "http://127.0.0.1:9/")
-            self.end_headers()
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            receiver.received.append(Received(headers, self.posted()))
+            self.answer(receiver.status, location="http://127.0.0.1:9/")
 
-        def log_message(self, format: str, *arguments: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver.url = f"http://127.0.0.1:{server.server_port}/hook?a=b"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with answering_by(Hook) as url:
+        receiver.url = f"{url}/hook?a=b"
         yield receiver
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
