@@ -54,17 +54,3 @@ def test_lists_say_what_they_leave_out(start: Start, gateway: Gateway, damaged: 
     assert shown["warnings"][0].startswith(
         "2 damaged records are left out: models/news/aliases/live.json, models/news/versions/1.json;"
     )
-
-
-def test_all_else_goes_on(gateway: Gateway, damaged: dict[str, str]) -> None:
-    dataset = gateway.upload(TWO_CLASSES)["id"]
-    job = gateway.job(dataset=dataset).json()["id"]
-    assert gateway.client.get("/v1/jobs").json()["jobs"][0]["id"] == job
-    assert dataset in [each["id"] for each in gateway.client.get("/v1/datasets").json()["datasets"]]
-    publish(gateway.store, "news")
-    assert [each["name"] for each in gateway.client.get("/v1/models").json()["models"]] == ["news"]
-    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]}).status_code == 200
-    assert gateway.measured("halfmoon_store_up") == 1
-    assert gateway.client.post(f"/v1/jobs/{job}/cancel").status_code == 202
-    assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
-    assert gateway.client.get("/v1/health/ready").status_code == 200

@@ -42,37 +42,6 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     return [(path, method, operation) for path, item in paths.items() for method, operation in item.items()]
 
 
-def test_the_contract_names_every_call() -> None:
-    found = {f"{method.upper()} {path}" for path, method, _ in operations()}
-    assert found >= {
-        "POST /v1/datasets",
-        "GET /v1/datasets",
-        "GET /v1/datasets/{id}",
-        "DELETE /v1/datasets/{id}",
-        "PUT /v1/datasets/{id}/labels",
-        "POST /v1/jobs",
-        "GET /v1/jobs",
-        "GET /v1/jobs/{id}",
-        "DELETE /v1/jobs/{id}",
-        "POST /v1/jobs/{id}/cancel",
-        "GET /v1/jobs/{id}/events",
-        "GET /v1/jobs/{id}/trace",
-        "GET /v1/jobs/{id}/labels",
-        "GET /v1/encoders",
-        "GET /v1/models",
-        "GET /v1/models/{name}",
-        "DELETE /v1/models/{name}",
-        "GET /v1/models/{name}/versions/{number}",
-        "DELETE /v1/models/{name}/versions/{number}",
-        "PUT /v1/models/{name}/aliases/{alias}",
-        "POST /v1/models/{name}/predict",
-        "POST /v1/models/{name}/versions/{number}/predict",
-        "GET /v1/health/live",
-        "GET /v1/health/ready",
-        "GET /metrics",
-    }
-
-
 def test_every_refusal_is_documented_as_a_problem() -> None:
     shared = app().openapi()["components"]["responses"]
     used = set()
@@ -96,13 +65,6 @@ def test_every_refusal_is_documented_as_a_problem() -> None:
     ]
     assert set(uploads[0]["requestBody"]["content"]) == set(FORMATS)
     assert used == set(shared)
-
-
-def test_every_reference_of_the_contract_leads_somewhere() -> None:
-    document = app().openapi()
-    names = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))
-    assert "Document" in names
-    assert names <= set(document["components"]["schemas"])
 
 
 def test_the_contract_tells_what_a_job_may_be_asked() -> None:
@@ -212,18 +174,6 @@ def test_unknown_paths_and_methods(gateway: Gateway) -> None:
     answer = gateway.client.put("/v1/jobs", json={})
     problem_of(answer, 405)
     assert {method.strip() for method in answer.headers["allow"].split(",")} == {"GET", "POST"}
-
-
-def test_failures_tell_nothing_of_the_inside(gateway: Gateway, monkeypatch: Any) -> None:
-    from storage.repositories.datasets import Datasets
-
-    def broken(*_: Any) -> None:
-        raise RuntimeError("a secret")
-
-    monkeypatch.setattr(Datasets, "list", broken)
-    answer = gateway.client.get("/v1/datasets")
-    assert problem_of(answer, 500)["detail"] == "the failure has been logged"
-    assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize(

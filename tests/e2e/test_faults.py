@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from tests.e2e.service import Service
-from tests.processes import kill
 from tests.waiting import SLOW, until
 
 
@@ -21,18 +20,6 @@ def started(service: Service, body: bytes, model: str = "m") -> str:
 def is_published_once(service: Service, job: str, model: str = "m") -> None:
     versions = service.get(f"/v1/models/{model}")["versions"]
     assert [(version["job"], version["version"]) for version in versions] == [(job, 1)]
-
-
-def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: bytes) -> None:
-    job = started(service, large_body, "child")
-    worker, *below = service.named("worker")
-    assert below
-    for process in below:
-        kill(process)
-    done = service.wait_for(job)
-    assert (done["state"], done["attempt"]) == ("succeeded", 2)
-    assert worker.is_running()
-    is_published_once(service, job, "child")
 
 
 def test_a_killed_valkey_is_started_again_on_its_file(service: Service, large_body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Text and named features through the whole service: trained on, predicted, explained, evaluated, trained on again."""
+"""Text and named features through the whole service: trained on, and predicted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,8 +20,11 @@ def as_features(texts: list[str]) -> Documents:
     return [{"features": {word: text.split().count(word) for word in text.split()}} for text in texts]
 
 
-def trained(service: Service, kind: str, made: Callable[[list[str]], Documents], algorithm: str) -> Any:
-    """Predictions of a model that was trained on few labels and many documents, and is named like their kind."""
+@pytest.mark.parametrize(("kind", "made", "algorithm"), [("text", as_text, "tsvm"), ("features", as_features, "svm")])
+def test_documents_in_and_a_model_that_reads_them_out(
+    service: Service, kind: str, made: Callable[[list[str]], Documents], algorithm: str
+) -> None:
+    """Of a model that was trained on few labels and many documents, and is named like their kind."""
     documents = made(texts(120))
     for document, label in zip(documents[:12], TRUTH[:12], strict=True):
         document["label"] = label
@@ -39,27 +42,3 @@ def trained(service: Service, kind: str, made: Callable[[list[str]], Documents],
     assert version["n_features"] == version["facts"]["n_terms" if kind == "text" else "n_names"] > 12
     answer = service.post(f"/v1/models/{kind}/predict", {"documents": made(texts(40, seed=1))})
     assert (answer["labels"], answer["warnings"]) == (TRUTH[:40], [])
-    return answer
-
-
-def refined(service: Service, kind: str) -> None:
-    """The same after more labels, with a training that starts from the model."""
-    labels = {str(place): TRUTH[place] for place in range(60)}
-    dataset = service.get(f"/v1/models/{kind}/versions/1")["dataset"]
-    changed = service.client.put(f"/v1/datasets/{dataset}/labels", json={"labels": labels}).json()
-    job = service.post("/v1/jobs", {"dataset": changed["id"], "model": kind, "algorithm": "tsvm", "start_from": kind})
-    done = service.wait_for(job["id"])
-    assert (done["state"], done["model"]["version"], done["warnings"]) == ("succeeded", 2, [])
-    assert service.post(f"/v1/models/{kind}/evaluate", {"dataset": changed["id"]})["accuracy"] == 1
-    explained = service.post(f"/v1/models/{kind}/explain", {"n": 10})
-    assert {item["name"] for item in explained["weights"][0]["for"]} & {"goal", "keeper", "match", "league", "referee"}
-
-
-@pytest.mark.parametrize(("kind", "made", "algorithm"), [("text", as_text, "tsvm"), ("features", as_features, "svm")])
-def test_documents_in_and_a_model_that_reads_them_out(
-    service: Service, kind: str, made: Callable[[list[str]], Documents], algorithm: str
-) -> None:
-    answer = trained(service, kind, made, algorithm)
-    refined(service, kind)
-    asked = {"documents": made(texts(40, seed=1))}
-    assert service.post(f"/v1/models/{kind}/versions/1/predict", asked) == answer

@@ -46,16 +46,6 @@ def test_the_secret_is_not_kept(store: Store, tmp_path: Path) -> None:
     assert not any(secret in content for content in kept)
 
 
-def test_a_revoked_key_is_not_valid_for_anybody_who_looks_again(store: Store) -> None:
-    keys, elsewhere = ApiKeys(store), ApiKeys(store)
-    made, text = keys.create("portal", {Scope.PREDICT})
-    assert find(text, valid(elsewhere), NOW) == made
-    keys.revoke(made.id)
-    keys.revoke(made.id)
-    assert find(text, valid(elsewhere), NOW) is None
-    assert [listed.state(NOW) for listed in elsewhere.every()] == ["revoked"]
-
-
 def test_a_key_ends_with_its_time(store: Store) -> None:
     keys = ApiKeys(store)
     made, text = keys.create("visitor", {Scope.PREDICT}, NOW + timedelta(days=1))

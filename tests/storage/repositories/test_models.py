@@ -124,15 +124,6 @@ def test_what_is_served_is_found_without_listing_what_is_not(store: Store, monke
     assert models.resolve("news").number == 1
 
 
-@pytest.mark.parametrize(
-    "reference", ["nothing", "news@nothing", "news@", "@news", "", "../news", "news@../x", "a/b", "n" * 200]
-)
-def test_unknown_references(store: Store, reference: str) -> None:
-    publish(store)
-    with pytest.raises(NotFound):
-        Models(store).resolve(reference)
-
-
 def test_unknown_things(store: Store) -> None:
     models = Models(store)
     for act in (models.versions, models.aliases, models.delete):
@@ -318,19 +309,6 @@ def test_an_alias_that_goes_meanwhile_is_left_out(store: Store, monkeypatch: pyt
     with monkeypatch.context() as patch:
         patch.setattr(store, "children", lambda prefix: [*children(prefix), "gone.json"])
         assert models.aliases("news") == {"a": 1, "b": 1}
-
-
-def test_a_version_that_a_job_starts_from_is_not_deleted(store: Store) -> None:
-    publish(store)
-    id, jobs, models = submit(store, start=Publication(name="news", version=1)), Jobs(store), Models(store)
-    with pytest.raises(Conflict, match=id):
-        models.delete_version("news", 1, jobs.starting_from)
-    assert models.resolve("news").number == 1
-    jobs.cancel(id)
-    models.delete_version("news", 1, jobs.starting_from)
-    with pytest.raises(NotFound, match="news/1"):
-        submit(store, start=Publication(name="news", version=1))
-    assert store.children("open") == []
 
 
 def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.settings import GatewaySettings
-from storage.errors import Conflict, JobDeleted, StoreUnavailable
+from storage.errors import JobDeleted, StoreUnavailable
 from storage.records import Comparison, JobDraft, Publication
 from storage.repositories.datasets import Datasets
 from storage.repositories.idempotency import IdempotencyKey
@@ -29,16 +29,6 @@ def store(any_store: Store) -> Store:
 
 def retain(store: Store, **policy: Keep) -> Removed:
     return remove_expired(Datasets(store), Jobs(store), Models(store), Policy(**policy))
-
-
-@pytest.mark.parametrize("claimed", [False, True])
-def test_a_job_that_is_not_over_is_not_deleted(store: Store, claimed: bool) -> None:
-    id = submit(store)
-    if claimed:
-        Jobs(store).claim_attempt(id, "w")
-    with pytest.raises(Conflict, match="running" if claimed else "queued"):
-        Jobs(store).delete(id)
-    assert ids(store) == {id}
 
 
 @pytest.mark.parametrize("cancelled", [False, True])

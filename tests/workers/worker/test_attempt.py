@@ -26,7 +26,7 @@ from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit, two_clouds
+from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit
 from tests.there import there
 from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, begun, in_thread, make_context, trained, work_until, work_until_stopped
@@ -328,11 +328,6 @@ def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, context: Wo
     Attempts(context).run(id)
     progress = Jobs(store).get(id).progress
     assert (progress.phase, progress.fraction) == ("mfn", 1.0)
-
-
-def test_nothing_is_left_in_the_staging_area(store: Store, context: WorkerContext) -> None:
-    Attempts(context).run(submit(store, dataset=make_dataset(store, [two_clouds()]).id))
-    assert list(store.staging().parent.glob("*/*")) == []
 
 
 def test_training_starts_from_the_model_it_was_told(store: Store, context: WorkerContext) -> None:

@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Fault, InvalidDocuments
-from storage.errors import Conflict, InvalidName, LimitExceeded, NotFound, QuotaExceeded
+from storage.errors import InvalidName, LimitExceeded, NotFound, QuotaExceeded
 from storage.names import new_id
 from storage.process.settings import DatasetLimits
-from storage.records import Dataset, JobDraft, Label
+from storage.records import Dataset, Label
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.datasets.quota import Quota
-from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records, open_store
 from tests.stores import later, make_dataset, rows, sparse
 
@@ -282,15 +281,6 @@ def test_documents_live_as_long_as_a_dataset_shares_them(store: Store, order: tu
         with pytest.raises(NotFound):
             Datasets(store).open(family[place].id)
     assert store.children("datasets") == []
-
-
-def test_a_dataset_that_a_job_needs_is_not_deleted(store: Store) -> None:
-    dataset = make_dataset(store)
-    job, _ = Jobs(store).submit(JobDraft(dataset=dataset.id, model="m", algorithm="svm"))
-    with pytest.raises(Conflict, match=job.request.id):
-        Datasets(store).delete(dataset.id)
-    Jobs(store).cancel(job.request.id)
-    Datasets(store).delete(dataset.id)
 
 
 def test_collecting_removes_only_what_is_old_and_unsealed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
