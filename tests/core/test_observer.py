@@ -19,7 +19,7 @@ from core.problem import Result, Status
 from core.progress import Phase, TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.train import TrainingContext, TrainingTask, train
-from tests.core.problems import LINEAR, Small, linear, small, weights_of
+from tests.core.problems import LINEAR, Small, small, weights_of
 from tests.core.watcher import Watcher
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
@@ -103,18 +103,6 @@ def test_a_cancelled_training_has_a_model(name: str) -> None:
         assert training.status is Status.CANCELLED
         assert np.isfinite(training.model.scores(data.rows)).all()
         assert training.scores.shape == (50, 1)
-
-
-@pytest.mark.usefixtures("eager")
-def test_several_solvers_side_by_side_all_stop() -> None:
-    data = small(4, n=60, labeled=20)
-    class_indices = np.where(data.class_indices < 0, -1, np.arange(60) % 3).astype(np.int32)
-    training = train(
-        TrainingTask(data.rows, class_indices, [1, 2, 3], "tsvm", {"lambda": 1e-2}),
-        TrainingContext(observer=Watcher(stop_at=40)),
-    )
-    assert training.status is Status.CANCELLED
-    assert np.isfinite(linear(training).coefficients).all()
 
 
 @pytest.mark.usefixtures("eager")

@@ -13,7 +13,7 @@ from core.options.linear import Cuts3vmOptions
 from core.problem import Problem, Result, Status
 from core.progress import TracePoint
 from core.train import TrainingTask, train
-from tests.core.problems import Small, dense_of, linear, rows_of, small, weights_of
+from tests.core.problems import Small, dense_of, rows_of, small, weights_of
 from tests.core.watcher import Watcher
 from tests.reference import cuts3vm as reference
 from tests.reference.mfn import minimise
@@ -242,23 +242,6 @@ def test_from_a_solution_it_ends_at_one_as_good() -> None:
     warm = solve("cuts3vm", data.problem, options, init=weights_of(cold))
     assert warm.status is Status.CONVERGED
     assert warm.objective <= cold.objective * 1.01
-
-
-def test_several_classes_are_as_many_solves(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    truth = np.arange(90) % 3
-    rows = rows_of(rng.standard_normal((90, 5)) * 0.4 + 2.0 * np.eye(3, 5)[truth])
-    class_indices = np.where(np.arange(90) < 12, truth, -1).astype(np.int32)
-    fractions = {"a": 0.3, "b": 0.3, "c": 0.4}
-    training = train(
-        TrainingTask(rows, class_indices, ["a", "b", "c"], "cuts3vm", {"class_fractions": fractions, "C": 50.0})
-    )
-    assert training.status is Status.CONVERGED
-    assert np.mean(training.model.labels_of(training.scores) == truth[12:]) > 0.95
-    for k, label in enumerate("abc"):
-        problem = Problem.of(rows, np.where(truth[:12] == k, 1.0, -1.0))
-        alone = solve("cuts3vm", problem, Cuts3vmOptions.parse({"positive_fraction": fractions[label], "C": 50.0}))
-        np.testing.assert_allclose(linear(training).coefficients[:, k], weights_of(alone)[:-1], atol=1e-9)
 
 
 def test_a_stop_returns_the_best_point(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,11 @@
 """Leases: taken once, renewed, released, and run out by themselves."""
 
-from collections.abc import Callable
 from time import monotonic_ns
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from redis import Redis
 
-from storage.errors import RedisUnavailable
 from storage.queue import redis_state as module
 from storage.queue.redis_state import Leases
 from tests.waiting import HANG, until
@@ -51,17 +48,3 @@ def test_a_lease_that_changes_no_more_is_not_held(redis: Redis, monkeypatch: pyt
     assert Leases(redis, "q").held("j", 1, 3.0), "another reader sees it for the first time"
     leases.renew("j", 1, "a", 90_000.0)
     assert reader.held("j", 1, 3.0)
-
-
-CALLS: dict[str, Callable[[Leases], Any]] = {
-    "acquire": lambda leases: leases.acquire("j", 1, "w", 1),
-    "renew": lambda leases: leases.renew("j", 1, "w", 1),
-    "release": lambda leases: leases.release("j", 1, "w"),
-    "held": lambda leases: leases.held("j", 1, HANG),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_leases_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(RedisUnavailable):
-        CALLS[call](Leases(no_redis, "q"))

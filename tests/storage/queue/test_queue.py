@@ -3,8 +3,7 @@
 import json
 import time
 import zlib
-from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from redis import Redis
@@ -27,21 +26,6 @@ def test_the_queue_carries_ids_as_json(redis: Redis) -> None:
     assert (job.func_name, tuple(job.args)) == ("workers.worker.tasks.train", ("job-1",))
     assert json.loads(zlib.decompress(cast("bytes", redis.hget(job.key, "data"))))[0] == "workers.worker.tasks.train"
     assert queue.waiting() == {"job-2"}
-
-
-CALLS: dict[str, Callable[[Queue], Any]] = {
-    "enqueue": lambda queue: queue.enqueue("j"),
-    "depth": lambda queue: queue.depth(),
-    "waiting": lambda queue: queue.waiting(),
-    "turns": lambda queue: queue.turns("j"),
-    "ping": lambda queue: queue.ping(),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_queue_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(RedisUnavailable):
-        CALLS[call](Queue(no_redis, "q"))
 
 
 def test_how_long_the_oldest_has_waited(redis: Redis) -> None:

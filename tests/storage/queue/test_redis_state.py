@@ -1,12 +1,8 @@
 """Progress, traces, cancel flags, outcomes and heartbeats of workers, in a real Valkey."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from redis import Redis
 
-from storage.errors import RedisUnavailable
 from storage.queue.redis_state import RedisState
 from storage.records import Progress
 from tests.waiting import HANG, until
@@ -62,24 +58,6 @@ def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
     redis_state.remove_worker("a")
     redis_state.remove_worker("c")
     assert (redis_state.workers(), redis_state.starting_workers()) == ([], [])
-
-
-CALLS: dict[str, Callable[[RedisState], Any]] = {
-    "progress": lambda redis_state: redis_state.progress("j"),
-    "publish_progress": lambda redis_state: redis_state.publish_progress("j", Progress()),
-    "trace": lambda redis_state: redis_state.trace("j"),
-    "request_cancel": lambda redis_state: redis_state.request_cancel("j"),
-    "cancel_requested": lambda redis_state: redis_state.cancel_requested("j"),
-    "workers": lambda redis_state: redis_state.workers(),
-    "starting_workers": lambda redis_state: redis_state.starting_workers(),
-    "remove_worker": lambda redis_state: redis_state.remove_worker("w"),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_redis_state_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(RedisUnavailable):
-        CALLS[call](RedisState(no_redis))
 
 
 def test_outcomes_are_counted_by_algorithm_state_and_time(redis: Redis) -> None:

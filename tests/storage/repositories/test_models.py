@@ -26,18 +26,12 @@ def publish(store: Store, name: str = "news") -> str:
     return id
 
 
-def test_references(store: Store) -> None:
+def test_versions_are_in_the_order_of_their_numbers(store: Store) -> None:
     for _ in range(11):
         publish(store)
     models = Models(store)
-    models.set_alias("news", "champion", 2)
     assert models.resolve("news").number == 11
-    assert models.resolve("news@champion").number == 2
-    models.set_alias("news", "champion", 3)
-    assert Models(store).resolve("news@champion").number == 3
-    assert models.aliases("news") == {"champion": 3}
     assert [version.number for version in models.versions("news")] == list(range(1, 12))
-    assert models.version("news", 4).number == 4
 
 
 def test_the_newest_of_any_number_of_versions_is_found_without_listing_them(
