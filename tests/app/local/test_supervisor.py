@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,24 +192,6 @@ def test_the_grace_period_can_be_cut_short(said: list[str], tmp_path: os.PathLik
     supervisor.stop(["child"], 10 * HANG, cut_short=cut_short)
     assert supervisor.names() == []
     assert len(asked) == 3
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-def test_a_child_dies_with_a_killed_parent() -> None:
-    code = """if True:
-        import os, sys, time
-        from app.local.supervisor import Program, Supervisor
-
-        supervisor = Supervisor(print)
-        supervisor.start(Program("child", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ)))
-        print(supervisor.pid("child"), flush=True)
-        time.sleep(60)
-    """
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
-        pid = int(there(parent.stdout).readline())
-        assert psutil.pid_exists(pid)
-        parent.kill()
-    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
 @forks

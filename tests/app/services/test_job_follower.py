@@ -117,17 +117,6 @@ def test_a_job_that_is_followed_costs_the_store_few_calls(
     assert reader.now(id).state is JobState.CANCELLING, "a worker may have died before it could say so"
 
 
-def test_a_final_job_is_sent_once(store: Store) -> None:
-    id = submit(store)
-    Jobs(store).cancel(id)
-
-    async def scene() -> list[JobState]:
-        job_follower = JobFollower(Jobs(store).get, 0.01)
-        return [*await states(job_follower, id), *await states(job_follower, id)]
-
-    assert asyncio.run(scene()) == [JobState.CANCELLED] * 2
-
-
 @pytest.mark.parametrize("known", [True, False])
 def test_progress_belongs_to_a_running_job(store: Store, redis: Redis, no_redis: Redis, known: bool) -> None:
     id, redis_state = submit(store), RedisState(redis)

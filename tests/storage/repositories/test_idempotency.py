@@ -37,18 +37,6 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(
     assert [job.request.id for job in Jobs(store).unfinished()] == [id]
 
 
-def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None:
-    dataset, jobs = make_dataset(store).id, Jobs(store)
-    assert jobs.find_by_idempotency_key(IdempotencyKey("k", None, "f")) is None
-    job, _ = jobs.submit(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
-    jobs.cancel(job.request.id)
-    Datasets(store).delete(dataset)
-    again = there(jobs.find_by_idempotency_key(IdempotencyKey("k", None, "f")))
-    assert again.request == job.request
-    with pytest.raises(IdempotencyConflict):
-        jobs.find_by_idempotency_key(IdempotencyKey("k", None, "other"))
-
-
 def test_a_job_that_was_refused_when_it_was_stored_keeps_its_key(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, create = make_dataset(store).id, make_dataset(store).id, type(store).create
 
