@@ -187,6 +187,7 @@ def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_st
         "iteration": 3,
         "objective": 0.25,
     }
+    assert "running" in problem_of(gateway.client.delete(f"/v1/jobs/{id}"), 409)["detail"]
     assert gateway.client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelling"
     assert redis_state.cancel_requested(id)
     again = gateway.client.post(f"/v1/jobs/{id}/cancel")

@@ -17,6 +17,7 @@ from core.train import Training
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.store import Store
+from tests.stores import submit
 from tests.waiting import HANG, SLOW, until
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -72,6 +73,13 @@ def work_until(done: Callable[[], object]) -> Faked:
 
 
 work_until_stopped = work_until(lambda: False)
+
+
+def attempted(store: Store, context: WorkerContext, **job: Any) -> str:
+    """The id of a new job, after one attempt at it."""
+    id = submit(store, **job)
+    Attempts(context).run(id)
+    return id
 
 
 def in_thread(act: Callable[[], Any]) -> threading.Thread:

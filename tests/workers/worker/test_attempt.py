@@ -29,15 +29,23 @@ from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit
 from tests.there import there
 from tests.waiting import HANG, SOON, until
-from tests.workers.worker.attempts import Faked, begun, in_thread, make_context, trained, work_until, work_until_stopped
+from tests.workers.worker.attempts import (
+    Faked,
+    attempted,
+    begun,
+    in_thread,
+    make_context,
+    trained,
+    work_until,
+    work_until_stopped,
+)
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da", "cuts3vm"])
 def test_a_model_is_trained_published_and_predicts(store: Store, context: WorkerContext, algorithm: str) -> None:
-    id = submit(store, algorithm=algorithm)
-    Attempts(context).run(id)
+    id = attempted(store, context, algorithm=algorithm)
     job = Jobs(store).get(id)
     assert job.state is JobState.SUCCEEDED
     assert job.outcome is not None
@@ -60,8 +68,7 @@ def test_a_model_is_trained_published_and_predicts(store: Store, context: Worker
 
 
 def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, context: WorkerContext) -> None:
-    id = submit(store, algorithm="auto")
-    Attempts(context).run(id)
+    id = attempted(store, context, algorithm="auto")
     outcome = outcome_of(store, id)
     assert outcome.report is not None
     assert outcome.report["chosen"]["algorithm"] in ("svm", "tsvm")
@@ -78,8 +85,7 @@ def test_more_classes_and_integers(store: Store, context: WorkerContext) -> None
     dataset = make_dataset(
         store, [Batch(documents, [(30, 10, 20)[place % 3] if place < 6 else None for place in range(12)])]
     )
-    id = submit(store, dataset=dataset.id)
-    Attempts(context).run(id)
+    id = attempted(store, context, dataset=dataset.id)
     outcome = outcome_of(store, id)
     lines = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
     assert [(line["id"], line["label"]) for line in lines] == [
@@ -193,8 +199,7 @@ def test_input_that_cannot_be_trained_on(
     store: Store, context: WorkerContext, algorithm: str, options: dict[str, Any], labels: Sequence[str], kind: str
 ) -> None:
     dataset = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}), labels)])
-    id = submit(store, dataset=dataset.id, algorithm=algorithm, options=options)
-    Attempts(context).run(id)
+    id = attempted(store, context, dataset=dataset.id, algorithm=algorithm, options=options)
     assert failure_of(store, id).type == f"/problems/{kind}"
     assert list(Jobs(store).unfinished_ids()) == []
 
@@ -214,8 +219,7 @@ def test_what_training_raises(
         raise error
 
     fake.append(train)
-    id = submit(store)
-    Attempts(context).run(id)
+    id = attempted(store, context)
     problem = failure_of(store, id)
     assert (problem.type, problem.detail) == (f"/problems/{kind}", detail)
 
@@ -240,8 +244,7 @@ def test_numbers_that_ran_out_of_range_are_never_published(
     store: Store, context: WorkerContext, fake: list[Faked], what: str
 ) -> None:
     fake.append(lambda _: OUT_OF_RANGE[what](replace(trained(), range_remedy="raise lambda")))
-    id = submit(store)
-    Attempts(context).run(id)
+    id = attempted(store, context)
     problem = failure_of(store, id)
     assert (problem.type, outcome_of(store, id).files) == ("/problems/numerical-error", {})
     assert problem.detail.endswith("so there is no model; raise lambda")
@@ -312,8 +315,7 @@ def test_progress_and_trace_of_a_failed_job_outlast_redis(
         raise MemoryError
 
     fake.append(train)
-    id = submit(store)
-    Attempts(context).run(id)
+    id = attempted(store, context)
     redis.flushall()
     job = Jobs(store).get(id)
     assert (job.state, job.progress.iteration) == (JobState.FAILED, 7)
@@ -324,17 +326,15 @@ def test_progress_and_trace_of_a_failed_job_outlast_redis(
 
 def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     fake.append(work_until(lambda: True))
-    id = submit(store)
-    Attempts(context).run(id)
+    id = attempted(store, context)
     progress = Jobs(store).get(id).progress
     assert (progress.phase, progress.fraction) == ("mfn", 1.0)
 
 
 def test_training_starts_from_the_model_it_was_told(store: Store, context: WorkerContext) -> None:
-    Attempts(context).run(submit(store, algorithm="tsvm"))
+    attempted(store, context, algorithm="tsvm")
     first = Models(store).resolve("news")
-    again = submit(store, algorithm="tsvm", start=Publication(name="news", version=first.number))
-    Attempts(context).run(again)
+    again = attempted(store, context, algorithm="tsvm", start=Publication(name="news", version=first.number))
     outcome = outcome_of(store, again)
     phases = {point["phase"] for point in json.loads(store.read(outcome.files["trace"].key))}
     assert phases == {"tsvm/stage=0"}, "a warm start needs no supervised solution and no stages of λ'"
@@ -355,7 +355,7 @@ def test_training_is_told_how_labels_were_come_by(
     base = make_dataset(store)
     Datasets(store).record_suggested(base.id, {40: Draw.CHOSEN})
     for dataset in (base, Datasets(store).relabel(base.id, {"d40": "no"}, {"d3": "random"})):
-        Attempts(context).run(submit(store, dataset=dataset.id))
+        attempted(store, context, dataset=dataset.id)
     assert given[0] is None
     assert {position: draw for position, draw in enumerate(given[1].tolist()) if draw} == {
         3: Draw.RANDOM,
@@ -364,6 +364,5 @@ def test_training_is_told_how_labels_were_come_by(
 
 
 def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, context: WorkerContext) -> None:
-    id = submit(store, algorithm="svm", start=Publication(name="gone", version=3))
-    Attempts(context).run(id)
+    id = attempted(store, context, algorithm="svm", start=Publication(name="gone", version=3))
     assert "gone" in failure_of(store, id).detail

@@ -23,7 +23,7 @@ from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, rows, submit
 from tests.there import there
 from tests.waiting import SOON, until
-from tests.workers.worker.attempts import Faked, in_thread, trained
+from tests.workers.worker.attempts import Faked, attempted, in_thread, trained
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
@@ -198,8 +198,7 @@ def test_a_start_is_told_by_its_terms(
 )
 def test_text_without_terms_fails_by_name(store: Store, context: WorkerContext, given: list[str], told: str) -> None:
     dataset = make_dataset(store, [Batch(TextRows.of(given), ["a", "b", None])])
-    id = submit(store, dataset=dataset.id)
-    Attempts(context).run(id)
+    id = attempted(store, context, dataset=dataset.id)
     error = failure_of(store, id)
     assert (error.status, error.type) == (422, "/problems/invalid-documents")
     assert error.detail == told

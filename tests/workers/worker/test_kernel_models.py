@@ -13,6 +13,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, sparse, submit
 from tests.there import there
+from tests.workers.worker.attempts import attempted
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -24,8 +25,7 @@ KERNEL_FAMILY = pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", 
 def test_a_model_is_published_with_its_facts_and_predicts(
     store: Store, context: WorkerContext, algorithm: str, kernel: str
 ) -> None:
-    id = submit(store, algorithm=algorithm, options={"kernel": kernel, "C": 10.0})
-    Attempts(context).run(id)
+    id = attempted(store, context, algorithm=algorithm, options={"kernel": kernel, "C": 10.0})
     job = Jobs(store).get(id)
     assert job.state is JobState.SUCCEEDED
     version = Models(store).resolve("news")
@@ -65,9 +65,8 @@ def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(
 def test_starting_from_a_kernel_model(store: Store, context: WorkerContext, algorithm: str, used: bool) -> None:
     """From its scores, where the algorithm can start from scores; else the job warns that it was of no use."""
     dataset = make_dataset(store)
-    Attempts(context).run(submit(store, dataset=dataset.id, algorithm="cccp_tsvm"))
-    id = submit(store, dataset=dataset.id, algorithm=algorithm, start=Publication(name="news", version=1))
-    Attempts(context).run(id)
+    attempted(store, context, dataset=dataset.id, algorithm="cccp_tsvm")
+    id = attempted(store, context, dataset=dataset.id, algorithm=algorithm, start=Publication(name="news", version=1))
     outcome = outcome_of(store, id)
     assert outcome.state is JobState.SUCCEEDED
     assert any("of no use" in warning for warning in outcome.warnings) != used

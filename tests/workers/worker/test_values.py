@@ -12,8 +12,8 @@ from storage.records import JobState, Outcome
 from storage.repositories.datasets import Batch
 from storage.store import Store
 from tests.core.problems import Array, rows_of
-from tests.stores import make_dataset, outcome_of, submit
-from workers.worker.attempt import Attempts
+from tests.stores import make_dataset, outcome_of
+from tests.workers.worker.attempts import attempted
 from workers.worker.context import WorkerContext
 
 N = 60
@@ -30,8 +30,7 @@ def clouds() -> tuple[Array, list[str | None]]:
 def run(store: Store, context: WorkerContext, dense: Array, algorithm: str, **options: object) -> Outcome:
     rows = NamedRows(rows_of(dense), [f"column {number}" for number in range(dense.shape[1])])
     dataset = make_dataset(store, [Batch(rows, clouds()[1], [f"page {row}" for row in range(N)])])
-    id = submit(store, dataset=dataset.id, algorithm=algorithm, options=dict(options))
-    Attempts(context).run(id)
+    id = attempted(store, context, dataset=dataset.id, algorithm=algorithm, options=dict(options))
     outcome = outcome_of(store, id)
     return outcome
 
