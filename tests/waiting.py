@@ -16,6 +16,15 @@ HANG = 100.0
 T = TypeVar("T")
 
 
+class Clock:
+    """Time that passes when told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def until(condition: Callable[[], T | None], seconds: float = SOON) -> T:
     """The first answer of ``condition`` that is true; fails when none comes soon."""
     deadline = time.monotonic() + seconds

@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.errors import InvalidDocuments
 from core.problem import Status
 from core.train import Training, TrainingTask, train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, small, with_bias
@@ -37,15 +36,6 @@ def supervised(rows: SparseRows, class_indices: NDArray[np.int32] | list[int], r
     class_indices = np.array(class_indices)
     X, y = with_bias(dense_of(rows)), np.where(class_indices[np.array(class_indices) >= 0] > 0, 1.0, -1.0)
     return np.asarray(X @ minimise(X[class_indices >= 0], *labeled_costs(y, len(y)), ridge))
-
-
-@every
-@pytest.mark.parametrize(
-    ("class_indices", "said"), [([1, 1, -1], "'yes'"), ([0, -1, -1], "'no'"), ([-1, -1, -1], "no document is labeled")]
-)
-def test_fewer_than_two_classes_is_an_error_that_says_so(name: str, class_indices: list[int], said: str) -> None:
-    with pytest.raises(InvalidDocuments, match=said):
-        run(rows_of(np.eye(3)), class_indices, name)
 
 
 @every

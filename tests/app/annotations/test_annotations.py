@@ -165,16 +165,6 @@ def test_many_append_at_once_through_several_gateways(start: Start) -> None:
         )
 
 
-def test_a_new_gateway_reads_what_the_log_has(start: Start) -> None:
-    first = start()
-    dataset = str(first.upload(DOCUMENTS)["id"])
-    for k in range(8):
-        annotate(first, dataset, {"document": f"e{k}", "label": "yes"})
-    second = start()
-    assert annotate(second, dataset, {"document": "e7", "label": "yes"}) == {"sequence": 8, "accepted": 0}
-    assert len(log(second, dataset)["annotations"]) == 8
-
-
 def test_how_documents_were_drawn_is_known(gateway: Gateway, dataset: str) -> None:
     publish(gateway.store)
     chosen = ids(suggest(gateway, dataset=dataset, n=2, random=0))

@@ -13,7 +13,6 @@ import pytest
 from app.codecs.transport.encodings import Gunzip
 from app.errors import TooManyRequests
 from app.http.access import KEY_ID, caller_of
-from app.http.limits import Limit
 from app.services.admission import Backlog
 from storage.errors import StoreUnavailable
 from storage.records import Job
@@ -217,39 +216,6 @@ def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monke
         gateway.client.put("/v1/datasets/ds-x/labels", content=gzip.compress(b'{"labels": {}}'), headers=packed), 404
     )
     assert [name.partition("_")[0] for name in threads] == ["parse"]
-
-
-def test_a_reservation_is_given_back() -> None:
-    limit = Limit("things", "requests", 10, 10)
-    with limit.reserve("a", 3) as reservation:
-        reservation.grow(4)
-        with pytest.raises(TooManyRequests):
-            reservation.grow(4)
-        with pytest.raises(TooManyRequests), limit.reserve("a", 4):
-            pass
-        assert limit.used == 7
-    assert limit.used == 0
-    with limit.reserve("a") as one, limit.reserve("b") as other:
-        one.grow(4)
-        other.grow(6)
-        assert limit.used == 10
-
-
-def test_no_caller_can_hold_all_there_is() -> None:
-    limit = Limit("things", "requests", 10, 4)
-    with limit.reserve("a", 3) as one, limit.reserve("a", 1), limit.reserve("b", 4):
-        with pytest.raises(TooManyRequests, match=r"^things of one caller: no more than 4 at a time") as caught:
-            one.grow(1)
-        assert caught.value.headers["RateLimit-Policy"] == '"things of one caller";q=4;qu="requests"'
-        with (
-            limit.reserve("c", 2),
-            pytest.raises(TooManyRequests, match=r"^things: no more than 10 at a time"),
-            limit.reserve("d", 1),
-        ):
-            pass
-    assert limit.used == 0
-    with limit.reserve("a", 4):
-        assert limit.used == 4
 
 
 @pytest.mark.parametrize(

@@ -194,12 +194,6 @@ def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_st
     assert (again.status_code, again.json()["state"]) == (202, "cancelling")
 
 
-def test_a_finished_job_stays_finished(gateway: Gateway) -> None:
-    version = publish(gateway.store)
-    problem = problem_of(gateway.client.post(f"/v1/jobs/{version.job}/cancel"), 409)
-    assert "succeeded" in problem["detail"]
-
-
 def test_what_a_success_leaves(gateway: Gateway) -> None:
     version = publish(gateway.store)
     job = gateway.client.get(f"/v1/jobs/{version.job}").json()

@@ -22,20 +22,10 @@ from app.local.supervisor import (
     exit_in_words,
 )
 from tests.there import there
-from tests.waiting import HANG, until
+from tests.waiting import HANG, Clock, until
 
 forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 """Python 3.12 warns of forks of a process with threads, as that of the tests may have"""
-
-
-class Clock:
-    """Time that passes when told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def python(code: str, name: str = "child", signal_when_orphaned: signal.Signals = signal.SIGKILL) -> Program:

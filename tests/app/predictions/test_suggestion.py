@@ -144,6 +144,7 @@ def test_random_ones_depend_on_the_seed_alone(gateway: Gateway) -> None:
     second = suggest(gateway, dataset=dataset, n=20, strategy="random", seed=2)
     assert 0 <= len(set(ids(first)) & set(ids(second))) < 20
     assert len(set(ids(first))) == 20
+    assert set(drawn(first).values()) == {"random"}
     for each in (*first["suggestions"], *second["suggestions"]):
         assert each["score"] == pytest.approx(1.0 - float(each["id"][1:]))
 
@@ -252,12 +253,6 @@ def test_random_ones_are_drawn_from_all(gateway: Gateway) -> None:
     assert min(counts[f"d{k}"] for k in range(8)) >= 8, "20 each are expected, with a standard deviation of 4"
 
 
-def test_the_strategy_random_says_so(gateway: Gateway) -> None:
-    publish(gateway.store)
-    found = suggest(gateway, dataset=upload(gateway), n=3, strategy="random")
-    assert set(drawn(found).values()) == {"random"}
-
-
 def test_chosen_ones_are_even_over_the_classes_that_are_predicted(gateway: Gateway) -> None:
     """Though all that the model is least sure of are of one class."""
     publish(gateway.store)
@@ -315,20 +310,3 @@ def test_a_dataset_that_is_not_there(gateway: Gateway) -> None:
     publish(gateway.store)
     for dataset in ("ds-nothing", "../..", ""):
         problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset}), 404)
-
-
-def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory while a dataset is looked through does not grow with it: no more documents of a class are held than the
-    pool has.
-    """
-    held = []
-
-    class Watched(querying.SmallestMargins):
-        def add(self, positions: Any, margins: Any) -> None:
-            super().add(positions, margins)
-            held.append(len(self.positions))
-
-    monkeypatch.setattr(querying, "SmallestMargins", Watched)
-    publish(gateway.store)
-    suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4, random=0)
-    assert max(held) == 12

@@ -2,10 +2,7 @@
 
 import threading
 
-import pytest
-
 from app.services.admission import StoreProbe
-from tests.app.conftest import Gateway, problem_of
 from tests.waiting import HANG, at_once, until
 
 
@@ -47,8 +44,3 @@ def test_nobody_waits_long_for_a_store_that_hangs() -> None:
     assert asked == [1]
     go_on.set()
     until(store_probe.writable)
-
-
-def test_readiness_asks_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StoreProbe, "writable", lambda probe: False)
-    assert "the store cannot be written" in problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"]

@@ -10,16 +10,14 @@ from storage.errors import CannotStart, RedisUnavailable
 from storage.store import Store, open_store
 from storage.store.json_records import encode, find
 from storage.upkeep.binding import FORMAT, Binding, StoreRecord, admit, check_first_writer
+from tests.waiting import Clock
 
 
-class Clock:
-    """A clock by which waiting takes no time; something may happen meanwhile."""
+class BusyClock(Clock):
+    """Waiting takes no time by it; something may happen meanwhile."""
 
     def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
-        self.now, self._meanwhile = 0.0, meanwhile
-
-    def __call__(self) -> float:
-        return self.now
+        self._meanwhile = meanwhile
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -28,8 +26,8 @@ class Clock:
 
 def binding(
     store: Store, redis: Redis, meanwhile: Callable[[], object] = lambda: None, queue: str = "q"
-) -> tuple[Binding, Clock]:
-    clock = Clock(meanwhile)
+) -> tuple[Binding, BusyClock]:
+    clock = BusyClock(meanwhile)
     return Binding(store, admit(store), redis, queue, clock.sleep, clock), clock
 
 

@@ -17,16 +17,10 @@ from storage.store import Store
 from storage.upkeep.reconcile import Reconciler, Repairs
 from tests.stores import failure_of, later, submit, success
 from tests.there import there
+from tests.waiting import Clock
 
 NOTHING = Repairs([], [], [])
 LEASE = 3.0
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class World:
