@@ -102,12 +102,13 @@ class CheckedTask:
     @property
     def drawn(self) -> NDArray[np.int8]:
         """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option
-        labels_drawn says holds for all.
+        labels_drawn says holds for all. Who says of all documents that they were chosen has looked for labels.
         """
         drawn = checked_drawn(self.task.drawn, self.task.rows.n_rows)[self.order[: self.n_labeled]]
         requested = self.options.requested_fractions(self.classes)
         if requested is not None and requested.labels_drawn != "unknown":
-            drawn = np.full(self.n_labeled, Draw.of(requested.labels_drawn), np.int8)
+            random = requested.labels_drawn == "random"
+            drawn = np.full(self.n_labeled, Draw.RANDOM if random else Draw.FOUND, np.int8)
         return drawn
 
 
@@ -254,14 +255,6 @@ class SeveralTask(CheckedTask):
             known,
             names.taken(places),
         )
-
-    @property
-    def drawn(self) -> NDArray[np.int8]:
-        """See CheckedTask. Who says of all documents that they were chosen has looked for labels."""
-        requested = self.options.requested_fractions(self.classes)
-        if requested is not None and requested.labels_drawn == "chosen":
-            return np.full(self.n_labeled, Draw.FOUND, np.int8)
-        return super().drawn
 
     def known_fractions(self) -> NDArray[np.float64] | None:
         """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""

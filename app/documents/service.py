@@ -104,9 +104,9 @@ def pages(
     # how an unlabeled document was drawn decides whether its later label is evidence of the class fractions; the order
     # of the documents says nothing about their labels
     draw = Draw.RANDOM if query.order == "random" and query.label is None else None
-    if query.needs_scores:
+    if query.order == "least_certain":
         draw = Draw.CHOSEN
-    if query.contains:
+    if query.contains or query.predicted is not None or query.order == "likeliest":
         draw = Draw.FOUND
     while True:
         found, cursor, total = _next(opened, query, candidates, keys, cursor)

@@ -16,9 +16,9 @@ class Draw(IntEnum):
     RANDOM = 1
     """drawn at random from the documents without a label, as any other might have been"""
     CHOSEN = 2
-    """chosen for what it is, as by active learning"""
+    """chosen since a model was unsure of it (active learning)"""
     FOUND = 3
-    """found by its class, as by searching for words of that class"""
+    """found by its class, as by searching for words of that class or by what a model predicts"""
 
     @property
     def word(self) -> str:

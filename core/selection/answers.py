@@ -35,6 +35,8 @@ class CountedAnswers(NamedTuple):
     """Cohen's kappa, at least 0: how far the models agree beyond chance"""
     shared: Vector
     """shape (n_classes,): of the documents that either model gives a class, the share that both do"""
+    chosen: Counts
+    """shape (n_classes,): labels of documents that were chosen since a model was unsure of them"""
 
     @property
     def doubt(self) -> float:
@@ -51,6 +53,20 @@ class CountedAnswers(NamedTuple):
         """The fractions that they make likely, shape (n_classes,); if they say nothing, the classes are even."""
         return (1.0 - self.idle) * self.fractions + self.idle / len(self.fractions)
 
+    @property
+    def prior(self) -> Vector:
+        """The labels of each class that they are worth, shape (n_classes,)."""
+        return RANDOM_LABELS / self.doubt * self.centre
+
+    @property
+    def learned(self) -> Vector:
+        """The random labels of each class that the chosen ones are worth, shape (n_classes,).
+
+        A model that knows nothing is unsure of all documents, so what it chooses is a random sample. One that knows
+        most of them chooses what is least like these.
+        """
+        return np.asarray(self.doubt**2 * self.chosen)
+
 
 def count_answers(own: Labels, other: Labels, n_classes: int, *, as_good: bool) -> CountedAnswers:
     """The answers of two models, each of shape (n_unlabeled,), counted.
@@ -62,7 +78,7 @@ def count_answers(own: Labels, other: Labels, n_classes: int, *, as_good: bool) 
     kappa = _kappa(of_own, of_other, of_both)
     documents = of_own - kappa * as_good * (of_own - of_both) + _OF_EACH
     shared = of_both / np.maximum(of_own + of_other - of_both, 1)
-    return CountedAnswers(documents / documents.sum(), kappa, shared)
+    return CountedAnswers(documents / documents.sum(), kappa, shared, np.zeros(n_classes, np.int64))
 
 
 def _kappa(of_own: Counts, of_other: Counts, of_both: Counts) -> float:
@@ -123,14 +139,15 @@ class _Mixture(NamedTuple):
 
 
 def _answered(answers: CountedAnswers) -> _Mixture:
-    """The distribution by the answers alone."""
-    return _Mixture(np.ones(1), answers.centre[None, :], np.full(1, float(len(answers.fractions))), 0.0)
+    """The distribution by the answers, and labels that were chosen."""
+    labels = answers.prior + answers.learned
+    return _Mixture(np.ones(1), labels[None, :] / labels.sum(), np.full(1, float(len(labels))), 0.0)
 
 
 def _sampled(answers: CountedAnswers, counts: Counts) -> _Mixture:
     """The posterior by answers and a random sample with these ``counts``."""
     n_classes, n_labels = len(counts), counts.sum()
-    priors = np.vstack([np.tile(_WORTHS[:, None], n_classes), RANDOM_LABELS / answers.doubt * answers.centre])
+    priors = np.vstack([np.tile(_WORTHS[:, None], n_classes), answers.prior]) + answers.learned
     beforehand = np.append(np.full(len(_WORTHS), answers.idle / len(_WORTHS)), 1.0 - answers.idle)
     logs, worths = np.array([log_polya(prior, counts) for prior in priors]), priors.sum(axis=1)
     weights = beforehand * exp(logs - logs.max())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
+from core.documents.drawn import Draw
 from core.engine.runner import Barrier, Scheduler, Steps, Vector
 from core.numerics.elementary import logit, logit_of
 from core.one_vs_rest import labels_of, positives_of
@@ -263,7 +264,9 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     if other is None:
         answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
     gained = judge(supervised.held_out[data.left_out], data.class_indices[data.left_out]).gained
-    posterior = posterior_of_classes(answers._replace(kappa=max(answers.kappa, gained)), *data.counts_by_origin)
+    chosen = np.bincount(data.class_indices[data.drawn == Draw.CHOSEN], minlength=n_classes)
+    answers = answers._replace(kappa=max(answers.kappa, gained), chosen=chosen)
+    posterior = posterior_of_classes(answers, *data.counts_by_origin)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])
     grounds = [dict(zip(("labeled", "predicted", "mean", "deviation"), each, strict=True)) for each in figures.tolist()]

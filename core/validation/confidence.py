@@ -99,11 +99,11 @@ class Validated(NamedTuple):
         """The verdict of labels left out on the model, by their classes and by how they were drawn
         (core.documents.drawn), both of shape (n_labeled,).
 
-        Documents that were chosen are harder than others, since a model was unsure of them: they are left aside where
-        enough others are left out.
+        Documents that were chosen are harder than others, since a model was unsure of them. Those that were found by
+        their class are easier. Both are left aside where enough others are left out.
         """
         known = np.isfinite(self.held_out).all(axis=1)
-        plain = known & (drawn != Draw.CHOSEN)
+        plain = known & ~np.isin(drawn, (Draw.CHOSEN, Draw.FOUND))
         if np.count_nonzero(plain) >= _ENOUGH and len(np.unique(class_indices[plain])) > 1:
             known = plain
         predicted = self.calibration.probabilities(self.held_out[known]).argmax(axis=1)

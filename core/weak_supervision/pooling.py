@@ -217,7 +217,7 @@ class _Fit(NamedTuple):
         """The task with these labels, of which those by votes weigh a share of their confidence."""
         task, weights = self.task, self._weights(share)
         labels = np.where(weights > 0, self.posteriors.argmax(axis=1), -1)
-        drawn = np.where(self.certain, checked_drawn(task.drawn, task.rows.n_rows), Draw.CHOSEN)
+        drawn = np.where(self.certain, checked_drawn(task.drawn, task.rows.n_rows), Draw.FOUND)
         return replace(task, class_indices=labels, classes=self.votes.classes, weights=weights, drawn=drawn, votes=None)
 
     def _weights(self, share: float) -> Vector:

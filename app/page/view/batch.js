@@ -67,7 +67,7 @@ export function Sheet({ dataset, label, sources }) {
     comeAgain(dataset, again, label);
     const outbox = outboxOf(dataset), batch = identifier();
     const ids = kept.flatMap(({ id, twins }) => [id, ...twins]);
-    for (const id of ids) outbox.add({ document: id, label, batch, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
+    for (const id of ids) outbox.add({ document: id, label, batch, drawn: "found", mode: "assisted", by: project.value.by || undefined });
     const undo = () => {
       outbox.takeBack(batch);
       forgetChecks(dataset, again);

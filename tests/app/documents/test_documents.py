@@ -226,12 +226,24 @@ def test_how_documents_were_come_by_is_remembered(
     assert summary(gateway, dataset)["drawn"] == drawn
 
 
-def test_what_is_shown_by_predictions_is_chosen(gateway: Gateway, vectors: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "drawn"),
+    [
+        ({"predicted": "yes"}, {"found": 1}),
+        ({"order": "likeliest"}, {"found": 1}),
+        ({"order": "least_certain"}, {"chosen": 1}),
+    ],
+)
+def test_what_is_shown_by_predictions_is_found_or_chosen(
+    gateway: Gateway, vectors: str, query: dict[str, str], drawn: dict[str, int]
+) -> None:
+    """What a model gives one class or is sure of, and what it is unsure of; not what comes in the order of the file."""
     publish(gateway.store, calibrated=True)
-    documents(gateway, vectors, model="news", limit=1)
-    documents(gateway, vectors, model="news", predicted="yes", limit=1)
-    annotate(gateway, vectors, {"document": "v1", "label": "no"}, {"document": "v6", "label": "yes"})
-    assert summary(gateway, vectors)["drawn"] == {"chosen": 1}
+    own, *_, other = ids(documents(gateway, vectors, model="news", state="unlabeled"))
+    [shown] = documents(gateway, vectors, model="news", state="unlabeled", limit=1, **query)["documents"]
+    annotate(gateway, vectors, {"document": shown["id"], "label": "no"})
+    annotate(gateway, vectors, {"document": own if shown["id"] == other else other, "label": "yes"})
+    assert summary(gateway, vectors)["drawn"] == drawn
 
 
 def test_what_a_model_gets_wrong_comes_by_how_sure_it_was(gateway: Gateway, vectors: str) -> None:

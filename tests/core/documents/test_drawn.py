@@ -51,5 +51,5 @@ def test_a_training_knows_the_draws_of_its_labels_in_their_order() -> None:
 
 def test_what_the_job_says_of_all_labels_wins() -> None:
     assert SingleTask.of(task([3, 1, 2, 0, 2, 3], labels_drawn="random")).drawn.tolist() == [1, 1, 1, 1]
-    assert SingleTask.of(task(None, labels_drawn="chosen")).drawn.tolist() == [2, 2, 2, 2]
+    assert SingleTask.of(task(None, labels_drawn="chosen")).drawn.tolist() == [3, 3, 3, 3]
     assert SingleTask.of(task([3, 1, 2, 0, 2, 3], labels_drawn="unknown")).drawn.tolist() == [1, 0, 2, 3]

@@ -12,7 +12,7 @@ NOTHING = np.zeros(3, np.int64)
 
 
 def answers(fractions: list[float], kappa: float = 1.0) -> CountedAnswers:
-    return CountedAnswers(np.array(fractions), kappa, np.ones(len(fractions)))
+    return CountedAnswers(np.array(fractions), kappa, np.ones(len(fractions)), np.zeros(len(fractions), np.int64))
 
 
 def zipf(n_classes: int) -> NDArray[np.float64]:
@@ -56,6 +56,21 @@ def test_without_a_sample_the_answers_are_the_estimate() -> None:
     idle = posterior_of_classes(answers([0.6, 0.3, 0.1], kappa=0.0), NOTHING, NOTHING)
     np.testing.assert_allclose(idle.means, 1 / 3)
     assert (idle.deviations > 0.1).all()
+
+
+@pytest.mark.parametrize("random", [NOTHING, np.array([3, 1, 1])])
+def test_labels_that_a_model_chose_count_more_the_less_it_knew(random: NDArray[np.int64]) -> None:
+    """What it was unsure of is a random sample if it knew nothing, and hardly says anything if it knew most."""
+    moved = []
+    for kappa in (0.0, 0.5, 0.9):
+        said = answers([0.6, 0.3, 0.1], kappa)
+        without = posterior_of_classes(said, random, NOTHING).means
+        found = posterior_of_classes(said._replace(chosen=np.array([0, 0, 60])), random, NOTHING).means
+        assert found.sum() == pytest.approx(1)
+        moved.append(found[2] - without[2])
+    assert moved[0] > 0.35
+    assert moved[0] > moved[1] > moved[2]
+    assert 0 < moved[2] < 0.01
 
 
 @pytest.mark.parametrize("known", [False, True])
