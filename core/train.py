@@ -4,7 +4,7 @@ One algorithm, of which class fractions and some options may be the data's choic
 several.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -24,21 +24,22 @@ from core.evaluation.training_warnings import (
     time_warnings,
     tuning_warnings,
 )
-from core.models.assembly import Points, model_of, starting_points
+from core.incomplete import Incomplete
+from core.models.assembly import Points, model_of, scores_in_slices, starting_points
 from core.models.model import LinearModel, Model
 from core.numerics.elementary import Matrix
-from core.one_vs_rest import n_problems, phases_of, positives_of
+from core.one_vs_rest import phases_of, positives_of
 from core.options.auto import AutoOptions
 from core.options.kernel import KernelChoice
 from core.problem import Problem, Result, Status, ensure_complete, unlabeled_scores
-from core.progress import CALIBRATION, WHOLE, Checkpoint, Phase, Span, Stopped
+from core.progress import CALIBRATION, WHOLE, Phase, Span, Stopped
 from core.registry import AUTO, CLUSTERS, with_rest
 from core.selection.auto import auto
 from core.selection.candidates import Selecting
 from core.selection.class_fractions import by_class, estimate_fractions
 from core.selection.data import with_frequent_features
 from core.several.train import train_several
-from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask
+from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask, untrained
 from core.validation.calibration import fit_calibration
 from core.validation.confidence import Confidence, Validated
 from core.validation.folds import N_FOLDS, cross_val_scores
@@ -196,8 +197,6 @@ __all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
 
 
 _DEFAULT_CONTEXT = TrainingContext()
-_SLICE = 1 << 24
-"""products that are computed between two checkpoints"""
 
 
 def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Training:
@@ -208,6 +207,18 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
     ``context.max_model_bytes``.
     """
+    incomplete = Incomplete.of(task)
+    if incomplete is None:
+        return _train(task, context)
+    try:
+        return incomplete.trained(_train, context)
+    except Stopped:
+        checked = SingleTask.of(task)
+        return untrained(checked.classes, checked.unlabeled, task.rows.n_features, 0.0)
+
+
+def _train(task: TrainingTask, context: TrainingContext) -> Training:
+    """As ``train``, where all documents are of one model."""
     if task.label_sets is not None and task.algorithm != CLUSTERS.name:
         return train_several(task, task.label_sets, context)
     derived = _derived(task, context)
@@ -225,7 +236,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
             else _solve_by_one(checked, documents, run)
         )
     except Stopped:
-        return _untrained(checked.classes, checked.unlabeled, task.rows.n_features, run.counter.passes)
+        return untrained(checked.classes, checked.unlabeled, task.rows.n_features, run.counter.passes)
     try:
         ensure_complete(solutions.results)
         validated, status = solutions.validate(), reduce(Status.worse, (result.status for result in solutions.results))
@@ -242,19 +253,10 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     if solutions.as_new and isinstance(model, LinearModel) and status is not Status.CANCELLED:
         # calibration is by scores that unlabeled documents would have were they new; the model knows each of them
         try:
-            scores = _scores_in_slices(model, task.rows, run.watch)[checked.unlabeled]
+            scores = scores_in_slices(model, task.rows, run.watch)[checked.unlabeled]
         except Stopped:
             status = Status.CANCELLED
     return _training(checked, solutions, model, scores, validated, status, run, scale)
-
-
-def _scores_in_slices(model: LinearModel, rows: SparseRows, checkpoint: Checkpoint) -> Matrix:
-    """Scores of all rows, shape (n_rows, n_problems); ``checkpoint`` is called between slices, and may raise."""
-    scores = np.empty((rows.n_rows, model.n_columns))
-    for start, stop in rows.slices(max(1, _SLICE // model.n_columns)):
-        scores[start:stop] = model.scores(rows.between(start, stop))
-        checkpoint()
-    return scores
 
 
 def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
@@ -274,9 +276,9 @@ def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
             return None
         derive, classes = partial(OneClass.of, task, both), both
     try:
-        return learn(derive, train, context)
+        return learn(derive, _train, context)
     except Stopped:
-        return _untrained(classes, np.flatnonzero(~labeled), task.rows.n_features, 0.0)
+        return untrained(classes, np.flatnonzero(~labeled), task.rows.n_features, 0.0)
 
 
 def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
@@ -297,6 +299,7 @@ def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
             watch=run.watch,
             parts=checked.columns_by_part(documents.features),
             space=space,
+            linear=checked.task.linear,
         )
     )
     report = selection.report
@@ -387,14 +390,3 @@ def _warnings(
         *time_warnings(solutions.report),
         *tuning_warnings(solutions.report),
     ]
-
-
-def _untrained(classes: Sequence[str | int], unlabeled: NDArray[np.int64], n_features: int, passes: float) -> Training:
-    """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no
-    feature.
-    """
-    n_columns = n_problems(len(classes))
-    model = LinearModel(classes, n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
-    return Training(
-        model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
-    )

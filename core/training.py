@@ -16,7 +16,8 @@ from core.documents.votes import Votes, checked_weights
 from core.engine.passes import Engine
 from core.engine.runner import PassCounter, Scheduler
 from core.errors import Fault, InvalidDocuments, InvalidOption, MessageNames
-from core.models.model import Model
+from core.models.model import LinearModel, Model
+from core.one_vs_rest import n_problems
 from core.options.base import Options
 from core.problem import Problem, Status
 from core.progress import WHOLE, Checkpoint, Observer, Span, TracePoint, Watch
@@ -65,6 +66,8 @@ class TrainingTask:
     """the names of the classes of ``label_sets``, as rows of terms that documents have; None where columns are no
     terms
     """
+    linear: bool = False
+    """whether the model must be linear, and of the values as they are"""
     weighs_terms: bool = False
     """whether values of sparse documents are weighed as terms of text are; ``auto`` does so always"""
     names: MessageNames = field(default_factory=MessageNames)
@@ -117,7 +120,7 @@ def compacted(task: TrainingTask, order: NDArray[np.int64], run: "Run", *, weigh
     Raises Stopped.
     """
     documents = compact(task.rows, order, run.watch, run.context.engine.space)
-    return documents.weighed(run.watch) if weighs and len(task.parts) < 2 else documents
+    return documents.weighed(run.watch) if weighs and len(task.parts) < 2 and not task.linear else documents
 
 
 @dataclass(frozen=True)
@@ -370,3 +373,14 @@ class Training:
     its label; NaN where no fold leaves a document out; None of a training without cross-validation"""
     confidence: Confidence | None = None
     """what these scores show of the model"""
+
+
+def untrained(classes: Sequence[str | int], unlabeled: NDArray[np.int64], n_features: int, passes: float) -> Training:
+    """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no
+    feature.
+    """
+    n_columns = n_problems(len(classes))
+    model = LinearModel(classes, n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
+    return Training(
+        model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
+    )

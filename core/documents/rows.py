@@ -81,6 +81,7 @@ def _map_of(array: NDArray[Any]) -> mmap.mmap | None:
     return base if isinstance(base, mmap.mmap) else None
 
 
+_SLICE = 1 << 21
 MAX_FEATURES = 2**31
 """bound on indices, so that every reader of the wire formats can hold them"""
 
@@ -147,6 +148,16 @@ class SparseRows(NamedTuple):
         """
         indptr, where = taken_places(self.indptr, positions)
         return SparseRows(indptr, self.indices[where], self.values[where], self.n_features)
+
+    def held(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """shape (n_rows,): whether a row stores values in the columns from ``start`` to ``stop``."""
+        found = np.zeros(self.n_rows, bool)
+        for first, last in self.slices(_SLICE):
+            ends = self.indptr[first : last + 1]
+            columns = self.columns(int(ends[0]), int(ends[-1]))
+            counts = np.concatenate([[0], np.cumsum((columns >= start) & (columns < stop))])
+            found[first:last] = np.diff(counts[ends - ends[0]]) > 0
+        return found
 
     def followed_by(self, others: "SparseRows") -> "SparseRows":
         """A copy of these rows, and after them of others in the same columns."""

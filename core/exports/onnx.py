@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import HalfmoonError
 from core.exports.onnx_graph import (
@@ -30,6 +31,7 @@ from core.exports.onnx_graph import (
     text,
 )
 from core.models.model import LinearModel, Model
+from core.models.parted import PartedModel
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
 
@@ -76,21 +78,47 @@ def _parts(model: LinearModel) -> list[Message]:
 
 
 def _score_nodes(model: LinearModel) -> list[Message]:
+    if not isinstance(model, PartedModel):
+        return _linear_nodes(model, "", "scores")
+    ranges = [np.arange(start, stop) for start, stop in model.required.tolist()]
+    largest = [f"largest_{part}" for part in range(len(ranges))]
     return [
-        tensor("features", model.features.astype(np.int64)),
-        tensor("coefficients", model.coefficients),
-        tensor("intercepts", model.intercepts),
-        node("Gather", ["X", "features"], "seen", axis=1),
-        *_row_nodes(model),
-        node("MatMul", ["rows", "coefficients"], "products"),
-        node("Add", ["products", "intercepts"], "scores"),
+        *_linear_nodes(model, "", "complete_scores"),
+        *_linear_nodes(model.incomplete, "incomplete_", "incomplete_scores"),
+        tensor("no_value", np.zeros(1, np.float32)),
+        *(each for part, columns in enumerate(ranges) for each in _largest_nodes(part, columns)),
+        node("Min", largest, "least_of_parts"),
+        node("Greater", ["least_of_parts", "no_value"], "complete"),
+        node("Where", ["complete", "complete_scores", "incomplete_scores"], "scores"),
     ]
 
 
-def _row_nodes(model: LinearModel) -> list[Message]:
+def _largest_nodes(part: int, columns: NDArray[np.int64]) -> list[Message]:
+    """The largest size of a value in these columns: 0 of a document that lacks the part."""
+    return [
+        tensor(f"columns_{part}", columns),
+        node("Gather", ["X", f"columns_{part}"], f"values_{part}", axis=1),
+        node("Abs", [f"values_{part}"], f"sizes_{part}"),
+        node("ReduceMax", [f"sizes_{part}"], f"largest_{part}", axes=[1], keepdims=1),
+    ]
+
+
+def _linear_nodes(model: LinearModel, prefix: str, scores: str) -> list[Message]:
+    return [
+        tensor(f"{prefix}features", model.features.astype(np.int64)),
+        tensor(f"{prefix}coefficients", model.coefficients),
+        tensor(f"{prefix}intercepts", model.intercepts),
+        node("Gather", ["X", f"{prefix}features"], f"{prefix}seen", axis=1),
+        *_row_nodes(model, prefix),
+        node("MatMul", [f"{prefix}rows", f"{prefix}coefficients"], f"{prefix}products"),
+        node("Add", [f"{prefix}products", f"{prefix}intercepts"], scores),
+    ]
+
+
+def _row_nodes(model: LinearModel, prefix: str) -> list[Message]:
     """Rows of the features of the model; where it weighs values, as core.documents.term_weights has them."""
     if model.terms is None:
-        return [node("Cast", ["seen"], "rows", to=DOUBLE)]
+        return [node("Cast", [f"{prefix}seen"], f"{prefix}rows", to=DOUBLE)]
     logarithms = [
         tensor("one", np.array([1.0])),
         node("Min", ["counts", "one"], "below_one"),

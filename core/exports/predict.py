@@ -93,8 +93,9 @@ class Classifier:
         }
         self.classes: list[Any] = self.meta["classes"]
         self.calibration: Any = self.meta.get("calibration", {})
-        if self.meta["family"] == "linear":  # a row of zeros for all features that training never saw
-            self._coefficients = np.pad(self.arrays["coefficients"], ((0, 1), (0, 0)))
+        self._coefficients = {  # a row of zeros for all features that training never saw
+            name: np.pad(each, ((0, 1), (0, 0))) for name, each in self.arrays.items() if name.endswith("coefficients")
+        }
         self._vocabulary = _vocabulary(self.meta["vocabulary"], self.arrays)
 
     def rows(self, documents: Any) -> Rows:
@@ -106,7 +107,13 @@ class Classifier:
 
     def decision_function(self, documents: Any) -> Any:
         """Scores, shape (n, n_columns): of two classes one column, positive for the second; of more a column each."""
-        return (self._kernel_scores if self.meta["family"] == "kernel" else self._linear_scores)(self.rows(documents))
+        rows = self.rows(documents)
+        if self.meta["family"] == "kernel":
+            return self._kernel_scores(rows)
+        scores, lacking = self._linear_scores(rows), self._lacking(rows)
+        if lacking.any():
+            scores[lacking] = self._linear_scores(rows, "incomplete_")[lacking]
+        return scores
 
     def predict_proba(self, documents: Any) -> Any:
         """Probabilities of the classes, shape (n, n_classes); raises ValueError if the model is not calibrated."""
@@ -147,19 +154,29 @@ class Classifier:
             [self.classes[place] for place in order if own[place]] for order, own in zip(orders, given, strict=True)
         ]
 
-    def _linear_scores(self, rows: Rows) -> Any:
-        scores = np.zeros((rows.n_rows, self._coefficients.shape[1]))
-        start, ends = 0, rows.indptr + _BLOCK // self._coefficients.shape[1]
+    def _lacking(self, rows: Rows) -> Any:
+        """Which documents have no value in the columns of a part, of which the model knows that documents lack it."""
+        found, owners = np.zeros(rows.n_rows, bool), rows.owners
+        for start, stop in self.arrays.get("required", ()):
+            held = owners[(rows.indices >= start) & (rows.indices < stop)]
+            found |= np.bincount(held, minlength=rows.n_rows) == 0
+        return found
+
+    def _linear_scores(self, rows: Rows, prefix: str = "") -> Any:
+        """Scores by the model of all parts, or by the one with this ``prefix``."""
+        coefficients, features = self._coefficients[f"{prefix}coefficients"], self.arrays[f"{prefix}features"]
+        scores = np.zeros((rows.n_rows, coefficients.shape[1]))
+        start, ends = 0, rows.indptr + _BLOCK // coefficients.shape[1]
         while start < rows.n_rows:
             stop = max(start + 1, int(np.searchsorted(rows.indptr, ends[start], "right")) - 1)
             part = rows.between(start, stop)
-            places = _positions(self.arrays["features"], part.indices)
-            terms = self._coefficients[places] * self._weighed(part, places)[:, None]
+            places = _positions(features, part.indices)
+            terms = coefficients[places] * self._weighed(part, places)[:, None]
             filled = np.flatnonzero(np.diff(part.indptr))
             if len(filled):
                 scores[start + filled] = np.add.reduceat(terms, part.indptr[filled], axis=0)
             start = stop
-        return scores + self.arrays["intercepts"]
+        return scores + self.arrays[f"{prefix}intercepts"]
 
     def _weighed(self, rows: Rows, places: Any) -> Any:
         """The values of rows; if the model weighs them, by TF-IDF where they are counts, and each row at length 1."""

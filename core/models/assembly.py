@@ -12,10 +12,14 @@ from core.documents.rows import SparseRows
 from core.engine.csr_loops import adjoint_rows
 from core.models.kernel import KernelModel
 from core.models.model import LinearModel, Model
+from core.numerics.elementary import Matrix
 from core.one_vs_rest import n_problems, positives_of
 from core.problem import Decision, Expansion, Linear
 from core.progress import Checkpoint
 from core.registry import Algorithm
+
+_SLICE = 1 << 24
+"""products that are computed between two checkpoints"""
 
 
 def model_of(
@@ -139,3 +143,12 @@ def _coefficients(start: LinearModel, features: NDArray[np.uint32], column: int)
     init[here] = start.coefficients[there, column]
     init[-1] = start.intercepts[column]
     return init
+
+
+def scores_in_slices(model: LinearModel, rows: SparseRows, checkpoint: Checkpoint) -> Matrix:
+    """Scores of all rows, shape (n_rows, n_problems); ``checkpoint`` is called between slices, and may raise."""
+    scores = np.empty((rows.n_rows, model.n_columns))
+    for start, stop in rows.slices(max(1, _SLICE // model.n_columns)):
+        scores[start:stop] = model.scores(rows.between(start, stop))
+        checkpoint()
+    return scores

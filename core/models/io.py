@@ -11,6 +11,7 @@ from core.documents.text.tfidf import TextTerms
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.models.kernel import KernelModel
 from core.models.model import LinearModel, Model
+from core.models.parted import PartedModel
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
 
@@ -20,7 +21,8 @@ Arrays = Mapping[str, NDArray[Any]]
 def read_model(arrays: Arrays, meta: Mapping[str, Any]) -> Model:
     """The inverse of ``Model.to_arrays``. Models of earlier versions have their family under ``kind``."""
     family = meta["family"] if "family" in meta else meta["kind"]
-    model: Model = KernelModel.read(arrays, meta) if family == "kernel" else LinearModel.read(arrays, meta)
+    linear = PartedModel if "incomplete" in meta else LinearModel
+    model: Model = KernelModel.read(arrays, meta) if family == "kernel" else linear.read(arrays, meta)
     stored = meta.get("calibration")
     calibration: Calibration | LabelCalibration | None = None
     if stored is not None:

@@ -145,7 +145,7 @@ def _candidates_in_time(task: Selecting, block: SelectionBlock, span: Span) -> t
     However short the time is, the first is waited for.
     """
     frequent = with_frequent_features(block.data, task.watch)
-    compared, several = Span(0.0, _COMPARED).between(*span), bool(block.name)
+    compared, several = Span(0.0, _COMPARED).between(*span), bool(block.name) or task.linear
     seconds = None if task.options.seconds is None else _COMPARING * span.stop * task.options.seconds
     candidates = candidates_of(task.scheduler_of, block.data, frequent, task.given, compared, task.watch, several)
     with closing(candidates):

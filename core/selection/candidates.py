@@ -54,6 +54,8 @@ class Selecting(NamedTuple):
     """of documents of several parts the columns of each that has any, ascending, by name"""
     space: Space = MEMORY
     """where copies of the rows lie"""
+    linear: bool = False
+    """whether the model must be linear, of one part, too"""
 
 
 class SelectionBlock(NamedTuple):

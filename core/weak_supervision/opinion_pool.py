@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.models.model import LinearModel
-from core.numerics.elementary import Matrix
+from core.numerics.elementary import Matrix, Vector
 from core.problem import Linear, Result, Status, unlabeled_scores
 from core.selection.stack import Member, stack
 from core.training import Training
@@ -41,12 +41,14 @@ def _likeliest(held_out: Matrix, calibration: Calibration) -> NDArray[np.intp]:
     return np.asarray(calibration.probabilities(held_out).argmax(axis=1), np.intp)
 
 
-def opinion_pool(voted: Training, alone: Training, certain: NDArray[np.bool_], truth: NDArray[np.intp]) -> Training:
+def opinion_pool(
+    voted: Training, alone: Training, certain: NDArray[np.bool_], truth: NDArray[np.intp], merits: Vector | None = None
+) -> Training:
     """The sum of the two; ``voted`` where they cannot be added, as models that are not linear, or few labels left out.
 
     ``certain``, shape (n_labeled,), are those of the labels of ``voted`` that ``alone`` has, ``truth`` their places
-    among the classes of both. Each model weighs by the inverse fourth power of how many of them it has wrong when they
-    are left out, and of one more, as candidates of ``auto`` weigh by their losses.
+    among the classes of both. Each model weighs by its ``merits``, by default the inverse fourth power of how many of
+    them it has wrong when they are left out, and of one more, as candidates of ``auto`` weigh by their losses.
     """
     if alone.status is Status.CANCELLED:
         return replace(voted, status=Status.CANCELLED)
@@ -62,7 +64,7 @@ def opinion_pool(voted: Training, alone: Training, certain: NDArray[np.bool_], t
     wrong = [
         int(np.count_nonzero(_likeliest(each.held_out[known], each.calibration) != truth[known])) for each in members
     ]
-    merits = np.array([(1.0 + each) ** -4 for each in wrong])
+    merits = np.array([(1.0 + each) ** -4 for each in wrong]) if merits is None else merits
     weights = (merits / merits.sum()).tolist()
     pooled = stack(
         [each._replace(weight=weight) for each, weight in zip(members, weights, strict=True)], len(model.features)

@@ -28,6 +28,7 @@ from core.exports.onnx import NotExportable, write_onnx
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
 from core.models.model import LinearModel, Model
+from core.models.parted import PartedModel
 from core.options.text import TextOptions
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
@@ -129,6 +130,20 @@ def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
     )
 
 
+def incomplete() -> tuple[Model, Rows, list[dict[str, Any]]]:
+    """A model with another one for documents without a vector, as every third is here."""
+    columns, rows, documents = parts()
+    assert isinstance(rows, PartRows)
+    made = columns.ranges["vector.bge"]
+    whole, other = (linear(size, ["a", "b", "c"], seed) for seed, size in enumerate((made.stop, made.start)))
+    model = PartedModel.of(whole, other, np.array([[made.start, made.stop]]))
+    lengths = np.where(np.arange(N) % 3 == 0, 0, 9)
+    vectors = vector_rows().keeping(np.repeat(lengths > 0, 9))
+    for document in documents[::3]:
+        del document["vectors"]
+    return replace(model, vocabulary=columns), PartRows({**rows.parts, "vector.bge": vectors}), documents
+
+
 def weighing(model: LinearModel, *, counts: bool, signed: bool = False) -> LinearModel:
     """The model with weights of terms."""
     idf = np.random.default_rng(9).uniform(1, 5, len(model.features)) if counts else np.ones(len(model.features))
@@ -185,6 +200,7 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
             part_rows,
             part_documents,
         ),
+        "parts, some of which documents lack": incomplete(),
     }
     support, vectors = random_rows(np.random.default_rng(5), 60, 40), vector_rows()
     features = np.arange(2, 42, dtype=np.uint32)
@@ -219,6 +235,7 @@ LINEAR = (
     "a dense matrix",
     "one class",
     "parts",
+    "parts, some of which documents lack",
 )
 
 

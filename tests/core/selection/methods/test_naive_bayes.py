@@ -338,7 +338,7 @@ def test_the_pool_is_scored_by_the_model_where_scores_are_of_new_documents(monke
         return scores(self, rows)
 
     monkeypatch.setattr(LinearModel, "scores", counted)
-    monkeypatch.setattr("core.train._SLICE", 2_000)
+    monkeypatch.setattr("core.models.assembly._SLICE", 2_000)
     terms = words(7, [0.5, 0.3, 0.2], n=600)
     assert there(fit(terms).report)["chosen"]["weights"]["naive_bayes"] > 0
     assert sum(heights) == 600
