@@ -5,6 +5,7 @@ rules of one class abstain nearly always, and what their silence says would outw
 then breaks down).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -195,14 +196,17 @@ def _copied(ballots: Ballots, posteriors: Matrix) -> dict[tuple[int, int], float
     makes.
     """
     mistaken = 1.0 - posteriors[ballots.document, ballots.choice]
-    firsts, seconds = _pairs(ballots)
     n_voters = int(ballots.voter.max(initial=0)) + 1
-    keys, pair = np.unique(ballots.voter[firsts] * n_voters + ballots.voter[seconds], return_inverse=True)
-    one, other = mistaken[firsts], mistaken[seconds]
-    same = ballots.choice[firsts] == ballots.choice[seconds]
-    total, of_one, of_other, of_either, of_both = (
-        np.bincount(pair, each) for each in (np.ones(len(pair)), one, other, np.maximum(one, other), same * one)
-    )
+    sums = np.zeros((5, n_voters**2))
+    for firsts, seconds in _pairs(ballots):
+        pair = ballots.voter[firsts] * n_voters + ballots.voter[seconds]
+        one, other = mistaken[firsts], mistaken[seconds]
+        same = ballots.choice[firsts] == ballots.choice[seconds]
+        added = (np.ones(len(pair)), one, other, np.maximum(one, other), same * one)
+        for total, each in zip(sums, added, strict=True):
+            np.add.at(total, pair, each)
+    keys = np.flatnonzero(sums[0])
+    total, of_one, of_other, of_either, of_both = sums[:, keys]
     by_chance = of_one * of_other / total / max(1, ballots.n_classes - 1)
     shares = np.clip((of_both - by_chance) / (np.maximum(of_either - by_chance, 0.0) + _FEW_MISTAKES), 0.0, 1.0)
     return {
@@ -212,10 +216,10 @@ def _copied(ballots: Ballots, posteriors: Matrix) -> dict[tuple[int, int], float
     }
 
 
-def _pairs(ballots: Ballots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All pairs of ballots about the same document, the voter that comes first in order first."""
-    most = int(np.bincount(ballots.document).max(initial=0))
-    apart = (np.flatnonzero(ballots.document[:-each] == ballots.document[each:]) for each in range(1, most))
-    firsts = [np.zeros(0, np.int64), *apart]
-    seconds = [first + distance for distance, first in enumerate(firsts)]
-    return np.concatenate(firsts), np.concatenate(seconds)
+def _pairs(ballots: Ballots) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """All pairs of ballots about the same document, the voter that comes first in order first: those so far apart at a
+    time, since there are as many as the square of the voters.
+    """
+    for distance in range(1, int(np.bincount(ballots.document).max(initial=0))):
+        firsts = np.flatnonzero(ballots.document[:-distance] == ballots.document[distance:])
+        yield firsts, firsts + distance

@@ -1,5 +1,6 @@
 """How right voters are, against a plain computation and drawn answers."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,17 @@ def test_copies_share_one_voice() -> None:
     np.testing.assert_allclose(found.posteriors(flat), plain.posteriors(flat), atol=0.08)
     report = found.report(votes_of(twice, 3), ONE_HOT)
     assert [list(each["copies"]) for each in report.values()] == [["voter-1"], ["voter-0"], []]
+
+
+def test_many_voters_on_each_document_take_little_memory() -> None:
+    """Of 300 voters there are 45,000 pairs a document, of which each took some 100 bytes."""
+    ballots = Ballots.of(votes_of(people(TRUTH[:40], [0.7] * 300, seed=3, n_classes=3), 3))
+    tracemalloc.start()
+    model = VoterModel.of(ballots, ONE_HOT[:40], EVERY[:40], PRIORS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(model.voices()) == 300
+    assert peak < 16 << 20
 
 
 def test_votes_that_decide_are_worth_most() -> None:
