@@ -328,11 +328,10 @@ class Work:
 
 def _has_margins(documents: Documents) -> bool:
     """Whether a supervised model can tell which documents are doubtful: each has one label at most, of two or more."""
-    return (
-        documents.label_sets is None
-        and documents.votes is None
-        and len(np.unique(documents.class_indices[documents.known])) > 1
-    )
+    if documents.label_sets is not None or documents.votes is not None:
+        return False
+    weighs = documents.weights is None or documents.weights > 0
+    return len(np.unique(documents.class_indices[(documents.class_indices >= 0) & weighs])) > 1
 
 
 def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]:

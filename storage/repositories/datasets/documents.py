@@ -65,9 +65,13 @@ class Documents(NamedTuple):
 
     @property
     def known(self) -> NDArray[np.int64]:
-        """Positions of the documents of which any label is known, ascending."""
+        """Positions of the documents that have a row in the scores of labels left out, ascending: those with a label;
+        of several labels those of which any is known that weighs anything.
+        """
         sets = self.label_sets
-        some = self.class_indices >= 0 if sets is None else sets.complete | (np.diff(sets.indptr) > 0)
+        if sets is None:
+            return np.flatnonzero(self.class_indices >= 0)
+        some = sets.complete | (np.diff(sets.indptr) > 0)
         return np.flatnonzero(some if self.weights is None else some & (self.weights > 0))
 
     def given(self, positions: NDArray[np.int64]) -> list[list[Label]]:

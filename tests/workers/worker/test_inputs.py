@@ -15,8 +15,9 @@ from core.memory_estimate import _Language
 from core.options.text import TextOptions
 from core.problem import Status
 from core.progress import Phase, Stopped, TracePoint, Watch
-from storage.records import Dataset, Job, JobState, Publication
+from storage.records import Dataset, Job, JobDraft, JobState, Publication
 from storage.repositories.datasets import Batch, Datasets
+from storage.repositories.datasets.labels import LabelLists
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
@@ -112,6 +113,23 @@ def test_a_model_of_text_reads_text(store: Store, context: WorkerContext, algori
     assert [version.classes[place] for place in model.labels_of(found)[:2]] == ["sport", "politics"]
     assert (read.unknown, read.n_values) == (3, 8)
     assert list(store.staging().parent.glob("*/*")) == []
+
+
+@pytest.mark.parametrize("kind", ["single", "nested", "several"])
+def test_labels_of_weight_0_are_left_out_of_a_training(store: Store, context: WorkerContext, kind: str) -> None:
+    given = [("a/sport", "a/politics")[place % 2] if place < 12 else None for place in range(80)]
+    weights = np.where(np.arange(80) < 2, 0.0, 1.0)
+    lists = LabelLists([None if label is None else [label] for label in given], [None] * 80)
+    batch = Batch(TextRows.of(texts()), given, weights=weights)
+    if kind == "several":
+        batch = batch._replace(labels=[None] * 80, label_lists=lists)
+    nested = kind == "nested"
+    draft = JobDraft(
+        dataset=make_dataset(store, [batch]).id, model="news", algorithm="auto", options={}, text=None, nested=nested
+    )
+    finished(store, context, Jobs(store).submit(draft)[0].request.id)
+    left_out = Models(store).held_out(Models(store).resolve("news"))
+    assert there(left_out).positions.tolist() == list(range(2, 12))
 
 
 def test_a_model_of_named_features_reads_them(store: Store, context: WorkerContext) -> None:
