@@ -11,7 +11,15 @@ from app.evaluation.schemas import CalibrationFigures, ClassFigures, Reliability
 from app.http.requests import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from core.evaluation.measures import Agreement, Confusion, LabelConfusion, RankingCounts, Reliability, ranked
+from core.evaluation.measures import (
+    Agreement,
+    Confusion,
+    LabelConfusion,
+    Ranking,
+    RankingCounts,
+    Reliability,
+    ranked,
+)
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from storage.records import Label
@@ -19,6 +27,7 @@ from storage.store.local_files import translate_os_errors
 
 _CURVES, _CURVE_POINTS = 20, 100
 """Number of classes with a precision-recall curve, and of points of each curve."""
+_UNRANKED = "there are too many scores to rank documents: break_even, average_precision and curve are left out"
 _NO_RANKING: dict[str, Any] = {"break_even": None, "average_precision": None, "curve": None}
 
 
@@ -133,9 +142,7 @@ class Evaluator:
             )
             found.append(f"{count} documents have labels that the model does not know; they count as errors: {named}")
         if not self._scores.complete:
-            found.append(
-                "there are too many scores to rank documents: break_even, average_precision and curve are left out"
-            )
+            found.append(_UNRANKED)
         return found
 
 
@@ -195,16 +202,15 @@ class ScoreFile:
 class SeveralEvaluator:
     """Accumulates scored documents with all their labels, and computes the figures of their evaluation.
 
-    Memory holds the labels of documents, and a probability in float32 of each document and label.
+    Whether each label applies, and its probability in float32, are kept in ``file``, up to ``most`` numbers.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, file: IO[bytes], most: int) -> None:
         self._model, self._places = model, {label: place for place, label in enumerate(model.classes)}
         self._counts, self._rankings = LabelConfusion(len(model.classes)), RankingCounts()
         self._reliability = Reliability()
-        self._truth: list[NDArray[np.bool_]] = []
-        self._likely: list[NDArray[np.float32]] = []
-        self._unseen, self._documents, self._beyond = UnseenCounter(), 0, 0
+        self._pairs = ScoreFile(file, 2 * len(model.classes), most)
+        self._unseen, self._documents, self._known, self._beyond = UnseenCounter(), 0, 0, 0
 
     def add_all(self, batches: Iterable[ScoredBatch]) -> None:
         """Add documents; those of which not all labels are known are only counted."""
@@ -227,19 +233,18 @@ class SeveralEvaluator:
             self._rankings.add(truth, probabilities)
             pairs = np.column_stack([1 - probabilities.ravel(), probabilities.ravel()])
             self._reliability.add(pairs, truth.ravel().astype(np.int64))
-            self._truth.append(truth)
-            self._likely.append(probabilities.astype(np.float32))
+            self._known += len(known)
+            self._pairs.add(np.hstack([truth, probabilities.astype(np.float32).astype(np.float64)]))
 
     def figures(self) -> dict[str, Any]:
         """The figures, as ``Evaluator.figures``. Raises InvalidDocuments where no document has labels."""
-        truth, likely = np.concatenate(self._truth), np.concatenate(self._likely)
-        if not len(truth):
+        if not self._known:
             raise InvalidDocuments(
                 "no document has labels to compare with; send documents with labels, [] where none applies",
                 [Fault("", "labels", "no document has any")],
             )
         found = self._counts.agreement()
-        rankings = [ranked(likely[:, place].astype(np.float64), truth[:, place]) for place in range(truth.shape[1])]
+        rankings = self._ranked()
         classes = [
             ClassFigures(
                 label=label,
@@ -270,7 +275,7 @@ class SeveralEvaluator:
         beyond = [f"{self._beyond} labels of documents are unknown to the model, and left out"] if self._beyond else []
         return {
             "documents": self._documents,
-            "labeled": len(truth),
+            "labeled": self._known,
             "accuracy": found.subset_accuracy,
             "error": 1 - found.subset_accuracy,
             "macro_precision": found.macro.precision,
@@ -281,5 +286,16 @@ class SeveralEvaluator:
             "confusion": [],
             "calibration": None,
             "several": several,
-            "warnings": [*beyond, *self._unseen.warnings()],
+            "warnings": [*beyond, *([] if self._pairs.complete else [_UNRANKED]), *self._unseen.warnings()],
         }
+
+    def _ranked(self) -> list[Ranking | None]:
+        """The ranking of each label; None where there is none, or too many scores to rank by."""
+        n_labels = len(self._places)
+        if not self._pairs.complete:
+            return [None] * n_labels
+        pairs, found = self._pairs.read(), []
+        for place in range(n_labels):
+            raise_if_disconnected()
+            found.append(ranked(np.array(pairs[:, n_labels + place]), pairs[:, place] == 1))
+        return found

@@ -1,6 +1,7 @@
 """Evaluation of a request: read the documents, score them, compute the figures, answer as JSON, HTML or SVG."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -115,16 +116,15 @@ def _answer(
 ) -> Response:
     version, model = loaded.version, loaded.model
     with temporary_file(services.store) as file:
-        evaluator = (
-            SeveralEvaluator(model) if model.several else Evaluator(model, file, services.settings.max_ranked_scores)
-        )
+        kind = SeveralEvaluator if model.several else Evaluator
+        evaluator = kind(model, file, services.settings.max_ranked_scores)
         about: dict[str, Any] = {"dataset": None}
         if asked.dataset is None:
-            digests, found = told_documents(services, version), list[bytes]()
-            checked = _checked(batches, services.settings.max_classes, found, version.label_kind)
+            known, counts = told_documents(services, version), Counter[bool]()
+            checked = _checked(batches, services.settings.max_classes, known or (), counts, version.label_kind)
             evaluator.add_all(score_posted(model, checked))
-            n_told = None if digests is None else sum(digest in digests for digest in found)
-            warnings = [_TOLD.format(n_told, len(found))] if n_told else []
+            n_told = None if known is None else counts[True]
+            warnings = [_TOLD.format(n_told, counts.total())] if n_told else []
         else:
             dataset = services.datasets.get(asked.dataset)
             documents = services.datasets.open(dataset.id, resolved(services, dataset.id, asked.annotations))
@@ -157,9 +157,11 @@ def _answer(
     return page_of(evaluation) if media_type == HTML else json_answer(evaluation)
 
 
-def _checked(batches: Iterable[Batch], most: int, digests: list[bytes], label_kind: LabelKind) -> Iterator[Batch]:
-    """The batches, after the checks of a dataset's labels; adds the digests of labeled documents to ``digests``. Raises
-    InvalidDocuments and LimitExceeded.
+def _checked(
+    batches: Iterable[Batch], most: int, known: Container[bytes], counts: Counter[bool], label_kind: LabelKind
+) -> Iterator[Batch]:
+    """The batches, after the checks of a dataset's labels; adds to ``counts`` the labeled documents whose digests
+    are ``known``, and others. Raises InvalidDocuments and LimitExceeded.
     """
     classes, position = Classes(most), 0
     for batch in batches:
@@ -171,7 +173,7 @@ def _checked(batches: Iterable[Batch], most: int, digests: list[bytes], label_ki
             refuse(Fault(ids[row] or str(position + row), "labels", _SINGLE) for row in several)
         classes.encode(batch.labels)
         labeled = [row for row, label in enumerate(batch.labels) if label is not None]
-        digests += row_digests(batch.rows, np.array(labeled, np.int64))
+        counts.update(digest in known for digest in row_digests(batch.rows, np.array(labeled, np.int64)))
         position += batch.rows.n_rows
         yield batch
 

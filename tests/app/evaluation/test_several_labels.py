@@ -1,0 +1,69 @@
+"""Evaluation of a model of several labels: its figures, and what it holds of the documents."""
+
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+import pytest
+
+from app.evaluation.evaluator import SeveralEvaluator
+from app.predictions.scoring import score_posted
+from core.documents.rows import SparseRows
+from core.models.model import LinearModel
+from core.validation.label_calibration import LabelCalibration
+from storage.records import Label
+from storage.repositories.datasets import Batch
+from storage.repositories.datasets.labels import LabelLists
+from tests.app.codecs.test_memory import measured
+from tests.app.conftest import Start, publish
+
+N_LABELS = 50
+MODEL = LinearModel(
+    [f"l{place}" for place in range(N_LABELS)],
+    N_LABELS,
+    np.arange(N_LABELS, dtype=np.uint32),
+    np.eye(N_LABELS),
+    np.full(N_LABELS, -0.5),
+    calibration=LabelCalibration(np.full(N_LABELS, 4.0), np.zeros(N_LABELS), np.full(N_LABELS, 0.5)),
+)
+
+
+@pytest.fixture
+def file() -> Iterator[IO[bytes]]:
+    with tempfile.TemporaryFile() as opened:
+        yield opened
+
+
+def batches(count: int, n_rows: int) -> Iterator[Batch]:
+    """Documents that all have the label of their one feature."""
+    rows = SparseRows(
+        np.arange(n_rows + 1),
+        np.arange(n_rows, dtype=np.uint32) % N_LABELS,
+        np.ones(n_rows, np.float32),
+        N_LABELS,
+    )
+    labels: list[list[Label]] = [[MODEL.classes[row % N_LABELS]] for row in range(n_rows)]
+    for _ in range(count):
+        yield Batch(rows, [None] * n_rows, label_lists=LabelLists(labels, [None] * n_rows))
+
+
+@pytest.mark.parametrize(("most", "ranked"), [(1 << 27, 1.0), (1_000, None)])
+def test_memory_does_not_grow_with_the_documents(file: IO[bytes], most: int, ranked: float | None) -> None:
+    evaluator = SeveralEvaluator(MODEL, file, most)
+    with measured() as memory:
+        evaluator.add_all(score_posted(MODEL, batches(60, 500)))
+        figures = evaluator.figures()
+    assert (figures["labeled"], figures["accuracy"]) == (30_000, 1.0)
+    assert [each.average_precision for each in figures["classes"]] == [ranked] * N_LABELS
+    assert ["too many scores" in each for each in figures["warnings"]] == [True] * (ranked is None)
+    assert memory.peak < 6 << 20  # 5 bytes a document and label are 7 MiB
+
+
+def test_the_limit_is_the_setting(start: Start) -> None:
+    gateway = start(max_ranked_scores=2 * N_LABELS)
+    publish(gateway.store, model=MODEL, classes=MODEL.classes, label_kind="several")
+    documents: list[Any] = [{"indices": [place], "labels": [f"l{place}"]} for place in range(2)]
+    for count, ranked in ((1, [1.0]), (2, [None, None])):
+        found = gateway.client.post("/v1/models/news/evaluate", json={"documents": documents[:count]}).json()
+        assert [each["average_precision"] for each in found["classes"][:count]] == ranked
