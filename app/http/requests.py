@@ -318,14 +318,14 @@ async def read_json(
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this body must be application/json")
     reservation: Reservation = request.scope[RESERVATION]
     decompressor = decompressor_of(request.headers, bounds, reservation.grow)
-    data = b"".join(await read_blocks(request, bounds))
-    if len(data) < services.settings.large_request_bytes and not is_compressed(request.headers):
-        return _decoded(data, decompressor, kind, reservation.grow)
-    return await in_thread(services.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
+    blocks = await read_blocks(request, bounds)
+    if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
+        return _decoded(blocks, decompressor, kind, reservation.grow)
+    return await in_thread(services.parse_pool, _decoded, blocks, decompressor, kind, reservation.grow)
 
 
-def _decoded(data: bytes, decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
-    return decode_struct(without_byte_order_mark(filtered(data, decompressor)), kind, reserve)
+def _decoded(blocks: list[bytes], decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
+    return decode_struct(without_byte_order_mark(filtered(blocks, decompressor)), kind, reserve)
 
 
 def on_json(

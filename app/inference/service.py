@@ -77,10 +77,10 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     return loaded.marked(last_of(answer) if small else await in_answer_steps(request, services, answer))
 
 
-async def _read(request: Request, services: Services) -> tuple[InferBody, bytes]:
+async def _read(request: Request, services: Services) -> tuple[InferBody, memoryview]:
     """The request, and the binary data of its tensors. Clients of Triton give no type to the body."""
     if media_type_of(request.headers) == "application/json" and LENGTH not in request.headers:
-        return await read_json(request, services, InferBody), b""
+        return await read_json(request, services, InferBody), memoryview(b"")
     parts = await read_parts(request, services)
     return decode_struct(parts.json, InferBody, request.scope[RESERVATION].grow), parts.data
 

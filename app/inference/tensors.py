@@ -59,8 +59,8 @@ _NUMBERS = {
 class BinaryBody(NamedTuple):
     """A body in two parts."""
 
-    json: bytes
-    data: bytes
+    json: memoryview
+    data: memoryview
 
 
 async def read_parts(request: Request, services: Services) -> BinaryBody:
@@ -76,16 +76,16 @@ async def read_parts(request: Request, services: Services) -> BinaryBody:
         )
     bounds, reserve = services.settings.request_bounds, request.scope[RESERVATION].grow
     decompressor = decompressor_of(request.headers, bounds, reserve)
-    data = await in_thread(services.parse_pool, filtered, b"".join(await read_blocks(request, bounds)), decompressor)
+    data = await in_thread(services.parse_pool, filtered, await read_blocks(request, bounds), decompressor)
     length = request.headers.get(LENGTH)
     if length is None:
-        return BinaryBody(data, b"")
+        return BinaryBody(data, data[:0])
     if not length.isdecimal() or int(length) > len(data):
         raise InvalidRequest(LENGTH, f"must be the number of bytes of the JSON, at most the {len(data)} of the body")
     return BinaryBody(data[: int(length)], data[int(length) :])
 
 
-def sliced(sizes: Sequence[Any], names: Sequence[str], data: bytes) -> Iterator[memoryview | None]:
+def sliced(sizes: Sequence[Any], names: Sequence[str], data: memoryview) -> Iterator[memoryview | None]:
     """The data of each tensor, None for data in JSON (their size is None); raises InvalidRequest unless all data are
     used.
     """
@@ -98,8 +98,7 @@ def sliced(sizes: Sequence[Any], names: Sequence[str], data: bytes) -> Iterator[
             "inputs",
             f"binary data of {ends[-1] if ends else 0} bytes are announced, but {len(data)} came behind the JSON",
         )
-    view = memoryview(data)
-    return (None if size is None else view[end - size : end] for size, end in zip(sizes, ends, strict=True))
+    return (None if size is None else data[end - size : end] for size, end in zip(sizes, ends, strict=True))
 
 
 def numbers_of(name: str, datatype: str, data: memoryview) -> NDArray[Any]:
@@ -166,7 +165,9 @@ class Tensor(msgspec.Struct):
     parameters: dict[str, Any] | None = None
 
 
-def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: bytes = b"") -> Iterator[Rows | None]:
+def documents_of(
+    inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: bytes | memoryview = b""
+) -> Iterator[Rows | None]:
     """The documents of the inputs, after None for each slice that was parsed.
 
     Raises InvalidRequest with the tensor, InvalidDocuments, LimitExceeded, TooManyRequests.
@@ -179,7 +180,8 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: 
         tensors = [_under_known_name(tensors[0])]
     named = {tensor.name: tensor for tensor in tensors}
     sizes = [(tensor.parameters or {}).get("binary_data_size") for tensor in tensors]
-    behind = dict(zip(named, sliced(sizes, [tensor.name[:MAX_TEXT] for tensor in tensors], binary), strict=False))
+    names = [tensor.name[:MAX_TEXT] for tensor in tensors]
+    behind = dict(zip(named, sliced(sizes, names, memoryview(binary)), strict=False))
     forms = [form for form in (_STRINGS, SPARSE, DENSE) if form.keys() <= named.keys()]
     if (
         len(named) != len(tensors)

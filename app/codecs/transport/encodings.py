@@ -29,6 +29,7 @@ _ZIP = (
 )
 _COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": _ZIP}
 _MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)
+_MARK_BYTES = max(map(len, _MARKS))
 _FIRST_BYTES = 2
 """Bytes of the first character in UTF-16, of which one is zero."""
 _ENCODINGS = re.compile(
@@ -76,10 +77,19 @@ class Filtered(Decoder):
         return self._decoder.warnings()
 
 
-def filtered(data: bytes, filter: Filter) -> bytes:
-    """The whole of a body after a filter, which gets it a block at a time."""
-    pieces = [piece for block in in_blocks(data) for piece in filter.feed(block)]
-    return b"".join([*pieces, *filter.finish()])
+def filtered(blocks: list[bytes], filter: Filter) -> memoryview:
+    """The whole of a body after a filter, which gets it a block at a time.
+
+    Blocks are dropped from the list as they are read: of a large body there is never a second copy.
+    """
+    whole = bytearray()
+    while blocks:
+        for block in in_blocks(blocks.pop(0)):
+            for piece in filter.feed(block):
+                whole += piece
+    for piece in filter.finish():
+        whole += piece
+    return memoryview(whole)
 
 
 class Gunzip(Filter):
@@ -125,18 +135,19 @@ class Gunzip(Filter):
         return iter(())
 
 
-def without_byte_order_mark(text: bytes) -> bytes:
+def without_byte_order_mark(text: memoryview) -> memoryview:
     """The text without its byte order mark.
 
     Raises InvalidJson for a compressed file, and for UTF-16 and UTF-32, which have another mark or a zero byte in the
     first character.
     """
+    head = bytes(text[:_MARK_BYTES])
     for mark, what in _COMPRESSED.items():
-        if text.startswith(mark):
+        if head.startswith(mark):
             raise InvalidJson(what)
-    if text.startswith(_WIDE) or b"\0" in text[:_FIRST_BYTES]:
+    if head.startswith(_WIDE) or b"\0" in head[:_FIRST_BYTES]:
         raise InvalidJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
-    return text.removeprefix(BYTE_ORDER_MARK)
+    return text[len(BYTE_ORDER_MARK) :] if head.startswith(BYTE_ORDER_MARK) else text
 
 
 class WithoutByteOrderMark(Filter):
@@ -155,7 +166,7 @@ class WithoutByteOrderMark(Filter):
             ):
                 return
             try:
-                data, self._head = without_byte_order_mark(self._head), None
+                data, self._head = bytes(without_byte_order_mark(memoryview(self._head))), None
             except InvalidJson as error:
                 raise refused(error.detail) from None
         yield data

@@ -314,7 +314,7 @@ STRUCTS: dict[str, tuple[type[msgspec.Struct], int, Make]] = {
 @pytest.mark.parametrize("dimension", STRUCTS)
 def test_requests_are_decoded_in_proportion(dimension: str) -> None:
     kind, size, make = STRUCTS[dimension]
-    check_linear(lambda body: _decoded(body, decompressor_of({}, BOUNDS), kind, reserve_nothing), make, size)
+    check_linear(lambda body: _decoded([body], decompressor_of({}, BOUNDS), kind, reserve_nothing), make, size)
 
 
 def test_that_the_check_can_fail() -> None:

@@ -1,9 +1,10 @@
 """Decoders and tensors hold no more than their reservation, the body, and some blocks."""
 
+import gzip
 import json
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -11,10 +12,14 @@ import numpy as np
 import pytest
 
 from app.codecs.base import Bounds, in_blocks
+from app.codecs.dispatch import decompressor_of
+from app.codecs.transport.encodings import filtered
 from app.inference.tensors import _NUMBERS, documents_of
 from app.predictions.service import decode_documents
 from core.errors import InvalidDocuments
 from storage.repositories.datasets.files.ids import IdWriter
+from storage.repositories.datasets.files.votes import VotesWriter
+from storage.repositories.datasets.labels import Classes
 from tests.app.codecs.encodings import as_npy
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
@@ -89,9 +94,35 @@ def test_decoders_hold_no_more_than_they_reserve(media_type: str) -> None:
     assert memory.peak <= memory.reserved + len(body) + SOME_BLOCKS
 
 
-def test_ids_that_occur_twice_take_little_more_than_their_hashes(tmp_path: Path) -> None:
-    writer, ids = IdWriter(tmp_path), [f"id{number}" for number in range(100_000)]
-    writer.append([*ids, *ids], 2 * len(ids))
-    with measured() as memory, pytest.raises(InvalidDocuments, match="again by document number 100001"):
+@pytest.mark.parametrize("n_ids", [1, 500_000])
+def test_ids_are_compared_in_memory_that_does_not_grow(tmp_path: Path, n_ids: int) -> None:
+    """A million documents of which each id occurs again, the one id of all of them or another one each."""
+    writer, ids = IdWriter(tmp_path), [f"id{number % n_ids}" for number in range(1_000_000)]
+    for start in range(0, len(ids), 10_000):
+        writer.append(ids[start : start + 10_000], 10_000)
+    with measured() as memory, pytest.raises(InvalidDocuments, match=f"again by document number {n_ids + 1}$"):
         writer.seal()
-    assert memory.peak < 5 * 8 * 2 * len(ids)
+    assert memory.peak < 24 << 20
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_a_whole_body_is_held_once(encoding: str) -> None:
+    body = b'{"model":"m","options":{"a":[' + b"0," * (8 * SIZE) + b"0]}}"
+    with measured() as memory:
+        sent = gzip.compress(body, 1) if encoding == "gzip" else body
+        blocks = [sent[at : at + (1 << 15)] for at in range(0, len(sent), 1 << 15)]
+        del sent
+        whole = filtered(blocks, decompressor_of({"content-encoding": encoding}, BOUNDS, memory.reserve))
+    assert whole == body
+    assert memory.peak < 1.2 * len(body) + (SOME_BLOCKS >> 3)
+
+
+def test_voters_take_memory_by_classes_alone(tmp_path: Path) -> None:
+    classes, votes = [f"c{number}" for number in range(300)], Classes(1000)
+    with ExitStack() as stack, measured() as memory:
+        writer = VotesWriter(tmp_path, 1000, stack)
+        for voter in range(300):
+            writer.append([{f"v{voter}": dict.fromkeys(classes, 0.5)}], votes, 1)
+    assert writer.classes == set(range(300))
+    assert writer.lonely() == {}
+    assert memory.peak < 2 << 20

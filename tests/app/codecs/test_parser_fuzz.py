@@ -372,7 +372,7 @@ def test_tensors_of_wrong_types(tensors: list[dict[str, object]], shape: list[in
 def test_small_bodies_of_wrong_types(kind: type[msgspec.Struct], data: st.DataObject) -> None:
     body = data.draw(st.one_of(st.binary(max_size=60), JSON.map(lambda value: json.dumps(value).encode())))
     with suppress(*REFUSALS):
-        assert isinstance(_decoded(body, decompressor_of({}, BOUNDS), kind, reserve_nothing), kind)
+        assert isinstance(_decoded([body], decompressor_of({}, BOUNDS), kind, reserve_nothing), kind)
 
 
 def test_the_bounds_of_the_headers_are_kept() -> None:

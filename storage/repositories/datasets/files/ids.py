@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from storage.records import MAX_TEXT
-from storage.repositories.datasets.files.npy import NpyWriter, open_array, open_bytes
+from storage.repositories.datasets.files.npy import NpyWriter, chunks, open_array, open_bytes
 from storage.repositories.datasets.labels import text_detail
 
 _BLOCK = 10_000
 _BLOCK_BYTES = 1 << 16
+_COMPARED = 1 << 17
+"""Hashes of ids that are compared with each other at a time, or twice as many."""
 _encode_lines = msgspec.json.Encoder().encode_lines
 _decode = msgspec.json.Decoder(str).decode
 
@@ -178,13 +180,10 @@ def _positions(start: int, stop: int) -> list[str]:
 
 def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
     """Raise InvalidDocuments for ids that occur twice: the first ids of equal hashes are compared."""
-    ordered = np.sort(hashes)
-    repeated = ordered[1:] == ordered[:-1]
-    if not repeated.any():
+    again = _repeated(hashes)
+    if not len(again):
         return
-    order = np.argsort(hashes, kind="stable")
-    again = np.sort(order[1:][repeated])[:MAX_FAULTS]
-    wanted = iter(np.flatnonzero(np.isin(hashes[: again[-1] + 1], hashes[again])).tolist())
+    wanted = _places(hashes[: again[-1] + 1], hashes[again])
     following = next(wanted, None)
     seen: set[str] = set()
     faults: list[Fault] = []
@@ -199,6 +198,36 @@ def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
         seen.add(id)
     if faults:
         raise InvalidDocuments(f"document ids must differ: {faults[0].document!r} {faults[0].detail}", faults)
+
+
+def _repeated(hashes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first positions of hashes that occur before, ascending, at most MAX_FAULTS.
+
+    Hashes with equal last bits are compared at a time, so that memory does not grow with the documents.
+    """
+    found = []
+    n_parts = 1 << (len(hashes) // _COMPARED).bit_length()
+    for part in range(n_parts):
+        places = np.zeros(0, np.int64)
+        for start, each in _numbered(hashes):
+            places = np.concatenate([places, start + np.flatnonzero(each & (n_parts - 1) == part)])
+            if len(places) > 2 * _COMPARED:  # hashes that differ are spread evenly: the first of these occur again
+                break
+        own = hashes[places]
+        order = np.argsort(own, kind="stable")
+        found.append(np.sort(places[order[1:]][own[order[1:]] == own[order[:-1]]])[:MAX_FAULTS])
+    return np.sort(np.concatenate(found))[:MAX_FAULTS]
+
+
+def _places(hashes: NDArray[np.int64], wanted: NDArray[np.int64]) -> Iterator[int]:
+    """Positions of the hashes that are wanted, ascending."""
+    for start, each in _numbered(hashes):
+        yield from (start + np.flatnonzero(np.isin(each, wanted))).tolist()
+
+
+def _numbered(hashes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Parts of the hashes, each with its first position."""
+    return zip(range(0, len(hashes), _COMPARED), chunks(hashes, _COMPARED), strict=True)
 
 
 class IdIndex:

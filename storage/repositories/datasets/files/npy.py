@@ -111,7 +111,7 @@ def _header(dtype: np.dtype[Any], length: int) -> bytes:
     return magic + text.ljust(_HEADER_BYTES - 11).encode("ascii") + b"\n"
 
 
-_ELEMENTS = 1 << 20
+_ELEMENTS = 1 << 18
 """elements that are sorted at a time"""
 INDPTR = "indptr"
 

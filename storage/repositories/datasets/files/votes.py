@@ -39,8 +39,8 @@ class VotesWriter:
         self._most = most
         self._numbers: dict[str, int] = {}
         self._counts: dict[str, int] = {}
-        self._first: dict[tuple[int, int], int] = {}
-        """the first document by class and voter"""
+        self._first: dict[int, tuple[int, int] | None] = {}
+        """the voter and its first document by class, None of a class that others vote for, too"""
         self._length = 0
 
     @property
@@ -78,21 +78,21 @@ class VotesWriter:
         owners = np.repeat(np.arange(self._length, self._length + length), lengths)
         pairs, first = np.unique(np.stack([columns["class_index"], columns["voter"]]), axis=1, return_index=True)
         for class_index, voter, position in zip(*pairs.tolist(), owners[first].tolist(), strict=True):
-            self._first.setdefault((class_index, voter), position)
+            known = self._first.setdefault(class_index, (voter, position))
+            if known is not None and known[0] != voter:
+                self._first[class_index] = None
         self._votes.append(lengths, columns, length)
         self._length += length
 
     @property
     def classes(self) -> set[int]:
         """The classes that somebody voted for, as numbered so far."""
-        return {class_index for class_index, _ in self._first}
+        return set(self._first)
 
     def lonely(self) -> dict[int, tuple[str, int]]:
         """The classes that one voter alone votes for, as numbered so far, with the voter and its first document."""
-        names, found = list(self._numbers), dict[int, list[tuple[str, int]]]()
-        for (class_index, voter), position in self._first.items():
-            found.setdefault(class_index, []).append((names[voter], position))
-        return {class_index: given[0] for class_index, given in found.items() if len(given) == 1}
+        names = list(self._numbers)
+        return {class_index: (names[each[0]], each[1]) for class_index, each in self._first.items() if each}
 
     def finish(self, final: NDArray[np.int32]) -> dict[str, Path]:
         """The finished files by content, none without votes; ``final`` are the numbers of the classes."""
