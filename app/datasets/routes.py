@@ -153,8 +153,11 @@ async def change_labels(request: Request) -> Response:
     body = await read_json(request, services, LabelsBody)
     id, name = request.path_params["id"], request.query_params.get("name")
     changes = LabelChanges()
-    await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
-    return _created(await in_thread(services.store_pool, _relabel, services, id, changes, body.label_kind, name))
+    try:
+        await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
+        return _created(await in_thread(services.store_pool, _relabel, services, id, changes, body.label_kind, name))
+    finally:
+        await in_thread(services.parse_pool, changes.clear)
 
 
 def _shown(services: Services, dataset: Dataset) -> DatasetOut:
@@ -164,10 +167,7 @@ def _shown(services: Services, dataset: Dataset) -> DatasetOut:
 def _relabel(
     services: Services, id: str, changes: LabelChanges, label_kind: LabelKind | None, name: str | None
 ) -> Dataset:
-    try:
-        return services.datasets.relabel(id, changes.labels, changes.drawn, name, changes.excluded, label_kind)
-    finally:
-        changes.clear()
+    return services.datasets.relabel(id, changes.labels, changes.drawn, name, changes.excluded, label_kind)
 
 
 def _created(dataset: Dataset) -> Response:

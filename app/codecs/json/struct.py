@@ -28,16 +28,16 @@ _SCANNED_BYTES = BLOCK_BYTES // 2
 """Bytes that are scanned at a time. A slice ends with the last comma of such a block, so most slices are no longer than
 BLOCK_BYTES."""
 _SPACE_BYTES = b" \t\n\r"
-_SPACE = re.compile(rb"[ \t\n\r]*+")
 _AT_BYTE = re.compile(r" \(byte \d+\)")
 _CLOSING = {ord("["): ord("]"), ord("{"): ord("}")}
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")
 
 
 def trimmed(text: memoryview) -> memoryview:
-    """The text without the space around it."""
-    start = _SPACE.match(text)
-    text = text[start.end() if start else 0 :]
+    """The text without the space around it, which is passed in blocks: to pass it at once holds the interpreter."""
+    while text and text[0] in _SPACE_BYTES:
+        head = bytes(text[:BLOCK_BYTES])
+        text = text[len(head) - len(head.lstrip(_SPACE_BYTES)) :]
     while text and text[-1] in _SPACE_BYTES:
         tail = bytes(text[-BLOCK_BYTES:])
         text = text[: len(text) - len(tail) + len(tail.rstrip(_SPACE_BYTES))]

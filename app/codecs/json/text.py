@@ -72,6 +72,14 @@ def decode_json(decode: Callable[[JsonText], T], text: JsonText) -> T:
         raise InvalidJson("JSON is nested too deeply") from None
 
 
+def decode_or_none(decode: Callable[[JsonText], T], text: JsonText) -> T | None:
+    """The decoded text; None if it is not valid. Why is not looked for, which takes longer than to decode."""
+    try:
+        return decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def known_fields(detail: str, known: Iterable[str]) -> str:
     """Advice that lists the known fields, if the detail is about an unknown one; else empty."""
     named = _UNKNOWN.search(detail)

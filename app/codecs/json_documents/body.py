@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from enum import Enum, auto
 
 import numpy as np
@@ -118,10 +117,7 @@ class JsonDecoder(Decoder):
         text = self._rest
         closing = _CLOSING.search(text, max(0, len(text) - 64))
         end = closing.start() + 1 if closing else text.rfind(b"}") + 1
-        try:
-            documents = self._decoder.array(b"[" + text[:end] + b"]") if 0 < end <= self._longest else []
-        except InvalidJson:
-            documents = []
+        documents = self._decoder.array(b"[" + text[:end] + b"]") if 0 < end <= self._longest else []
         if documents:
             self._drop(end)
             self._scan, self._scanned, self._place = Scan(b"{", b"}"), 0, _Place.BETWEEN
@@ -152,10 +148,9 @@ class JsonDecoder(Decoder):
         for number, piece in enumerate(pieces):
             if len(piece) > self._longest:
                 raise self._too_long(piece, number)
-        with suppress(InvalidJson):
-            documents = self._decoder.array(b"[" + b",".join(pieces) + b"]")
-            if len(documents) == len(pieces):
-                return documents
+        documents = self._decoder.array(b"[" + b",".join(pieces) + b"]")
+        if len(documents) == len(pieces):
+            return documents
         documents = []
         faults: list[Fault] = []
         for number, piece in enumerate(pieces):

@@ -1,7 +1,7 @@
 """The JSON form of a document: its fields, their names in a request, and its faults."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from app.codecs.base import COLUMNS, EXTRA_REMEDY, VECTOR_NAME, Column, Reading
-from app.codecs.json.text import InvalidJson, JsonText, decode_json, id_in, known_fields
+from app.codecs.json.text import InvalidJson, JsonText, decode_json, decode_or_none, id_in, known_fields
 from app.errors import InvalidRequest
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE
@@ -124,7 +124,7 @@ def _advice(given: str, detail: str, names: Mapping[str, str]) -> str:
 
 
 class DocumentDecoder:
-    """Decodes documents alone, in lines and in arrays. Each method raises InvalidJson.
+    """Decodes documents alone, in lines and in arrays; of many at once it says no more than that one is not valid.
 
     Raises InvalidRequest where two fields would have one name.
     """
@@ -135,29 +135,37 @@ class DocumentDecoder:
         self._others = (msgspec.json.Decoder(Other), msgspec.json.Decoder(list[Other])) if extra == "keep" else None
 
     def one(self, text: JsonText) -> Document:
-        """The document of a text."""
+        """The document of a text; raises InvalidJson."""
         found = [decode_json(self._one.decode, text)]
         if self._others:
             self._keep(found, [decode_json(self._others[0].decode, text)])
         return found[0]
 
     def lines(self, text: JsonText) -> list[Document]:
-        """The documents of lines; a line without anything has none."""
-        found = decode_json(self._one.decode_lines, text)
-        if self._others:
-            self._keep(found, decode_json(self._others[0].decode_lines, text))
-        return found
+        """The documents of lines, none if one is not valid; a line without anything has none."""
+        return self._many(self._one.decode_lines, self._others and self._others[0].decode_lines, text)
 
     def array(self, text: JsonText) -> list[Document]:
-        """The documents of an array."""
-        found = decode_json(self._array.decode, text)
-        if self._others:
-            self._keep(found, decode_json(self._others[1].decode, text))
-        return found
+        """The documents of an array, none if one is not valid."""
+        return self._many(self._array.decode, self._others and self._others[1].decode, text)
 
     def fault(self, error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
         """Fault of the document of this text."""
         return json_fault(error, text, self._names, position)
+
+    def _many(
+        self,
+        decode: Callable[[JsonText], list[Document]],
+        decode_others: Callable[[JsonText], list[Other]] | None,
+        text: JsonText,
+    ) -> list[Document]:
+        found = decode_or_none(decode, text) or []
+        if decode_others and found:
+            others = decode_or_none(decode_others, text)
+            if others is None:
+                return []
+            self._keep(found, others)
+        return found
 
     def _keep(self, documents: list[Document], others: list[Other]) -> None:
         """Add the unknown fields to the extra ones.

@@ -19,10 +19,7 @@ class NdjsonDecoder(LinesDecoder):
 
     def batch_of(self, block: bytes) -> Batch | None:
         """See LinesDecoder."""
-        try:
-            documents = self._decoder.lines(block)
-        except InvalidJson:
-            documents = []
+        documents = self._decoder.lines(block)
         if len(documents) != block.count(b"\n") + (not block.endswith(b"\n")):
             documents = self.one_by_one(block, self._document)
         return self._builder.batch(documents) if documents else None

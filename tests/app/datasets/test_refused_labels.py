@@ -1,7 +1,11 @@
 """Labels that cannot be changed: the fault is named, and nothing is kept."""
 
+import threading
 from typing import Any
 
+import pytest
+
+from app.datasets.service import LabelChanges
 from tests.app.conftest import TWO_CLASSES, Gateway, problem_of
 
 
@@ -24,3 +28,23 @@ def test_labels_that_cannot_be_changed(gateway: Gateway) -> None:
         assert (first["document"], first["field"]) == (document, field), body
     problem_of(gateway.client.put("/v1/datasets/ds-nothing/labels", json={"labels": {}}), 404)
     assert gateway.kept() == before
+
+
+def test_changes_that_are_refused_are_dropped_beside_the_event_loop(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To drop a million of them at once would hold it."""
+    dropped: list[tuple[str, int]] = []
+    drop = LabelChanges.clear
+
+    def clear(changes: LabelChanges) -> None:
+        dropped.append((threading.current_thread().name.partition("_")[0], len(changes.labels)))
+        drop(changes)
+
+    monkeypatch.setattr(LabelChanges, "clear", clear)
+    path = f"/v1/datasets/{gateway.upload(TWO_CLASSES)['id']}/labels"
+    body = {"labels": {**{f"x{number:06}": "yes" for number in range(60_000)}, "z": 1.5}}
+    problem_of(gateway.client.put(path, json=body), 422)
+    [(thread, count)] = dropped
+    assert thread == "parse"
+    assert count > 0

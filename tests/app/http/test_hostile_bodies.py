@@ -53,11 +53,14 @@ def is_event_loop() -> bool:
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     found = Work()
     decoders = [
-        module for name, module in sys.modules.items() if name.startswith("app.") and hasattr(module, "decode_json")
+        (module, name)
+        for module in [each for name, each in sys.modules.items() if name.startswith("app.")]
+        for name in ("decode_json", "decode_or_none")
+        if hasattr(module, name)
     ]
-    assert len(decoders) >= 5
-    for module in decoders:
-        monkeypatch.setattr(module, "decode_json", found.counted(module.decode_json, lambda decode, text: len(text)))
+    assert len(decoders) >= 7
+    for module, name in decoders:
+        monkeypatch.setattr(module, name, found.counted(getattr(module, name), lambda decode, text: len(text)))
     # a number is written with some twenty characters
     monkeypatch.setattr(service, "_encoded", found.counted(service._encoded, lambda values: 5 * len(values)))
     return found
