@@ -1,13 +1,16 @@
 """Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [minutes]`` writes a part of
-``docs/fuzzing.md``.
+``docs/fuzzing.md``; with a number of requests in place of minutes, as in ``python -m benchmarks.fuzz 13500 requests``,
+it prints the figures of so many, on a folder alone.
 
 Requests are made from the committed contract, by schemathesis, and sent to the whole service for so many minutes on
 each store. Bodies for the parsers and problems for the solvers are those of the tests, by hypothesis, which makes the
 same in every test run and others here.
 """
 
+import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,9 @@ from tests.storm.crowd import lines
 
 _ROOT = Path(__file__).parent.parent
 _CONTRACT = _ROOT / "openapi" / "openapi.yaml"
+_LONGEST = 7200.0
+"""seconds after which a run ends that has not made all requests"""
+_ANSWERS = re.compile(r"^halfmoon_requests_total{(\S+)} (\S+)$", re.MULTILINE)
 _PHASES = "examples,coverage,fuzzing,stateful"
 PROPERTIES = {
     "bodies and archives for the parsers": (
@@ -45,8 +51,10 @@ PROPERTIES = {
 """Test files whose hypothesis tests are counted, by what they generate."""
 
 
-def fuzz(running: Service, key: str, seconds: float) -> str:
-    """The output of schemathesis; every answer of the service is held to the contract."""
+def fuzz(running: Service, key: str, seconds: float, requests: float = math.inf) -> str:
+    """The output of schemathesis, which ends after so many seconds or answers; every answer of the service is held to
+    the contract.
+    """
     _train(running.url, key)
     command = [
         sys.executable,
@@ -71,7 +79,24 @@ def fuzz(running: Service, key: str, seconds: float) -> str:
         "all",
     ]
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "benchmarks.fuzz_hooks"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.DEVNULL) as run,
+    ):
+        before = _answered(running.url, key)
+        while run.poll() is None:
+            time.sleep(1)
+            if _answered(running.url, key) - before >= requests:
+                run.send_signal(signal.SIGINT)  # it tells what it has found so far
+                run.wait()
+        said.seek(0)
+        return said.read()
+
+
+def _answered(url: str, key: str) -> float:
+    """How many requests were answered, but for those about its health."""
+    text = httpx.get(f"{url}/metrics", headers={"X-API-Key": key}, timeout=60.0, trust_env=False).text
+    return sum(float(count) for name, count in _ANSWERS.findall(text) if "health" not in name and "metrics" not in name)
 
 
 def _train(url: str, key: str) -> None:
@@ -134,7 +159,7 @@ def _section(minutes: float, told: dict[str, dict[str, str]], rows: list[tuple[s
     )
 
 
-def _fuzzed(settings: Mapping[str, str], seconds: float) -> dict[str, str]:
+def _fuzzed(settings: Mapping[str, str], seconds: float, requests: float = math.inf) -> dict[str, str]:
     """The figures of a service on the store that its settings name, else on a folder."""
     settings = {"HALFMOON_ACCESS": "keys", "HALFMOON_LOG_REQUESTS": "true", **settings}
     options = s3_options(settings["AWS_ENDPOINT_URL"]) if "AWS_ENDPOINT_URL" in settings else None
@@ -149,17 +174,22 @@ def _fuzzed(settings: Mapping[str, str], seconds: float) -> dict[str, str]:
         live = Bystander(running.url, "GET", "/v1/health/live", gateway=running.gateway)
         asking = threads.submit(live.ask)
         begun = time.monotonic()
-        said = fuzz(running, key, seconds)
+        said = fuzz(running, key, seconds, requests)
         live.stop()
         print(said, flush=True)
         told = _told(said, running, time.monotonic() - begun)
         asking.result()
+        told["requests answered, by the gateway's own count"] = f"{_answered(running.url, key):,.0f}"
         told["peak memory of the gateway, MB"] = f"{peak_memory(running.gateway) / 1e6:.0f}"
         return {**told, **dict(zip(WAITS, map(str, live.told()), strict=True))}
 
 
 def main(arguments: list[str]) -> None:
     """Run and write."""
+    if arguments[1:] == ["requests"]:
+        figures = _fuzzed({}, _LONGEST, float(arguments[0]))
+        print(table(["what", "on a folder"], list(figures.items())))
+        return
     minutes = float(arguments[0]) if arguments else 12.0
     told = {"on a folder": _fuzzed({}, 60 * minutes)}
     with bucket("fuzz") as settings:

@@ -2,8 +2,11 @@
 
 import threading
 
+import pytest
+
 from app.services.periodic import PeriodicTask
 from storage.errors import StoreUnavailable
+from tests.app.conftest import Start
 from tests.waiting import SOON
 
 
@@ -35,3 +38,10 @@ def test_the_first_round_comes_soon_and_none_after_the_end() -> None:
         assert called.wait(SOON)
     called.clear()
     assert not any(thread.name == "test" for thread in threading.enumerate())
+
+
+def test_a_gateway_gives_freed_memory_back(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    called = threading.Event()
+    monkeypatch.setattr("app.services.release_memory", called.set)
+    start()
+    assert called.wait(SOON)
