@@ -38,6 +38,8 @@ from core.errors import MAX_FAULTS, refuse
 from storage.records import MAX_TEXT
 
 LENGTH = "inference-header-content-length"
+_MOST_DIGITS = 20
+"""digits of a length: Python refuses to convert thousands"""
 _STRINGS_A_STEP = 1000
 _TYPES = ("", "application/json", "application/octet-stream", "application/vnd.sagemaker-triton.binary+json")
 """Types that clients give to such a body; Triton's gives none."""
@@ -80,7 +82,7 @@ async def read_parts(request: Request, services: Services) -> BinaryBody:
     length = request.headers.get(LENGTH)
     if length is None:
         return BinaryBody(data, data[:0])
-    if not length.isdecimal() or int(length) > len(data):
+    if not length.isdecimal() or len(length) > _MOST_DIGITS or int(length) > len(data):
         raise InvalidRequest(LENGTH, f"must be the number of bytes of the JSON, at most the {len(data)} of the body")
     return BinaryBody(data[: int(length)], data[int(length) :])
 

@@ -81,6 +81,7 @@ def test_what_cannot_be_used_is_named(gateway: Gateway, client: triton.Inference
         ([dense(12)], bytes(12), None, "X: 3 numbers do not fill the shape [1, 2]"),
         ([dense(8)], bytes(8), "x", "must be the number of bytes of the JSON"),
         ([dense(8)], bytes(8), "9999", "must be the number of bytes of the JSON"),
+        ([dense(8)], bytes(8), "9" * 5000, "must be the number of bytes of the JSON"),
         ([dense(8)], np.array([np.nan, 1], np.float32).tobytes(), None, "is not a finite number"),
         ([text], b"\x09\0\0\0ab", None, "text: the binary data end within string 0"),
         ([text], b"\x02\0\0\0\xff\xff", None, "text: string 0 is not UTF-8"),
