@@ -72,6 +72,8 @@ PLOTS: Mapping[str, Callable[[Evaluation], dict[str, Any]]] = {
 
 def plot_of(evaluation: Evaluation, name: str) -> Response:
     """The answer with one plot; raises InvalidRequest if there is nothing to plot."""
+    if evaluation.several is not None:
+        raise InvalidRequest("plot", "is for models of one label a document; without it the answer has all figures")
     style = _style("plots.css")
     content = _rendered(f"{name}.svg", style=style, **PLOTS[name](evaluation))
     policy = f"default-src 'none'; {_allowed(style)}; frame-ancestors 'none'"
@@ -84,7 +86,7 @@ def page_of(evaluation: Evaluation) -> HTMLResponse:
     # a saved page keeps the policy
     policy = f"default-src 'none'; {_allowed(style)}; base-uri 'none'; form-action 'none'"
     confused = None
-    if len(evaluation.classes) > _LARGEST_MATRIX:
+    if len(evaluation.classes) > _LARGEST_MATRIX and evaluation.several is None:
         # the pairs of labels that are confused most often, in place of a matrix with too many labels
         pairs = [
             (count, has, was)
@@ -107,7 +109,7 @@ def page_of(evaluation: Evaluation) -> HTMLResponse:
 
 def _plots(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
     """Content, drawing and file (in base64) of each plot that has something to show."""
-    for name, shown_by in PLOTS.items():
+    for name, shown_by in PLOTS.items() if evaluation.several is None else ():
         with suppress(InvalidRequest):
             shown = shown_by(evaluation)
             drawing = _rendered(f"{name}.svg", style=None, **shown)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.evaluation.evaluator import SeveralEvaluator
+from app.evaluation.report import PLOTS
 from app.predictions.scoring import score_posted
 from core.documents.rows import SparseRows
 from core.models.model import LinearModel
@@ -16,7 +17,7 @@ from storage.records import Label
 from storage.repositories.datasets import Batch
 from storage.repositories.datasets.labels import LabelLists
 from tests.app.codecs.test_memory import measured
-from tests.app.conftest import Start, publish
+from tests.app.conftest import Start, problem_of, publish
 
 N_LABELS = 50
 MODEL = LinearModel(
@@ -67,3 +68,17 @@ def test_the_limit_is_the_setting(start: Start) -> None:
     for count, ranked in ((1, [1.0]), (2, [None, None])):
         found = gateway.client.post("/v1/models/news/evaluate", json={"documents": documents[:count]}).json()
         assert [each["average_precision"] for each in found["classes"][:count]] == ranked
+
+
+def test_its_page_has_no_plots(start: Start) -> None:
+    gateway = start()
+    publish(gateway.store, model=MODEL, classes=MODEL.classes, label_kind="several")
+    documents = [{"indices": [place], "labels": [f"l{place}"]} for place in range(3)]
+    path, body = "/v1/models/news/evaluate", {"documents": documents}
+    page = gateway.client.post(path, json=body, headers={"accept": "text/html"})
+    assert page.status_code == 200
+    assert "<h2>Label by label</h2>" in page.text
+    assert "<svg" not in page.text
+    for plot in PLOTS:
+        answer = gateway.client.post(path, json=body, params={"plot": plot})
+        assert "is for models of one label" in problem_of(answer, 422)["detail"]
