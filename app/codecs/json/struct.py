@@ -36,7 +36,7 @@ _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")
 def trimmed(text: memoryview) -> memoryview:
     """The text without the space around it, which is passed in blocks: to pass it at once holds the interpreter."""
     while text and text[0] in _SPACE_BYTES:
-        head = bytes(text[:BLOCK_BYTES])
+        head = bytes(text[:_SCANNED_BYTES])
         text = text[len(head) - len(head.lstrip(_SPACE_BYTES)) :]
     while text and text[-1] in _SPACE_BYTES:
         tail = bytes(text[-BLOCK_BYTES:])
