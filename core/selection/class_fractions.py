@@ -263,9 +263,12 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     answers = count_answers(own, own if other is None else other, n_classes, as_good=not data.dense)
     if other is None:
         answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
-    gained = judge(supervised.held_out[data.left_out], data.class_indices[data.left_out]).gained
     chosen = np.bincount(data.class_indices[data.drawn == Draw.CHOSEN], minlength=n_classes)
-    answers = answers._replace(kappa=max(answers.kappa, gained), chosen=chosen)
+    answers = answers._replace(chosen=chosen)
+    truth = data.class_indices[data.left_out]
+    if len(np.unique(truth)) == n_classes:  # of classes with one label nothing is known
+        gained = judge(supervised.held_out[data.left_out], truth).gained
+        answers = answers._replace(kappa=max(answers.kappa, gained))
     posterior = posterior_of_classes(answers, *data.counts_by_origin)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])
