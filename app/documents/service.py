@@ -104,9 +104,9 @@ def pages(
     # how an unlabeled document was drawn decides whether its later label is evidence of the class fractions; the order
     # of the documents says nothing about their labels
     draw = Draw.RANDOM if query.order == "random" and query.label is None else None
-    if query.order == "least_certain":
+    if query.order == "least_certain" or query.at_most < 1 or query.probability_below < 1:
         draw = Draw.CHOSEN
-    if query.contains or query.predicted is not None or query.order == "likeliest":
+    if query.contains or query.predicted is not None or query.order == "likeliest" or query.at_least > 0:
         draw = Draw.FOUND
     while True:
         found, cursor, total = _next(opened, query, candidates, keys, cursor)

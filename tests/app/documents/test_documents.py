@@ -232,6 +232,9 @@ def test_how_documents_were_come_by_is_remembered(
         ({"predicted": "yes"}, {"found": 1}),
         ({"order": "likeliest"}, {"found": 1}),
         ({"order": "least_certain"}, {"chosen": 1}),
+        ({"order": "random", "at_least": "0.01"}, {"found": 1}),
+        ({"order": "random", "at_most": "0.99"}, {"chosen": 1}),
+        ({"order": "random", "probability_below": "0.99"}, {"chosen": 1}),
     ],
 )
 def test_what_is_shown_by_predictions_is_found_or_chosen(
