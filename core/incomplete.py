@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import is_dense
 from core.documents.reorder import gathered
+from core.evaluation.training_warnings import NO_UNLABELED, fraction_warnings, time_warnings
 from core.models.assembly import scores_in_slices
 from core.models.model import LinearModel
 from core.models.parted import PartedModel
@@ -25,7 +26,7 @@ from core.registry import AUTO
 from core.selection.class_fractions import by_class
 from core.selection.data import with_features
 from core.selection.prediction import judge
-from core.training import Training, TrainingContext, TrainingTask
+from core.training import SingleTask, Training, TrainingContext, TrainingTask
 from core.weak_supervision.derived import Train
 from core.weak_supervision.opinion_pool import opinion_pool
 
@@ -48,10 +49,10 @@ class Incomplete(NamedTuple):
 
     @classmethod
     def of(cls, task: TrainingTask) -> Self | None:
-        """The task, if it is one of these, of ``auto``, and of two classes or more; else None."""
-        labeled = task.class_indices >= 0
+        """The task, if it is one of these, of ``auto``, and labels of two classes or more weigh anything; else None."""
+        labeled, weighs = task.class_indices >= 0, SingleTask.labeled(task)
         several = task.votes is not None or task.label_sets is not None
-        if task.algorithm != AUTO.name or several or len(np.unique(task.class_indices[labeled])) < 2:
+        if task.algorithm != AUTO.name or several or len(np.unique(task.class_indices[weighs])) < 2:
             return None
         held = {name: task.rows.held(own.start, own.stop) for name, own in task.parts.items() if is_dense(name)}
         lacked = {name: task.parts[name] for name, own in held.items() if not own.all()}
@@ -73,8 +74,11 @@ class Incomplete(NamedTuple):
         whole = train(task, replace(context, span=second, began=began))
         if whole.status is Status.CANCELLED:
             return replace(found, status=Status.CANCELLED)
-        whole = replace(whole, unlabeled=positions[whole.unlabeled])
-        return self._joined(found, whole, self._watch(context, second.stop, began))
+        return self._joined(
+            found,
+            replace(whole, unlabeled=positions[whole.unlabeled]),
+            self._watch(context, second.stop, began),
+        )
 
     def _watch(self, context: TrainingContext, position: float, began: float) -> Watch:
         """The checkpoint of work that takes no share of the whole."""
@@ -106,8 +110,11 @@ class Incomplete(NamedTuple):
         task, labeled = self.task, self.task.class_indices >= 0
         enough = np.count_nonzero(self.complete) >= 2 * np.count_nonzero(labeled)
         positions = np.flatnonzero(self.complete if enough else labeled)
-        own = {name: getattr(task, name) for name in ("class_indices", "drawn", "by_voters", "weights")}
-        taken: dict[str, Any] = {name: each[positions] for name, each in own.items() if each is not None}
+        taken: dict[str, Any] = {
+            name: each[positions]
+            for name in ("class_indices", "drawn", "by_voters", "weights")
+            if (each := getattr(task, name)) is not None
+        }
         rows = gathered(task.rows, positions, watch, context.engine.space)
         names = task.names._replace(document=lambda place: task.names.document(int(positions[place])))
         return replace(task, rows=rows, names=names, linear=True, **taken), positions
@@ -135,6 +142,10 @@ class Incomplete(NamedTuple):
             "confidence": of_all.get("confidence"),
             "weight": report.pop("certain_labels", {}).get("weight", 0.0),
         }
+        # what is told of a share of the seconds, or of the documents
+        partial = {NO_UNLABELED, *time_warnings(found.report), *fraction_warnings(whole.report)}.difference(
+            fraction_warnings(found.report)
+        )
         return replace(
             total,
             model=model,
@@ -144,7 +155,7 @@ class Incomplete(NamedTuple):
             status=Status.worse(found.status, whole.status),
             trace=[*found.trace, *whole.trace],
             passes=found.passes + whole.passes,
-            warnings=list(dict.fromkeys([*found.warnings, *whole.warnings])),
+            warnings=list(dict.fromkeys(each for each in (*found.warnings, *whole.warnings) if each not in partial)),
             report=report,
             range_remedy=whole.range_remedy or found.range_remedy,
             largest=whole.largest or found.largest,

@@ -18,6 +18,7 @@ from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Steps, Vector
 from core.engine.solver import load_solver
 from core.evaluation.training_warnings import (
+    NO_UNLABELED,
     fraction_warnings,
     one_class_warnings,
     scale_warnings,
@@ -376,7 +377,7 @@ def _warnings(
             "the model to start from is of no use to this algorithm or to these classes: training started from nothing"
         )
     if options.needs_fractions and not len(checked.unlabeled):
-        warnings.append("there are no unlabeled documents: the model is the supervised one")
+        warnings.append(NO_UNLABELED)
     warnings += scale_warnings(options, statuses, scale, checked.task.names, len(checked.class_indices))
     if {*statuses} <= {Status.CONVERGED, Status.ITERATION_LIMIT}:
         warnings += one_class_warnings(

@@ -13,6 +13,7 @@ from core.errors import MessageNames
 from core.options.base import Options
 from core.problem import Status
 
+NO_UNLABELED = "there are no unlabeled documents: the model is the supervised one"
 _NAMED = 10
 """classes that a warning names"""
 RANDOM_LABELS = 30

@@ -98,5 +98,4 @@ class PartedModel(LinearModel):
 
     def _lack(self, rows: SparseRows) -> NDArray[np.bool_]:
         """shape (n_rows,): whether a row lacks a part."""
-        held = [rows.held(start, stop) for start, stop in self.required.tolist()]
-        return np.asarray(~np.logical_and.reduce(held), bool)
+        return np.asarray(np.any([~rows.held(*columns) for columns in self.required.tolist()], axis=0), bool)

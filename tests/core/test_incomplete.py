@@ -1,7 +1,7 @@
 """``auto`` on documents of which some lack a vector."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from core.documents.rows import SparseRows
 from core.models.parted import PartedModel
 from core.problem import Status
-from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import dense_of, rows_of
 from tests.core.watcher import Watcher
@@ -100,38 +99,42 @@ def test_from_few_documents_with_a_vector_no_fractions_are_learned(share: float)
     report = there(trained(share).report)
     assert {*report["chosen"]["weights"]} <= {f"{part}/svm" for part in ("text", "vector.e5", "together")}
     assert report["class_fractions"]["1"] == pytest.approx(pool(share).truth.mean(), abs=0.1)
+    assert not [warning for warning in trained(share).warnings if "no unlabeled documents" in warning]
 
 
-def test_where_all_have_a_vector_or_labeled_ones_lack_it_there_is_one_model() -> None:
+def test_where_all_have_a_vector_or_labeled_ones_lack_it_or_one_class_weighs_nothing_there_is_one_model() -> None:
     data = pool(1.0)
     assert not isinstance(trained(1.0).model, PartedModel)
     values = dense_of(data.rows)
     values[np.flatnonzero(data.known >= 0)[0], TERMS:] = 0.0
-    task = TrainingTask(rows_of(values), data.known, [0, 1], "auto", {}, parts=PARTS)
-    assert not isinstance(train(task, TrainingContext(threads=1)).model, PartedModel)
+    for task in (
+        replace(data.task(), rows=rows_of(values)),
+        replace(pool().task(), weights=(data.known != 1).astype(float)),
+    ):
+        assert not isinstance(train(task, TrainingContext(threads=1)).model, PartedModel)
 
 
-def _beyond(share: float, point: TracePoint) -> bool:
-    return point.fraction >= share
-
-
-def test_progress_is_that_of_both_and_any_stop_ends_them() -> None:
+def test_progress_is_that_of_both() -> None:
     watcher = Watcher()
-    task = pool().task()
-    training = train(task, TrainingContext(watcher, threads=1))
+    training = train(pool().task(), TrainingContext(watcher, threads=1))
     assert watcher.fractions == sorted(watcher.fractions)
     assert watcher.fractions[-1] == 1.0
     assert {"", "vector.e5", "together"} <= {point.phase.part for point in training.trace}
-    for share in (0.0, 0.3, 0.7):
-        stopped = train(task, TrainingContext(Watcher(over=partial(_beyond, share)), threads=1))
-        assert stopped.status is Status.CANCELLED
-        assert len(stopped.unlabeled) == len(stopped.scores) == N - 20
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+def test_any_stop_ends_both(share: float) -> None:
+    watcher = Watcher(over=lambda point: point.fraction >= share)
+    stopped = train(pool().task(), TrainingContext(watcher, threads=1))
+    assert stopped.status is Status.CANCELLED
+    assert len(stopped.unlabeled) == len(stopped.scores) == N - 20
 
 
 def test_seconds_bound_both() -> None:
-    report = there(train(pool().task({"seconds": 1e-3}), TrainingContext(threads=1)).report)
-    assert report["time"]["seconds"] == 1e-3
-    assert report["incomplete"]["documents"] > 0
+    training = train(pool().task({"seconds": 1e-3}), TrainingContext(threads=1))
+    assert there(training.report)["time"]["seconds"] == 1e-3
+    assert there(training.report)["incomplete"]["documents"] > 0
+    assert [each.split()[0] for each in training.warnings if "seconds were over" in each] == ["0.001"]
 
 
 def test_names_in_messages_are_those_of_the_documents() -> None:
