@@ -155,7 +155,7 @@ class Incomplete(NamedTuple):
             status=Status.worse(found.status, whole.status),
             trace=[*found.trace, *whole.trace],
             passes=found.passes + whole.passes,
-            warnings=list(dict.fromkeys(each for each in (*found.warnings, *whole.warnings) if each not in partial)),
+            warnings=list(dict.fromkeys(each for each in (*found.warnings, *total.warnings) if each not in partial)),
             report=report,
             range_remedy=whole.range_remedy or found.range_remedy,
             largest=whole.largest or found.largest,

@@ -75,6 +75,7 @@ def opinion_pool(
     held_out[certain] = pooled.held_out
     likelier = voted.confidence is None or voted.confidence.likelier
     confidence = Confidence.of(_likeliest(pooled.held_out[known], calibration), truth[known], likelier)
+    warnings = [each for each in voted.warnings if voted.confidence is None or each != voted.confidence.sentence()]
     report = {
         **(voted.report or {}),
         "confidence": confidence.level,
@@ -94,6 +95,7 @@ def opinion_pool(
         status=Status.worse(voted.status, alone.status),
         trace=[*voted.trace, *alone.trace],
         passes=voted.passes + alone.passes,
+        warnings=[*warnings, *([confidence.sentence()] if confidence.level == "none" else [])],
         report=report,
         held_out=held_out,
         confidence=confidence,

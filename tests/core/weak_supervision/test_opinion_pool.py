@@ -8,6 +8,7 @@ import pytest
 
 from core.problem import Status
 from core.train import Training, TrainingTask, train
+from core.validation.confidence import Confidence
 from core.weak_supervision import pooling
 from core.weak_supervision.opinion_pool import FEWEST, opinion_pool
 from tests.core.selection.test_counts import N, counted, rows_of
@@ -53,6 +54,15 @@ def test_the_sum_is_the_weighted_geometric_mean_of_probabilities() -> None:
     mean = there(first.probabilities) ** (1 - weight) * there(second.probabilities) ** weight
     np.testing.assert_allclose(there(pooled.probabilities), mean / mean.sum(axis=1, keepdims=True), atol=1e-9)
     assert pooled.passes == first.passes + second.passes
+
+
+def test_what_is_warned_of_is_the_sum() -> None:
+    first, truth = alone(task_of()), task_of().class_indices[:N_CERTAIN].astype(np.intp)
+    lost = Confidence(N_CERTAIN, N_CERTAIN // 2, 0.5)
+    voted = replace(first, confidence=lost, warnings=["another", lost.sentence()])
+    for labels, told in ((truth, 0), (1 - truth, 1)):
+        pooled = opinion_pool(voted, first, np.ones(N_CERTAIN, bool), labels)
+        assert pooled.warnings == ["another", *there(pooled.report)["summary"][:told]]
 
 
 def test_where_they_cannot_be_added_the_one_with_votes_stands() -> None:
