@@ -1,5 +1,6 @@
 """Routes of datasets: upload, list, show, relabel and delete."""
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -33,7 +34,7 @@ from app.http.schemas import (
     path_parameter,
 )
 from app.services import Services, ServicesDep
-from storage.records import Dataset, DatasetProfile, LabelKind
+from storage.records import Dataset, DatasetProfile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
@@ -155,19 +156,16 @@ async def change_labels(request: Request) -> Response:
     changes = LabelChanges()
     try:
         await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
-        return _created(await in_thread(services.store_pool, _relabel, services, id, changes, body.label_kind, name))
+        relabel = partial(
+            services.datasets.relabel, id, changes.labels, changes.drawn, name, changes.excluded, body.label_kind
+        )
+        return _created(await in_thread(services.store_pool, relabel))
     finally:
         await in_thread(services.parse_pool, changes.clear)
 
 
 def _shown(services: Services, dataset: Dataset) -> DatasetOut:
     return DatasetOut.of(dataset, services.datasets.profile(dataset.id))
-
-
-def _relabel(
-    services: Services, id: str, changes: LabelChanges, label_kind: LabelKind | None, name: str | None
-) -> Dataset:
-    return services.datasets.relabel(id, changes.labels, changes.drawn, name, changes.excluded, label_kind)
 
 
 def _created(dataset: Dataset) -> Response:

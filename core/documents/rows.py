@@ -150,12 +150,12 @@ class SparseRows(NamedTuple):
         return SparseRows(indptr, self.indices[where], self.values[where], self.n_features)
 
     def held(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """shape (n_rows,): whether a row stores values in the columns from ``start`` to ``stop``."""
+        """shape (n_rows,): whether a row has a value that is not zero in the columns from ``start`` to ``stop``."""
         found = np.zeros(self.n_rows, bool)
         for first, last in self.slices(_SLICE):
             ends = self.indptr[first : last + 1]
-            columns = self.columns(int(ends[0]), int(ends[-1]))
-            counts = np.concatenate([[0], np.cumsum((columns >= start) & (columns < stop))])
+            columns, values = self.columns(int(ends[0]), int(ends[-1])), self.values[int(ends[0]) : int(ends[-1])]
+            counts = np.concatenate([[0], np.cumsum((columns >= start) & (columns < stop) & (values != 0))])
             found[first:last] = np.diff(counts[ends - ends[0]]) > 0
         return found
 

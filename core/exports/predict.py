@@ -158,7 +158,7 @@ class Classifier:
         """Which documents have no value in the columns of a part, of which the model knows that documents lack it."""
         found, owners = np.zeros(rows.n_rows, bool), rows.owners
         for start, stop in self.arrays.get("required", ()):
-            held = owners[(rows.indices >= start) & (rows.indices < stop)]
+            held = owners[(rows.indices >= start) & (rows.indices < stop) & (rows.values != 0)]
             found |= np.bincount(held, minlength=rows.n_rows) == 0
         return found
 

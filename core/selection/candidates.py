@@ -19,7 +19,6 @@ from core.documents.rows import MEMORY, Space, SparseRows
 from core.engine.runner import Scheduler, Steps, Vector
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
-from core.kernels.gram import sparse_squares
 from core.numerics.elementary import Matrix
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
@@ -95,10 +94,11 @@ def blocks_of(task: Selecting) -> list[SelectionBlock]:
     every = np.arange(task.rows.n_features)
     if len(task.parts) < 2:
         return [SelectionBlock("", every, task.data_of(task.rows, True))]
-    blocks, whole = list[SelectionBlock](), np.ones(task.rows.n_rows - len(task.class_indices), bool)
+    blocks, unlabeled = list[SelectionBlock](), task.rows.between(len(task.class_indices), task.rows.n_rows)
+    whole = np.ones(unlabeled.n_rows, bool)
     for name, columns in task.parts.items():
         rows = with_features(task.rows, np.isin(every, columns), task.watch, task.space)
-        present = sparse_squares(rows, task.watch)[len(task.class_indices) :] > 0
+        present = unlabeled.held(int(columns[0]), int(columns[-1]) + 1)
         blocks.append(_block(task, name, columns, rows, present))
         whole &= present
     return [*blocks, _block(task, TOGETHER, every, task.rows, whole)]

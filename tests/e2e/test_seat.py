@@ -110,6 +110,7 @@ def test_what_was_confirmed_together_is_taken_back_together(
     page.keyboard.press("Enter")
     page.get_by_text("confirmed as spam").first.wait_for()
     until(lambda: summary_of(service)["labeled"] > 25)
+    assert summary_of(service)["drawn"]["found"] > 0, "the likeliest of a class are no sample, and none was doubted"
     page.keyboard.press("u")
     until(lambda: summary_of(service)["labeled"] == 25)
 

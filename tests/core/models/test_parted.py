@@ -38,6 +38,12 @@ def test_documents_that_lack_a_part_have_the_probabilities_of_the_other_model() 
     np.testing.assert_allclose(MODEL.scores(ROWS.between(5, 25)), scores[5:25])
 
 
+def test_a_part_of_zeros_is_none() -> None:
+    """Whether they are stored or not."""
+    zeros = ROWS._replace(values=np.where(np.asarray(ROWS.indices) < 8, ROWS.values, np.float32(0)))
+    np.testing.assert_allclose(MODEL.scores(zeros), MODEL.incomplete.scores(ROWS))
+
+
 def test_it_is_read_as_it_was_stored() -> None:
     arrays, meta = MODEL.to_arrays()
     found: Any = read_model(arrays, json.loads(json.dumps(meta)))

@@ -66,7 +66,6 @@ def test_labels_that_a_model_chose_count_more_the_less_it_knew(random: NDArray[n
         said = answers([0.6, 0.3, 0.1], kappa)
         without = posterior_of_classes(said, random, NOTHING).means
         found = posterior_of_classes(said._replace(chosen=np.array([0, 0, 60])), random, NOTHING).means
-        assert found.sum() == pytest.approx(1)
         moved.append(found[2] - without[2])
     assert moved[0] > 0.35
     assert moved[0] > moved[1] > moved[2]

@@ -389,10 +389,9 @@ def test_answers_that_labels_left_out_confirm_need_no_second_model(monkeypatch: 
     monkeypatch.setattr(
         class_fractions, "_naive_bayes_labels", lambda *_: labels[: np.count_nonzero(data.class_indices < 0)]
     )
-    found: dict[str, Any] = {"labels_drawn": "chosen"}
-    assert variation(fit(data, "tsvm", found), data) < 0.2
+    assert variation(fit(data, "tsvm", {"labels_drawn": "chosen"}), data) < 0.2
     data.class_indices[np.flatnonzero(data.class_indices == 2)[1:]] = -1
-    assert variation(fit(data, "tsvm", found), data) > 0.3
+    assert variation(fit(data, "tsvm", {"labels_drawn": "chosen"}), data) > 0.3
 
 
 def test_a_guess_is_told_with_what_would_settle_it() -> None:
