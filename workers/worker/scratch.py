@@ -1,8 +1,5 @@
 """Scratch files: arrays that a training maps instead of holding them in memory."""
 
-import mmap
-import os
-import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -10,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from storage.repositories.datasets.files.npy import mapped
 from storage.store.local_files import translate_os_errors
 
 
@@ -24,15 +22,8 @@ class ScratchFiles:
 
     @translate_os_errors("write", "the rows of a training")
     def zeros(self, count: int, dtype: DTypeLike) -> NDArray[Any]:
-        """See Space; raises StoreFull where the disk has no room, before anything is written: a page without a block
-        would kill the process.
-        """
-        size = count * np.dtype(dtype).itemsize
-        if not size:
+        """See Space; raises StoreFull where the disk has no room, before anything is written."""
+        if not count:
             return np.zeros(count, dtype)
         with TemporaryFile(dir=self._folder) as file:
-            if sys.platform == "linux":
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:  # a Mac cannot reserve: a disk that fills up ends the process there
-                file.truncate(size)
-            return np.ndarray((count,), dtype, mmap.mmap(file.fileno(), size))
+            return mapped(file, dtype, count)

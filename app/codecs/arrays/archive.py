@@ -3,8 +3,7 @@
 Nothing is unpickled. What a header says is compared with what the file holds before it is used.
 
 Arrays in another order, by column (CSC), by coordinates (COO), or in several streams, become rows: entries are counted
-by row, then written to the place of their row in files that are mapped into memory. So memory grows with the number of
-documents alone, by 16 bytes each.
+by row, then written to the place of their row in files that are mapped into memory. So memory does not grow with them.
 """
 
 import io
@@ -23,6 +22,7 @@ from core.documents.kinds import PartRows, Rows, parts_of
 from core.documents.rows import SparseRows
 from core.errors import Fault, InvalidDocuments, did_you_mean
 from storage.records import MAX_TEXT, Label
+from storage.repositories.datasets.files.npy import grouped, mapped
 from storage.repositories.datasets.labels import LabelLists
 
 SPARSE_FORMATS = ("csr", "csc", "coo")
@@ -253,7 +253,7 @@ def texts_of(array: Array, n_rows: int) -> list[str]:
     return texts
 
 
-SLICE_ENTRIES = 1 << 18
+SLICE_ENTRIES = 1 << 16
 """Entries that are moved at a time."""
 
 
@@ -266,7 +266,7 @@ class Entries(NamedTuple):
 
 
 class Compressed(NamedTuple):
-    """A whole matrix by row; ``indices`` and ``values`` may lie in files."""
+    """A whole matrix by row; its arrays may lie in files."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.uint32]
@@ -285,23 +285,11 @@ def into_rows(
     For each slice it yields no rows, so that the caller may stop there.
     """
     n_rows, n_features = shape
-    nothing = SparseRows.empty(0, n_features)
-    counts = np.zeros(n_rows + 1, np.int64)
-    for entries in read():
-        rows, times = np.unique(entries.rows, return_counts=True)
-        counts[rows + 1] += times
-        yield nothing
-    indptr = np.cumsum(counts)
+    ends = _storage(reading, np.int64, n_rows + 2)
     indices, values = (_storage(reading, dtype, n_entries) for dtype in (np.uint32, np.float32))
-    following = indptr[:-1].copy()
-    for entries in read():
-        order = np.argsort(entries.rows, kind="stable")
-        rows, firsts, times = np.unique(entries.rows[order], return_index=True, return_counts=True)
-        places = np.repeat(following[rows] - firsts, times) + np.arange(len(order))
-        indices[places], values[places] = entries.columns[order], entries.values[order]
-        following[rows] += times
-        yield nothing
-    return Compressed(indptr, indices, values)
+    for _ in grouped(read, ends, (indices, values)):
+        yield SparseRows.empty(0, n_features)
+    return Compressed(ends[:-1], indices, values)
 
 
 def summed(indptr: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Compressed:
@@ -326,11 +314,10 @@ def checked_places(array: Array, numbers: NDArray[Any], most: int) -> NDArray[np
 
 def _storage(reading: Reading, dtype: type, count: int) -> NDArray[Any]:
     file = reading.spool()
-    if file is None or not count:
-        reading.reserve(count * np.dtype(dtype).itemsize)
-        return np.zeros(count, dtype)
-    file.truncate(count * np.dtype(dtype).itemsize)
-    return np.memmap(file, dtype, "r+", shape=(count,))
+    if file is not None and count:
+        return mapped(file, dtype, count)
+    reading.reserve(count * np.dtype(dtype).itemsize)
+    return np.zeros(count, dtype)
 
 
 def side_by_side(one: Iterator[Rows], other: Iterator[Rows]) -> Iterator[Rows]:

@@ -12,6 +12,7 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import thread_time
 
 import msgspec
@@ -34,6 +35,7 @@ from app.jobs.schemas import JobBody
 from app.predictions.service import decode_documents
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from storage.repositories.datasets.files import ids
 from tests.app.codecs.encodings import as_npy
 from tests.app.codecs.tables.workbooks import XLSX
 from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
@@ -315,6 +317,12 @@ STRUCTS: dict[str, tuple[type[msgspec.Struct], int, Make]] = {
 def test_requests_are_decoded_in_proportion(dimension: str) -> None:
     kind, size, make = STRUCTS[dimension]
     check_linear(lambda body: _decoded([body], decompressor_of({}, BOUNDS), kind, reserve_nothing), make, size)
+
+
+def test_ids_are_compared_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ids, "_COMPARED", 1 << 10)
+    act = lambda body: ids._repeated(np.frombuffer(body, np.int64), tmp_path)  # noqa: E731
+    check_linear(act, lambda n: np.random.default_rng(n).bytes(8 * n), 1 << 15)
 
 
 def test_that_the_check_can_fail() -> None:

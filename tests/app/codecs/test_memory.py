@@ -2,17 +2,20 @@
 
 import gzip
 import json
+import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
 from app.codecs.base import Bounds, in_blocks
-from app.codecs.dispatch import decompressor_of
+from app.codecs.dispatch import body_decoder, decompressor_of
 from app.codecs.transport.encodings import filtered
 from app.inference.tensors import _NUMBERS, documents_of
 from app.predictions.service import decode_documents
@@ -92,6 +95,25 @@ def test_decoders_hold_no_more_than_they_reserve(media_type: str) -> None:
         n_rows = sum(batch.rows.n_rows for batch in decode_documents(in_blocks(body), headers, BOUNDS, memory.reserve))
     assert n_rows > 1_000
     assert memory.peak <= memory.reserved + len(body) + SOME_BLOCKS
+
+
+@pytest.mark.parametrize("order", ["coordinates", "columns"])
+@pytest.mark.parametrize("spooled", [True, False])
+def test_entries_in_another_order_take_no_memory_that_is_not_reserved(spooled: bool, order: str) -> None:
+    """A million documents, of which few have an entry: where there are files, they have all but some slices."""
+    n, n_entries = 1 << 20, 1 << 19
+    places: dict[str, Any] = {"row": np.arange(n_entries)[::-1], "col": np.zeros(n_entries, np.int32)}
+    if order == "columns":
+        places = {"format": np.array(b"csc"), "indptr": np.array([0, n_entries]), "indices": places["row"]}
+    body = npz(**places, data=np.ones(n_entries, np.float32), shape=[n, 1])
+    headers = {"content-type": "application/x-npz"}
+    with measured() as memory, ExitStack() as stack:
+        files = [stack.enter_context(TemporaryFile()) for _ in range(4 * spooled)]
+        decoder = body_decoder(headers, BOUNDS, iter([*files, *[None] * 4]).__next__, memory.reserve)
+        assert sum(batch.rows.n_rows for batch in decoder.read(in_blocks(body))) == n
+        # a page without a block would end the process where the disk is full
+        assert all(os.fstat(file.fileno()).st_blocks * 512 >= os.fstat(file.fileno()).st_size for file in files)
+    assert memory.peak < memory.reserved + len(body) + (SOME_BLOCKS >> 1)
 
 
 @pytest.mark.parametrize("n_ids", [1, 500_000])

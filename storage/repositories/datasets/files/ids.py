@@ -6,8 +6,10 @@ It exists only if some id is not the position of its document.
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from mmap import mmap
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import msgspec
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from storage.records import MAX_TEXT
-from storage.repositories.datasets.files.npy import NpyWriter, chunks, open_array, open_bytes
+from storage.repositories.datasets.files.npy import NpyWriter, chunks, grouped, mapped, open_array, open_bytes
 from storage.repositories.datasets.labels import text_detail
 
 _BLOCK = 10_000
@@ -180,54 +182,46 @@ def _positions(start: int, stop: int) -> list[str]:
 
 def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
     """Raise InvalidDocuments for ids that occur twice: the first ids of equal hashes are compared."""
-    again = _repeated(hashes)
-    if not len(again):
-        return
-    wanted = _places(hashes[: again[-1] + 1], hashes[again])
-    following = next(wanted, None)
-    seen: set[str] = set()
-    faults: list[Fault] = []
-    for position, id in enumerate(Ids(path, len(hashes))):
-        if position != following:
-            continue
-        following = next(wanted, None)
-        if id in seen:
-            faults.append(Fault(id, "id", f"is used twice, again by document number {position + 1}"))
-            if len(faults) == MAX_FAULTS:
-                break
-        seen.add(id)
+    pairs = _repeated(hashes, path.parent).tolist()
+    ids = Ids(path, len(hashes)).by_position(position for pair in pairs for position in pair)
+    faults = [
+        Fault(ids[again], "id", f"is used twice, again by document number {again + 1}")
+        for again, before in pairs
+        if ids[again] == ids[before]
+    ]
     if faults:
         raise InvalidDocuments(f"document ids must differ: {faults[0].document!r} {faults[0].detail}", faults)
 
 
-def _repeated(hashes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first positions of hashes that occur before, ascending, at most MAX_FAULTS.
+def _repeated(hashes: NDArray[np.int64], folder: Path) -> NDArray[np.int64]:
+    """The first positions of hashes that occur before, ascending, each with the position before; of shape (n, 2), at
+    most MAX_FAULTS.
 
-    Hashes with equal last bits are compared at a time, so that memory does not grow with the documents.
+    Hashes with equal last bits are brought together in a file, and compared with each other, so that memory does not
+    grow with the documents.
     """
     found = []
-    n_parts = 1 << (len(hashes) // _COMPARED).bit_length()
-    for part in range(n_parts):
-        places = np.zeros(0, np.int64)
-        for start, each in _numbered(hashes):
-            places = np.concatenate([places, start + np.flatnonzero(each & (n_parts - 1) == part)])
-            if len(places) > 2 * _COMPARED:  # hashes that differ are spread evenly: the first of these occur again
-                break
-        own = hashes[places]
+    ends = np.zeros((1 << (len(hashes) // _COMPARED).bit_length()) + 2, np.int64)
+    last_bits = len(ends) - 3
+
+    def parts() -> Iterator[tuple[NDArray[np.integer[Any]], ...]]:
+        for start, each in zip(range(0, len(hashes), _COMPARED), chunks(hashes, _COMPARED), strict=True):
+            part = (each & last_bits).astype(np.min_scalar_type(last_bits))
+            yield part, each, np.arange(start, start + len(each))
+
+    with TemporaryFile(dir=folder) as file:
+        ordered, positions = mapped(file, np.int64, 2 * len(hashes)).reshape(2, -1)
+    for _ in grouped(parts, ends, (ordered, positions)):
+        pass
+    for start, stop in pairwise(ends[:-1].tolist()):
+        # hashes that differ are spread evenly: where a part has more than these, the first of them occur again
+        own = ordered[start : min(stop, start + 2 * _COMPARED)]
         order = np.argsort(own, kind="stable")
-        found.append(np.sort(places[order[1:]][own[order[1:]] == own[order[:-1]]])[:MAX_FAULTS])
-    return np.sort(np.concatenate(found))[:MAX_FAULTS]
-
-
-def _places(hashes: NDArray[np.int64], wanted: NDArray[np.int64]) -> Iterator[int]:
-    """Positions of the hashes that are wanted, ascending."""
-    for start, each in _numbered(hashes):
-        yield from (start + np.flatnonzero(np.isin(each, wanted))).tolist()
-
-
-def _numbered(hashes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Parts of the hashes, each with its first position."""
-    return zip(range(0, len(hashes), _COMPARED), chunks(hashes, _COMPARED), strict=True)
+        same = own[order[1:]] == own[order[:-1]]
+        pairs = positions[start + np.stack([order[1:][same], order[:-1][same]], axis=1)]
+        found.append(pairs[np.argsort(pairs[:, 0])[:MAX_FAULTS]])
+    pairs = np.concatenate(found)
+    return pairs[np.argsort(pairs[:, 0])[:MAX_FAULTS]]
 
 
 class IdIndex:

@@ -5,14 +5,16 @@ A column has a number for each document, a number only where one is not the usua
 document. How labels were come by is a column of bytes, values of core.documents.drawn.Draw.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from core.documents.drawn import Draw
 from core.documents.kinds import spans
@@ -96,9 +98,45 @@ def open_bytes(path: Path) -> mmap | bytes:
         return mmap(file.fileno(), 0, access=ACCESS_READ) if path.stat().st_size else b""
 
 
+def mapped(file: IO[bytes], dtype: DTypeLike, count: int) -> NDArray[Any]:
+    """An array of zeros in an empty file, memory-mapped. Its blocks are reserved first, so that a full disk is an
+    OSError: a page without a block would kill the process.
+    """
+    size = count * np.dtype(dtype).itemsize
+    if sys.platform == "linux":
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:  # a Mac cannot reserve: a disk that fills up ends the process there
+        file.truncate(size)
+    return np.ndarray((count,), dtype, mmap(file.fileno(), size))
+
+
 def chunks(array: NDArray[Any], length: int = 1 << 20) -> Iterator[NDArray[Any]]:
     """Consecutive slices of an array."""
     return (array[start : start + length] for start in range(0, len(array), length))
+
+
+def grouped(
+    read: Callable[[], Iterator[Sequence[NDArray[Any]]]], ends: NDArray[np.int64], columns: Sequence[NDArray[Any]]
+) -> Iterator[None]:
+    """Write the elements of all pieces to ``columns`` by group; those of a group keep their order. The time is linear
+    in elements and groups, and the memory is that of a piece.
+
+    Each piece has the groups of its elements, then their values for each column. It is read twice, and is a step each
+    time. ``ends`` are n_groups + 2 zeros. Afterwards group g lies between its places g and g + 1.
+    """
+    for groups, *_ in read():
+        found, times = np.unique(groups, return_counts=True)
+        ends[found + 2] += times
+        yield
+    np.cumsum(ends, out=ends)
+    for groups, *values in read():
+        order = np.argsort(groups, kind="stable")
+        found, firsts, times = np.unique(groups[order], return_index=True, return_counts=True)
+        places = np.repeat(ends[found + 1] - firsts, times) + np.arange(len(order))
+        for column, each in zip(columns, values, strict=True):
+            column[places] = each[order]
+        ends[found + 1] += times
+        yield
 
 
 def _header(dtype: np.dtype[Any], length: int) -> bytes:
