@@ -104,15 +104,23 @@ def _shortest(vote: dict[str | int, float]) -> Vote:
 
 def checked_weights(weights: NDArray[np.float64] | None, n_rows: int) -> NDArray[np.float64]:
     """The weights of the labels of ``n_rows`` documents, shape (n_rows,), 1 if none are given; raises InvalidDocuments
-    for another shape and for weights that are negative or no finite numbers.
+    for another shape, for weights that are negative or no finite numbers, and for those whose share of all is beyond
+    the range of numbers.
     """
     if weights is None:
         return np.ones(n_rows)
     if weights.shape != (n_rows,):
         detail = f"{weights.size} given for {n_rows} documents"
         raise InvalidDocuments(f"weight: {detail}", [Fault("", "weight", detail)])
-    odd = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(odd):
-        detail = f"{weights[odd[0]]:g} is no weight; a weight is a finite number of at least 0"
-        raise InvalidDocuments(f"weight: {detail}", [Fault(str(odd[0]), "weight", detail)])
+    with np.errstate(all="ignore"):
+        total = weights.sum()
+        lost = (weights > 0) & (weights / total == 0)
+    for wrong, why in (
+        (~(np.isfinite(weights) & (weights >= 0)), "is no weight; a weight is a finite number of at least 0"),
+        (lost, f"is 0 as a part of all weights, {total:g}; divide them by the largest, and leave out what is then 0"),
+    ):
+        if wrong.any():
+            place = int(wrong.argmax())
+            detail = f"{weights[place]:g} {why}"
+            raise InvalidDocuments(f"weight: {detail}", [Fault(str(place), "weight", detail)])
     return weights

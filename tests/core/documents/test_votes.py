@@ -37,6 +37,8 @@ def test_documents_are_taken_in_any_order() -> None:
         ([1.0, -0.5, 1.0], "-0.5 is no weight"),
         ([1.0, np.nan, 1.0], "nan is no weight"),
         ([1.0, np.inf, 1.0], "inf is no weight"),
+        ([1e308, 1e308, 1.0], r"1e\+308 is 0 as a part of all weights, inf"),
+        ([1e300, 0.0, 1e-300], r"1e-300 is 0 as a part of all weights, 1e\+300"),
         ([1.0], "1 given for 3 documents"),
     ],
 )
