@@ -35,7 +35,7 @@ from tests.benchmarks.simulated_clocks import (
 
 SEEDS = 60
 """`python -m benchmarks.simulation` runs as many as one likes"""
-FAILED = (300, 373, 376, 440, 3749, 5247, 101143, 102160, 103071, 107866, 401055, 701329)
+FAILED = (300, 373, 376, 440, 3749, 5247, 101143, 102160, 103071, 107866, 401055, 701329, 5003256)
 """Seeds beyond these that have failed: a request that hung until its job was done and deleted elsewhere, and made it
 again; thrice, a refused request, which freed the key of the same request at another gateway; a version lost its files
 though its deletion was undone; a refused one was completed; a submission whose look for its dataset came after the end

@@ -16,7 +16,7 @@ import structlog
 
 from app.services.webhooks.sender import Sender, SendFailed
 from storage.errors import NotFound, StoreDamaged
-from storage.records import Job
+from storage.records import Job, Outcome
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.repositories.webhooks import Event, Message, Waiting, Webhook, Webhooks
@@ -110,7 +110,9 @@ class Delivery:
         except (NotFound, StoreDamaged):
             self.webhooks.put(id, [])
             return
-        events = list(self._events(job))
+        if job.outcome is None:  # it was deleted, and a request that came late has made it anew until it is withdrawn
+            return
+        events = list(self._events(job, job.outcome))
         messages = [
             (event, Message(webhook=webhook.id, id=f"{id}.{event}", body=body, due_at=self._now()))
             for event, body in events
@@ -119,10 +121,8 @@ class Delivery:
         ]
         self.webhooks.put(id, messages)
 
-    def _events(self, job: Job) -> Iterator[tuple[Event, str]]:
-        outcome, request = job.outcome, job.request
-        assert outcome is not None, "the job has ended"
-        at = outcome.finished_at
+    def _events(self, job: Job, outcome: Outcome) -> Iterator[tuple[Event, str]]:
+        at, request = outcome.finished_at, job.request
         made = None if job.version is None else {"name": request.model, "version": job.version}
         error = None if outcome.error is None else outcome.error.model_dump(mode="json")
         facts = {
