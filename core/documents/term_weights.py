@@ -5,9 +5,13 @@ document frequency frequent terms outweigh all others (Salton and Buckley, 1988)
 ``d`` of ``n`` documents has the weight of core.documents.text.tfidf, ``(1 + ln t) · (1 + ln((1 + n) / (1 + d)))``. So
 counts of words are learned from as the texts are that they were counted in.
 
+Counts that were divided by the length of their document, as by their sum or the root of the sum of their squares, are
+whole multiples of the smallest value of the document. A document of words hardly lacks one that it has once, so these
+multiples are taken for the counts.
+
 Hashing gives half of the terms a negative sign, so that terms of one place cancel out (Weinberger et al., 2009). With
 far more places than terms nothing cancels, and a place has one sign. Naive Bayes needs values that are not negative, so
-signs are dropped there.
+signs are dropped there. Where many terms share a place, a weight keeps the sign of its count.
 """
 
 from dataclasses import dataclass
@@ -29,6 +33,8 @@ _MOST_RATIO = 4.0
 """participation ratio up to which few features outweigh all others together"""
 _COLLISIONS = 0.1
 """share of the values that the rarer signs of all features have together, up to which signs are those of places"""
+EXACT = 1e-5
+"""share of a multiple by which it may be off a whole number, as float32 makes it"""
 
 
 def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
@@ -71,12 +77,14 @@ class TermWeights:
     """whether values are counts, of which logarithms are taken"""
     signed: bool = False
     """whether the signs of values are those of hashing, which are dropped"""
+    divided: bool = False
+    """whether counts were divided by the length of their document, so that they are multiples of its smallest value"""
 
     @property
     def in_words(self) -> str:
         """What becomes of the values, for the report."""
-        signs = " without the signs of hashing" if self.signed else ""
-        values = f"counts{signs} weighed by TF-IDF" if self.counts else f"values as they came{signs}"
+        signs, counts = " without the signs of hashing" if self.signed else "", "divided counts" * self.divided
+        values = f"{counts or 'counts'}{signs} weighed by TF-IDF" if self.counts else f"values as they came{signs}"
         return f"{values}, each document at length 1"
 
     def weighed(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
@@ -87,9 +95,12 @@ class TermWeights:
         values, seen = rows.values[held].astype(np.float64), positions < len(self.idf)
         if self.signed:
             values = np.abs(values)
+        if self.divided:
+            values = _multiples(values, owners, rows.n_rows)
         if self.counts:
+            sizes = np.abs(values)
             # below 1, as no count is, the value itself goes on where the logarithm ends
-            values = np.minimum(values, 1.0) + log(np.maximum(values, 1.0))
+            values = np.copysign(np.minimum(sizes, 1.0) + log(np.maximum(sizes, 1.0)), values)
         values *= np.where(seen, self.idf.take(positions, mode="clip"), 0.0) if len(self.idf) else 0.0
         # summed in sequence, so that the processor has no say in it
         lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
@@ -97,17 +108,18 @@ class TermWeights:
 
 
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
-    """Scale the rows to length 1, by TF-IDF where all values are counts; their values are overwritten.
+    """Scale the rows to length 1, by TF-IDF where all values are counts, or were before they were divided by the length
+    of their document; their values are overwritten.
 
-    None, and the rows as they are, where few features outweigh all others, where all rows are equally long and have no
-    signs of hashing, and where rows have many values, unless these are counts of a small vocabulary. ``checkpoint`` is
-    called between slices of some million nonzeros.
+    None, and the rows as they are, where few features outweigh all others, where all rows are equally long and have
+    neither such counts nor signs of hashing, and where rows have many values, unless these are counts of a small
+    vocabulary. ``checkpoint`` is called between slices of some million nonzeros.
     """
     if isinstance(rows, FullRows):
         return None
     found = _kind_of_values(rows, checkpoint)
     many = distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
-    if not (found.declining if many else found.counts or found.negative or not found.alike):
+    if not (found.declining if many else found.multiples or found.negative or not found.alike):
         return None
     energies, frequencies = np.zeros(rows.n_features), np.zeros(rows.n_features, np.int64)
     positives = np.zeros(rows.n_features, np.int64)
@@ -119,14 +131,15 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
         frequencies += np.bincount(columns[values != 0], minlength=rows.n_features)
         positives += np.bincount(columns[values > 0], minlength=rows.n_features)
         checkpoint()
-    signed = found.negative and _are_signs_of_places(positives, frequencies)
-    counts = found.counts and (signed or not found.negative)
+    hashed = found.negative and _are_halved(positives, frequencies)
+    signed = hashed and _are_of_places(positives, frequencies)
+    counts = found.multiples and (hashed or not found.negative)
     if few_outweigh(energies) or not (counts or signed or not found.alike):
         return None
     idf = np.ones(rows.n_features)
     if counts:
         idf = log(np.asarray((1.0 + rows.n_rows) / (1.0 + frequencies), np.float64)) + 1.0
-    terms, pages = TermWeights(idf, counts, signed), Pages(rows.values)
+    terms, pages = TermWeights(idf, counts, signed, counts and not found.counts), Pages(rows.values)
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         rows.values[held] = terms.weighed(rows.between(start, stop), rows.columns(held.start, held.stop))
@@ -140,6 +153,8 @@ class _Values(NamedTuple):
 
     counts: bool
     """whether there are values and all are whole numbers"""
+    multiples: bool
+    """whether they are, or all are whole multiples of the smallest one of their row"""
     negative: bool
     """whether some value is below zero"""
     declining: bool
@@ -155,27 +170,46 @@ class _Values(NamedTuple):
 
 
 def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> _Values:
-    whole, negative, squares, numbers = True, False, np.zeros(rows.n_rows), np.zeros(4, np.int64)
+    whole, multiples, negative = True, True, False
+    squares, numbers = np.zeros(rows.n_rows), np.zeros(4, np.int64)
     for start, stop in rows.slices(_SLICE):
         _, values = _part_of(rows, start, stop)
+        owners = rows.between(start, stop).owners
         whole = whole and bool((values == np.rint(values)).all())
+        if multiples:
+            counts = _multiples(values, owners, stop - start)
+            multiples = bool((counts == np.rint(counts)).all())
         negative = negative or bool((values < 0).any())
         numbers += [int(np.count_nonzero(values == number)) for number in (0, 1, 2, 3)]
-        squares[start:stop] = np.bincount(rows.between(start, stop).owners, values * values, stop - start)
+        squares[start:stop] = np.bincount(owners, values * values, stop - start)
         checkpoint()
     zeros, ones, twos, threes = numbers.tolist()
-    counts, small = whole and bool(squares.any()), ones + twos + threes
-    declining = counts and not negative and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
-    return _Values(counts, negative, declining, squares)
+    some, small = bool(squares.any()), ones + twos + threes
+    declining = whole and some and not negative and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
+    return _Values(whole and some, (whole or multiples) and some, negative, declining, squares)
 
 
-def _are_signs_of_places(positives: NDArray[np.int64], frequencies: NDArray[np.int64]) -> bool:
-    """Whether nearly all values of a feature have one sign, and about half of the features each sign, given the numbers
-    of positive values of each feature and of all, shape (n_features,).
+def _multiples(values: NDArray[np.float64], owners: NDArray[np.integer[Any]], n_rows: int) -> NDArray[np.float64]:
+    """Values as multiples of the size of the smallest one of their row that is not 0; nearly whole ones are whole."""
+    sizes, smallest = np.abs(values), np.full(n_rows, np.inf)
+    np.minimum.at(smallest, owners, np.where(sizes > 0, sizes, np.inf))
+    multiples = values / smallest[owners]
+    whole = np.rint(multiples)
+    return np.asarray(np.where(np.abs(multiples - whole) <= EXACT * np.abs(whole), whole, multiples))
+
+
+def _are_halved(positives: NDArray[np.int64], frequencies: NDArray[np.int64]) -> bool:
+    """Whether about half of the features have each sign, given the numbers of positive values of each feature and of
+    all, shape (n_features,).
     """
-    rarer, below = np.minimum(positives, frequencies - positives), np.count_nonzero(2 * positives < frequencies)
-    halved = len(frequencies) <= 4 * int(below) <= 3 * len(frequencies)
-    return halved and int(rarer.sum()) <= _COLLISIONS * int(frequencies.sum())
+    below = int(np.count_nonzero(2 * positives < frequencies))
+    return len(frequencies) <= 4 * below <= 3 * len(frequencies)
+
+
+def _are_of_places(positives: NDArray[np.int64], frequencies: NDArray[np.int64]) -> bool:
+    """Whether nearly all values of a feature have one sign; arguments as in ``_are_halved``."""
+    rarer = np.minimum(positives, frequencies - positives)
+    return int(rarer.sum()) <= _COLLISIONS * int(frequencies.sum())
 
 
 def _part_of(rows: SparseRows, start: int, stop: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.term_weights import EXACT
 from core.errors import HalfmoonError
 from core.exports.onnx_graph import (
     DOUBLE,
@@ -119,30 +120,59 @@ def _row_nodes(model: LinearModel, prefix: str) -> list[Message]:
     """Rows of the features of the model; where it weighs values, as core.documents.term_weights has them."""
     if model.terms is None:
         return [node("Cast", [f"{prefix}seen"], f"{prefix}rows", to=DOUBLE)]
-    logarithms = [
-        tensor("one", np.array([1.0])),
-        node("Min", ["counts", "one"], "below_one"),
-        node("Max", ["counts", "one"], "above_one"),
-        node("Log", ["above_one"], "logs"),
-        node("Add", ["below_one", "logs"], "values"),
-    ]
-    given = "counts" if model.terms.counts else "values"
-    casts = (
-        [node("Cast", ["seen"], "signed", to=DOUBLE), node("Abs", ["signed"], given)]
-        if model.terms.signed
-        else [node("Cast", ["seen"], given, to=DOUBLE)]
-    )
+    given, nodes = "doubles", [node("Cast", ["seen"], "doubles", to=DOUBLE)]
+    if model.terms.signed:
+        nodes, given = [*nodes, node("Abs", [given], "sizes")], "sizes"
+    if model.terms.divided:
+        nodes, given = [*nodes, *_multiple_nodes(given)], "multiples"
+    if model.terms.counts:
+        nodes, given = [*nodes, *_logarithm_nodes(given)], "values"
     return [
+        *nodes,
         tensor("idf", model.terms.idf),
         tensor("shortest", np.array([np.finfo(np.float64).tiny])),
-        *casts,
-        *(logarithms if model.terms.counts else []),
-        node("Mul", ["values", "idf"], "terms"),
+        node("Mul", [given, "idf"], "terms"),
         node("ReduceL2", ["terms"], "lengths", axes=[1], keepdims=1),
         node("Max", ["lengths", "shortest"], "divisors"),
         node("Div", ["terms", "divisors"], "exact"),
         node("Cast", ["exact"], "rounded", to=FLOAT),
         node("Cast", ["rounded"], "rows", to=DOUBLE),
+    ]
+
+
+def _multiple_nodes(given: str) -> list[Message]:
+    """Multiples of the smallest value of a document that is not 0, of all that it has; nearly whole ones are whole."""
+    return [
+        tensor("none", np.array([0.0])),
+        tensor("endless", np.array([np.inf])),
+        tensor("near", np.array([EXACT])),
+        node("Cast", ["X"], "of_all", to=DOUBLE),
+        node("Abs", ["of_all"], "all_sizes"),
+        node("Greater", ["all_sizes", "none"], "held"),
+        node("Where", ["held", "all_sizes", "endless"], "held_sizes"),
+        node("ReduceMin", ["held_sizes"], "smallest", axes=[1], keepdims=1),
+        node("Div", [given, "smallest"], "ratios"),
+        node("Round", ["ratios"], "whole"),
+        node("Sub", ["ratios", "whole"], "apart"),
+        node("Abs", ["apart"], "off"),
+        node("Abs", ["whole"], "whole_sizes"),
+        node("Mul", ["whole_sizes", "near"], "bounds"),
+        node("Greater", ["off", "bounds"], "far"),
+        node("Where", ["far", "ratios", "whole"], "multiples"),
+    ]
+
+
+def _logarithm_nodes(given: str) -> list[Message]:
+    """Logarithms of the sizes of counts, below 1 the sizes themselves, with the signs of the counts."""
+    return [
+        tensor("one", np.array([1.0])),
+        node("Abs", [given], "counts"),
+        node("Sign", [given], "signs"),
+        node("Min", ["counts", "one"], "below_one"),
+        node("Max", ["counts", "one"], "above_one"),
+        node("Log", ["above_one"], "logs"),
+        node("Add", ["below_one", "logs"], "weights"),
+        node("Mul", ["weights", "signs"], "values"),
     ]
 
 

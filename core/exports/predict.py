@@ -185,8 +185,12 @@ class Classifier:
         values = rows.values.astype(np.float64)
         if self.meta.get("signed"):
             values = np.abs(values)
+        if self.meta.get("divided"):
+            values = _multiples(values, rows.owners, rows.n_rows)
         if self.meta["counts"]:
-            values = np.minimum(values, 1.0) + _logs(np.maximum(values, 1.0), self.arrays["logs"])
+            sizes = np.abs(values)
+            weights = np.minimum(sizes, 1.0) + _logs(np.maximum(sizes, 1.0), self.arrays["logs"])
+            values = np.copysign(weights, values)
         return _at_length_1(values * np.append(self.arrays["idf"], 0.0)[places], rows.owners, rows.n_rows)
 
     def _kernel_scores(self, rows: Rows) -> Any:
@@ -216,6 +220,15 @@ def _logs(counts: Any, small: Any) -> Any:
     """Logarithms of counts; nearly all are whole numbers below the length of ``small``, which has theirs."""
     whole = (counts < len(small)) & (counts == np.floor(counts))
     return np.where(whole, small.take(counts.astype(np.int64), mode="clip"), np.log(counts))
+
+
+def _multiples(values: Any, owners: Any, n_rows: int) -> Any:
+    """Values as multiples of the size of the smallest one of their row that is not 0; nearly whole ones are whole."""
+    sizes, smallest = np.abs(values), np.full(n_rows, np.inf)
+    np.minimum.at(smallest, owners, np.where(sizes > 0, sizes, np.inf))
+    multiples = values / smallest[owners]
+    whole = np.rint(multiples)
+    return np.where(np.abs(multiples - whole) <= 1e-5 * np.abs(whole), whole, multiples)
 
 
 def _at_length_1(values: Any, owners: Any, n_rows: int) -> Any:

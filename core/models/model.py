@@ -327,18 +327,22 @@ class LinearModel(Model):
         meta: dict[str, Any] = {"family": "linear", "classes": list(self.classes), "n_features": self.n_features}
         if self.terms is None:
             return arrays, meta
-        return arrays | {"idf": self.terms.idf}, meta | {"counts": self.terms.counts, "signed": self.terms.signed}
+        kinds = {"counts": self.terms.counts, "signed": self.terms.signed, "divided": self.terms.divided}
+        return arrays | {"idf": self.terms.idf}, meta | kinds
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
         """The inverse of ``weights_to_arrays``."""
+        terms = None
+        if "idf" in arrays:
+            terms = TermWeights(arrays["idf"], meta["counts"], meta.get("signed", False), meta.get("divided", False))
         return cls(
             list(meta["classes"]),
             meta["n_features"],
             arrays["features"],
             arrays["coefficients"],
             arrays["intercepts"],
-            terms=TermWeights(arrays["idf"], meta["counts"], meta.get("signed", False)) if "idf" in arrays else None,
+            terms=terms,
         )
 
     def weight_facts(self) -> dict[str, str | int]:

