@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
 
@@ -102,13 +102,18 @@ class FolderStore(Staged):
                 aside.unlink()
 
     def upload(self, key: str, path: Path) -> File:
-        """See Store. A file of the staging area is moved, not copied."""
+        """See Store. A file of the staging area is moved, not copied.
+
+        Nobody may write it any more: a file that is cut while it is memory-mapped ends the process that reads it.
+        """
         target = self._path(key)
         with translate_os_errors("write", key):
             digest, size = sha256_of(path)
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
             self._rename(path, target)
+            with suppress(OSError):  # a file system without modes
+                target.chmod(target.stat().st_mode & ~0o222)
             self._verified[key, digest] = _version(target)
         return File(key=key, sha256=digest, bytes=size)
 

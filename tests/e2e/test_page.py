@@ -158,6 +158,7 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
             service.post("/v1/jobs", {"model": "blanks", "dataset": dataset, "algorithm": "svm"})["id"]
         )
         model = next((service.data / "store/jobs" / job["id"]).glob("attempts/*/model.safetensors"))
+        model.chmod(0o600)
         model.write_bytes(model.read_bytes()[:-1])
         at.page.reload()
         label(at, {id: "ham" for id, *_ in rows}, 8)

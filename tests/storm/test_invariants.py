@@ -146,8 +146,8 @@ def lose_a_dataset(evidence: Evidence) -> None:
 
 
 def tear_a_dataset(evidence: Evidence) -> None:
-    with (evidence.root / f"datasets/{dataset_of(evidence)}/values.npy").open("r+b") as file:
-        file.truncate(100)
+    key = f"datasets/{dataset_of(evidence)}/values.npy"
+    evidence.store.replace(key, evidence.store.read(key)[:100])
 
 
 def exchange_a_dataset(evidence: Evidence) -> None:

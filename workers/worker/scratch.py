@@ -23,7 +23,5 @@ class ScratchFiles:
     @translate_os_errors("write", "the rows of a training")
     def zeros(self, count: int, dtype: DTypeLike) -> NDArray[Any]:
         """See Space; raises StoreFull where the disk has no room, before anything is written."""
-        if not count:
-            return np.zeros(count, dtype)
         with TemporaryFile(dir=self._folder) as file:
-            return mapped(file, dtype, count)
+            return mapped(file, dtype, count) if count else np.zeros(count, dtype)

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
 
 import obstore
@@ -129,6 +130,13 @@ def test_upload_and_local(any_store: Store) -> None:
     assert file == File(key="datasets/d/file.bin", sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
     assert any_store.local(file).read_bytes() == content
     assert any_store.read(file.key) == content
+
+
+def test_a_file_that_may_be_mapped_is_read_only(store: Store) -> None:
+    path = store.staging() / "file.bin"
+    path.write_bytes(b"content")
+    path.chmod(0o640)
+    assert S_IMODE(store.local(store.upload("f", path)).stat().st_mode) == 0o440
 
 
 def test_local_of_nothing(any_store: Store) -> None:

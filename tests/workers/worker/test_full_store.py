@@ -143,8 +143,7 @@ def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(
 ) -> None:
     id = submit(store)
     key = Datasets(store).get(Jobs(store).get(id).request.dataset).files["values"].key
-    path = tmp_path / "store" / key
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    store.replace(key, store.read(key)[:-1] + b"?")
     Attempts(context._replace(store=open_store(f"file://{tmp_path}/store"), store_retry_seconds=HANG)).run(id)
     error = failure_of(store, id)
     assert error.type == "/problems/damaged"

@@ -248,8 +248,7 @@ class IdIndex:
     def _candidates(self, id: str) -> list[int]:
         hashed = np.int64(line_hash(id))
         first, last = np.searchsorted(self._hashes, hashed, "left"), np.searchsorted(self._hashes, hashed, "right")
-        found: list[int] = self._order[first:last].tolist()
-        return found
+        return [*self._order[first:last].tolist()]
 
 
 def _position(id: str, count: int) -> int | None:
