@@ -20,19 +20,18 @@ JsonText = bytes | bytearray
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Byte order mark of UTF-8."""
 
-_HALF = re.compile(
-    rb"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
-    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
+"""an escape, or the two of a character; ``half`` is one of two alone"""
 _STRING_OF = re.compile(rb'"([^"\\]{1,64}+)"\s*:\s*"(?:[^"\\]++|\\.)*+\Z', re.DOTALL)
 _NAMED = re.compile(r"(unknown|required) field `([^`]*)`")
 _UNKNOWN = re.compile(r"^unknown field '([^']*)'")
 STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 """a string of JSON with its quotes"""
-"""a string of JSON, quotes included"""
 _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
-_NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
-_MALFORMED = "JSON is malformed"
+_NOT_FINITE = re.compile(rb"(?<![\w.])\+?(-?(?:NaN|Infinity|nan(?!\")|inf))(?![\w.])")
+_BYTE = re.compile(r"JSON is malformed: .*\(byte (\d+)\)")
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 _TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
 _AT, _KEY_IN = " - at `$", " - at `key` in `$"
@@ -95,20 +94,23 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
         return InvalidJson(
             f"the byte 0x{text[position]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, position)
         )
-    half = _HALF.search(text) if detail == TRUNCATED or "surrogate" in detail else None
+    half = (
+        next((each for each in _ESCAPE.finditer(text) if each["half"]), None)
+        if detail == TRUNCATED or "surrogate" in detail
+        else None
+    )
     if half:
         detail = (
-            f"JSON is malformed: {half[1].decode()} is half of a character, and the other half does not follow; "
+            f"JSON is malformed: {half[0].decode()} is half of a character, and the other half does not follow; "
             "send the text in UTF-8"
         )
-        return InvalidJson(detail, _string_at(text, half.start(1)))
-    # what stands in strings is no value: they become blank, of the same length
-    blank = STRING.sub(lambda string: b'"' + b" " * (len(string[0]) - 2) + b'"', bytes(text))
-    if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(blank)):
-        word = text[found.start(1) : found.end(1)].decode()
+        return InvalidJson(detail, _string_at(text, half.start()))
+    at = int(byte[1]) if (byte := _BYTE.match(detail)) else -12
+    found = _NOT_FINITE.search(text, max(0, at - 5), at + 12)
+    if found and found.start() <= at <= found.end() + 1:
         named = _FIELD.findall(text, 0, found.start(1))
         return InvalidJson(
-            f"JSON is malformed: {word} is not a value of JSON; send null, or leave the field out",
+            f"JSON is malformed: {found[1].decode()} is not a value of JSON; send null, or leave the field out",
             named[-1].decode(errors="replace") if named else "",
         )
     shape = _NAMED.search(detail)
@@ -187,9 +189,8 @@ def id_in(text: bytes | bytearray) -> str:
 
     Empty if there is none.
     """
-    try:
-        found = decode_json(_identified.decode, text).id
-    except InvalidJson:
+    found = decode_or_none(_identified.decode, text)
+    if found is None:
         first = _FIRST_ID.match(text)
         return first[1].decode(errors="replace") if first else ""
-    return str(found)[:MAX_TEXT] if isinstance(found, str | int) and not isinstance(found, bool) else ""
+    return str(found.id)[:MAX_TEXT] if isinstance(found.id, str | int) and not isinstance(found.id, bool) else ""

@@ -16,6 +16,8 @@ from app.codecs.transport.encodings import reserve_nothing
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
 from app.predictions.service import decode_documents
+from core.errors import InvalidDocuments
+from storage.errors import LimitExceeded
 
 BOUNDS = Bounds(1 << 27, 1 << 27, 1 << 21, 1 << 24, 1 << 27)
 LONGEST_SECONDS = 0.015
@@ -52,8 +54,9 @@ def longest_call(work: Callable[[], object]) -> tuple[float, str]:
 
 
 def read(body: bytes) -> None:
-    for _ in decode_documents(in_blocks(body), {"content-type": "application/json"}, BOUNDS):
-        pass
+    with suppress(InvalidDocuments, LimitExceeded):
+        for _ in decode_documents(in_blocks(body), {"content-type": "application/json"}, BOUNDS):
+            pass
 
 
 def read_struct(body: bytes) -> None:
@@ -64,6 +67,9 @@ def read_struct(body: bytes) -> None:
 WORK: dict[str, Callable[[], None]] = {
     "space": lambda: read_struct(b" " * (1 << 26)),
     "brackets in texts": lambda: read(b'{"documents":[' + b'{"text":"}]},{"},' * (1 << 16) + b'{"text":""}]}'),
+    "a document that is too long": lambda: read(b'{"documents":[{"indices":[' + b"0," * (1 << 20) + b"0]}]}"),
+    "a document that is not JSON": lambda: read(b'{"documents":[{"values":[' + b"-," * (1 << 19) + b"NaN]}]}"),
+    "half a character": lambda: read(b'{"documents":[{"text":"' + b"a" * (1 << 20) + rb'\ud83d"}]}'),
 }
 
 
