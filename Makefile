@@ -10,11 +10,15 @@ PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
 # The pip of $(PYTHON) installs into .venv if it can, from 22.3 on: setting up one in .venv takes seconds.
-CAN_INSTALL = $(shell $(PYTHON) -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null && echo yes)
+CAN_INSTALL := $(shell $(PYTHON) -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null && echo yes)
 PIP = $(if $(CAN_INSTALL),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python -m pip)
 # uv takes a third of the time, where it is there; pip has the last word, since uv does not read its configuration.
 WITH_UV = uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 WITH_PIP = $(PIP) install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+# What kernels are compiled with is installed first, so that they are compiled while the rest is fetched. Hardly anything
+# that the compiler leaves is garbage: looking for it would take a twelfth of the time.
+KERNELS = numba pydantic scipy threadpoolctl
+WARM = $(BIN)/python -c 'import gc, workers.worker.warm_up as it; gc.disable(); it.warm_up()'
 RUN = --editable '.[embedded,demo,encoder]' --editable ./client
 DEV = --editable '.[embedded,demo,encoders,dev,bench]' --editable ./client
 install = $(if $(shell command -v uv),$(WITH_UV) $(1) || )$(WITH_PIP) $(1)
@@ -75,8 +79,9 @@ clean:
 	$(PYTHON) -m venv $(if $(CAN_INSTALL),--without-pip) .venv
 
 .venv/run.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
-	$(call install,$(RUN))
-	@touch $@
+	$(call install,$(KERNELS))
+	$(WARM) & $(call install,$(RUN)); installed=$$?; wait $$! && exit $$installed
+	@touch .venv/warmed $@
 
 .venv/dev.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
 	$(call install,$(DEV))
@@ -84,5 +89,5 @@ clean:
 
 # the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler
 .venv/kernels.stamp: .venv/run.stamp $(shell find core -name '*.py')
-	$(BIN)/halfmoon warm
+	rm .venv/warmed 2>/dev/null || $(WARM)
 	@touch $@

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -40,10 +41,12 @@ def demo(url: str | None = None, key: str | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(highlight=False)
     try:
-        with client.Halfmoon(url, key=key) if url else _started(client, console) as service:
-            begun = time.monotonic()
-            show_vectors(service, console, load_vectors(0))
-            show_texts(service, console, load_texts())
+        with ThreadPoolExecutor(1) as pool:  # SciPy, whose texts are used, is imported while the service starts
+            vectors, texts = pool.submit(load_vectors, 0), pool.submit(load_texts)
+            with client.Halfmoon(url, key=key) if url else _started(client, console) as service:
+                begun = time.monotonic()
+                show_vectors(service, console, vectors.result())
+                show_texts(service, console, texts.result())
     except client.HalfmoonError as error:
         raise CannotStart(f"the demo failed: {error}") from None
     console.rule()
@@ -66,7 +69,7 @@ def _started(client: ModuleType, console: Console) -> Any:
 
 @contextmanager
 def bars(console: Console) -> Iterator[Progress]:
-    """Progress bars, one for each job that ``train`` follows."""
+    """Progress bars, one for each job that is followed."""
     columns = (
         TextColumn("{task.description:24}"),
         BarColumn(bar_width=16),
@@ -80,10 +83,9 @@ def bars(console: Console) -> Iterator[Progress]:
         yield progress
 
 
-def train(service: "Halfmoon", progress: Progress, title: str, data: "Dataset", model: str, **request: Any) -> "Job":
-    """Submit a job and follow it to the end; raises halfmoon.HalfmoonError if it does not succeed."""
+def follow(progress: Progress, title: str, job: "Job") -> "Job":
+    """Follow a job to its end; raises halfmoon.HalfmoonError if it does not succeed."""
     bar = progress.add_task(title, total=1.0, phase="")
-    job = service.train(data, model, **request)
     for seen in job.follow():
         progress.update(bar, completed=seen.fraction, phase=seen.phase)
     job.wait()
@@ -145,7 +147,7 @@ def show_vectors(service: "Halfmoon", console: Console, documents: Vectors) -> N
     with bars(console) as progress:
         for algorithm, title in RUNS:
             begun = time.perf_counter()
-            job = train(service, progress, title, data, f"vectors-{algorithm}", algorithm=algorithm)
+            job = follow(progress, title, service.train(data, f"vectors-{algorithm}", algorithm=algorithm))
             seconds = time.perf_counter() - begun
             table.add_row(title, f"{share_wrong(job, hidden):.1%}", f"{seconds:.2f}")
     console.print(table)
@@ -221,8 +223,9 @@ def show_texts(service: "Halfmoon", console: Console, texts: Texts) -> None:
     )
     hidden = {text.id: text.label for text in texts.pool if text.id not in texts.known}
     with bars(console) as progress:
-        supervised = train(service, progress, "supervised SVM", data, "functions", algorithm="svm", encoder=None)
-        auto = train(service, progress, "auto, the default", data, "functions", encoder=None)
+        job = service.train(data, "functions", algorithm="svm", encoder=None)
+        supervised = follow(progress, "supervised SVM", job)
+        auto = follow(progress, "auto, the default", service.train(data, "functions", encoder=None))
     table = results(f"{len(hidden)} hidden labels, predicted from {len(texts.known)} known ones", ["method"], ["wrong"])
     for job in (supervised, auto):
         table.add_row(job.record.algorithm, f"{share_wrong(job, hidden):.1%}")
@@ -231,7 +234,7 @@ def show_texts(service: "Halfmoon", console: Console, texts: Texts) -> None:
     _show_meaning(service, console, data, hidden, auto)
     more = _labeled_as_suggested(service, console, data, texts)
     with bars(console) as progress:
-        again = train(service, progress, f"auto, {ASKED} labels more", more, "functions", encoder=None)
+        again = follow(progress, f"auto, {ASKED} labels more", service.train(more, "functions", encoder=None))
     console.print(_evaluations(service, texts, {supervised: data, auto: data, again: more}))
     console.print(_predictions(service))
     explained = service.models["functions"].explain([SENTENCES[0]], n=5).content["documents"][0]
@@ -310,12 +313,13 @@ def _show_meaning(
     service: "Halfmoon", console: Console, data: "Dataset", hidden: Mapping[str, str], by_terms: "Job"
 ) -> None:
     """Train on the same labels with the encoder of the service, and compare with the job ``by_terms``."""
-    if not any(encoder["default"] for encoder in service.models.encoders()):
+    job = service.train(data, "functions-meaning", options={"seconds": READING_SECONDS})
+    if job.record.encoder is None:
+        job.cancel()
         console.print("An encoder would know what the words mean: pip install 'halfmoon[encoder]' brings one.\n")
         return
-    options = {"seconds": READING_SECONDS}
     with bars(console) as progress:
-        both = train(service, progress, "auto, with meaning", data, "functions-meaning", options=options)
+        both = follow(progress, "auto, with meaning", job)
     read = both.report["encoder"]
     table = results("The same labels, by what is known of a text", ["auto on"], ["wrong"])
     table.add_row("terms", f"{share_wrong(by_terms, hidden):.1%}")

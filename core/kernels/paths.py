@@ -40,7 +40,8 @@ class Coordinates:
         while len(found) < len(factor) and (not found or left.sum() > goal):
             found.append(int(left.argmax()))
             fill(np.array(found[-1:]), row)
-            _add_column(factor, len(found) - 1, found[-1], row[0], left)
+            factor[len(found) - 1] = row[0]  # compiled, this would take two seconds: Numba compiles the error message
+            _finish_column(factor, len(found) - 1, found[-1], left)
             left[found] = 0.0
             factor[len(found) - 1, found[:-1]] = 0.0
             checkpoint()
@@ -56,12 +57,9 @@ class Coordinates:
 
 
 @compiled
-def _add_column(
-    factor: NDArray[np.float64], count: int, pivot: int, row: NDArray[np.float32], left: NDArray[np.float64]
-) -> None:
-    """Write column ``count`` of the factor from the kernel row of its pivot, and subtract its squares from ``left``."""
+def _finish_column(factor: NDArray[np.float64], count: int, pivot: int, left: NDArray[np.float64]) -> None:
+    """Make column ``count`` of the factor of the kernel row of its pivot, and subtract its squares from ``left``."""
     column = factor[count]
-    column[:] = row
     for k in range(count):
         weight = factor[k, pivot]
         before = factor[k]

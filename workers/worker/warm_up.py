@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Generator, Iterator
+from multiprocessing.synchronize import Semaphore
 
 import numpy as np
 from numba.core.event import install_recorder
@@ -57,13 +58,12 @@ def _share(names: list[str]) -> Generator[None, None, list[str]]:
 
     The helper reports no failure: this process meets the same one when it loads what the helper should have compiled.
     """
-    claims, own = _Claims(len(names)), 0
-    helper = multiprocessing.get_context("fork").Process(
-        target=_help, args=(names[::-1], claims, os.getpid()), name="warm-up"
-    )
+    context, own = multiprocessing.get_context("fork"), 0
+    untaken = context.Semaphore(len(names))  # counts the algorithms that neither process has taken
+    helper = context.Process(target=_help, args=(names[::-1], untaken, os.getpid()), name="warm-up")
     helper.start()
     try:
-        while claims.take():
+        while untaken.acquire(block=False):
             yield from warming_of([names[own]])
             own += 1
         while helper.is_alive():
@@ -75,28 +75,15 @@ def _share(names: list[str]) -> Generator[None, None, list[str]]:
     return names[own:]
 
 
-def _help(names: list[str], claims: "_Claims", parent: int) -> None:
+def _help(names: list[str], untaken: Semaphore, parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     die_with_parent(parent)
     try:
         for name in names:
-            if not claims.take():
+            if not untaken.acquire(block=False):
                 break
             for _ in warming_of([name]):
                 pass
     finally:
         os._exit(0)  # without the exit handlers and the traceback of the parent
-
-
-class _Claims:
-    """Counter of the algorithms that no process has taken, shared by two processes."""
-
-    def __init__(self, count: int) -> None:
-        self._left = multiprocessing.Value("i", count)
-
-    def take(self) -> bool:
-        """Take one; false if none is left."""
-        with self._left.get_lock():
-            self._left.value -= 1
-            return bool(self._left.value >= 0)
