@@ -74,7 +74,7 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 31_803,
+        "statements of the product": 31_802,
         "statements of benchmarks": 6_498,
         "statements of tests": 31_278,
         "private helpers of app with one caller, %": 25,
