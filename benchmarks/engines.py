@@ -85,7 +85,7 @@ def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
 def passes(name: str, folder: Path) -> dict[str, float]:
     """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight, by the
     clock and of processors; bytes sent to shards a pass; the load of the machine before."""
-    from core.engine.passes import Product
+    from core.engine.requests import Product
 
     load, rows = os.getloadavg()[0], rows_in(folder)
     n_rows, rng = rows.n_rows, np.random.default_rng(0)

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.base import Timing, class_indices_of, rows_of, table, timed, unit
 from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
-from core.engine.passes import Passes, Product
+from core.engine.passes import Passes
+from core.engine.requests import Product
 from core.engine.solver import solve
 from core.numerics.width import WIDTH
 from core.problem import Problem, Result

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.documents.reorder import Compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
-from core.engine.runner import Steps, Vector
+from core.engine.requests import Steps
 from core.engine.solver import load_solver
 from core.evaluation.training_warnings import (
     NO_UNLABELED,
@@ -28,7 +28,7 @@ from core.evaluation.training_warnings import (
 from core.incomplete import Incomplete
 from core.models.assembly import Points, model_of, scores_in_slices, starting_points
 from core.models.model import LinearModel, Model
-from core.numerics.elementary import Matrix
+from core.numerics.elementary import Matrix, Vector
 from core.one_vs_rest import phases_of, positives_of
 from core.options.auto import AutoOptions
 from core.options.kernel import KernelChoice

@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.runner import Barrier, Phase, Procedure, Report, Steps, Stopped, Vector
+from core.engine.requests import Barrier, Procedure, Report, Steps
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
 from core.losses.squared_hinge import transductive_objective
-from core.numerics.elementary import Matrix, exp, log, log_add_exp
+from core.numerics.elementary import Matrix, Vector, exp, log, log_add_exp
 from core.numerics.vectors import dot
 from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import AnnealingOptions
 from core.options.subspace import KernelAnnealingOptions, PottsOptions
 from core.problem import Problem, Status
+from core.progress import Phase, Stopped
 
 _STAGES = 30
 _ENOUGH = 1e-6

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from core.engine.kernel_requests import KernelRange
-from core.engine.runner import Phase, Report, Steps, Stopped
+from core.engine.requests import KernelRange, Report, Steps
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
@@ -28,6 +27,7 @@ from core.optimizers.smo import (
 )
 from core.options.kernel import CccpOptions
 from core.problem import Expansion, Problem, Result, Status
+from core.progress import Phase, Stopped
 
 
 class TransductiveLoss:

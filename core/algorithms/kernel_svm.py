@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from core.engine.kernel_requests import KernelRange
-from core.engine.runner import Phase, Report, Steps, Stopped, Vector
+from core.engine.requests import KernelRange, Report, Steps
 from core.kernels.cache import RowCache
+from core.numerics.elementary import Vector
 from core.numerics.vectors import dot
 from core.optimizers.smo import (
     DualSolution,
@@ -23,6 +23,7 @@ from core.optimizers.smo import (
 )
 from core.options.kernel import KernelOptions
 from core.problem import Expansion, Problem, Result, Status
+from core.progress import Phase, Stopped
 
 
 def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = None, /) -> Steps:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import labeled_costs, result_of, svm
-from core.engine.kernel_requests import PathSpace, Subspace, Within
-from core.engine.runner import Phase, Procedure, Report, Scores, Steps, Stopped, Vector, as_part, translated
+from core.engine.requests import PathSpace, Procedure, Report, Scores, Steps, Subspace, Within, as_part, translated
 from core.losses.balance import positive_fraction
 from core.losses.loss import SquaredError
 from core.losses.squared_hinge import SquaredHinge
 from core.numerics.compiled import compiled, exp_of
+from core.numerics.elementary import Vector
 from core.numerics.vectors import dot, lane_sum
 from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise
 from core.optimizers.smo import empty_result, hinge
@@ -22,7 +22,7 @@ from core.optimizers.subspace import in_kernel_space, within
 from core.options.linear import SemiSupervisedOptions
 from core.options.subspace import RHOS, GradientTsvmOptions, LdsOptions
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Span
+from core.progress import Phase, Span, Stopped
 
 
 class LowDensity(NamedTuple):

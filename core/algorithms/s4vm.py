@@ -6,8 +6,8 @@ import numpy as np
 
 from core.algorithms.svm import labeled_costs, result_of, svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Phase, Procedure, Report, Steps, Stopped, Vector, Yield, as_part
-from core.numerics.elementary import Matrix, exp, standard_normal
+from core.engine.requests import Procedure, Report, Steps, Yield, as_part
+from core.numerics.elementary import Matrix, Vector, exp, standard_normal
 from core.numerics.small_dense import combined
 from core.numerics.vectors import dot, dots
 from core.optimizers.newton import Iterate, StoppingRule, minimise
@@ -15,7 +15,7 @@ from core.optimizers.subspace import in_kernel_space
 from core.options.linear import TsvmOptions
 from core.options.subspace import S4vmOptions
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Span
+from core.progress import Phase, Span, Stopped
 
 _ROUNDS = 2000
 _FARTHEST = 2.0

@@ -1,12 +1,10 @@
-"""The parts into which rows are cut, and how mapped ones are read.
-
-Rows are cut by their nonzeros and features alone, so that all engines, and all numbers of threads, add up the same
-sums. Mapped parts that come next are read ahead of time, and parts that do not fit into the page cache only once.
+"""The parts into which rows are cut, by their nonzeros and features alone: so all engines, and all numbers of threads,
+add up the same sums.
 """
 
 import numpy as np
 
-from core.documents.rows import FullRows, Pages, SparseRows
+from core.documents.rows import SparseRows
 from core.numerics.width import WIDTH
 
 _PART_NONZEROS, _PART_SHARE = 1 << 16, 12
@@ -37,28 +35,3 @@ def count_of_parts(n_nonzeros: int, n_features: int) -> int:
     count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), most))
     # powers of two, the exponent round(log2(count)) in whole numbers: of three parts, one of two threads would read two
     return 1 << min((count * count).bit_length() // 2, max(1, fit).bit_length() - 1)
-
-
-class PageCache:
-    """The pages of rows that lie in mapped files: told before and after a pass reads rows. Rows in memory have none."""
-
-    def __init__(self, rows: SparseRows, resident_bytes: int | None) -> None:
-        """The first ``resident_bytes`` may stay in the page cache; None: as many as the system likes."""
-        arrays = [rows.values] if isinstance(rows, FullRows) else [rows.indices, rows.values]
-        self._indptr, self._pages = rows.indptr, [Pages(array) for array in arrays]
-        self._bytes, self._resident_bytes = sum(array.itemsize for array in arrays), resident_bytes
-
-    def ahead(self, start: int, stop: int) -> None:
-        """Rows ``start`` to ``stop`` will be read soon."""
-        for pages in self._pages:
-            pages.read_ahead(*self._span(start, stop))
-
-    def behind(self, start: int, stop: int) -> None:
-        """These rows have been read, and will not be before the next pass."""
-        first, last = self._span(start, stop)
-        if self._resident_bytes is not None and (last - int(self._indptr[0])) * self._bytes > self._resident_bytes:
-            for pages in self._pages:
-                pages.forget(first, last)
-
-    def _span(self, start: int, stop: int) -> tuple[int, int]:
-        return int(self._indptr[start]), int(self._indptr[stop])

@@ -1,5 +1,5 @@
-"""Requests of linear solvers for passes over the rows; engines, which hold the rows of a training, and their passes: in
-parts, shared among threads, one right-hand side or several at a time.
+"""Engines, which hold the rows of a training, and their passes over the rows: in parts, shared among threads, one
+right-hand side or several at a time.
 
 The rows are cut into parts by their nonzeros and features alone (core.engine.parts). Each part has sums of its own, and
 these are added in the order of the parts. So what a pass answers has the same bits whatever the number of threads, and
@@ -17,60 +17,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import MEMORY, FullRows, Space, SparseRows
+from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
 from core.engine import EngineName, block_loops, csr_loops, full_loops
-from core.engine.parts import PageCache, part_ranges
-from core.numerics.elementary import Vector as Vector
+from core.engine.parts import part_ranges
+from core.engine.requests import Adjoint, Adjoints, Cut, Product, Request, Scores, share
+from core.numerics.elementary import Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads
-
-
-class Product(NamedTuple):
-    """Requests ``Xᵀ(weights ∘ q)`` with ``q = X p``, which is written to ``scores`` on the rows with a weight."""
-
-    vector: Vector
-    weights: Vector
-    scores: Vector
-
-
-class Scores(NamedTuple):
-    """Requests that ``X p`` be written to ``scores`` on the rows where ``skipped`` is 0; the answer is None."""
-
-    vector: Vector
-    skipped: Vector
-    scores: Vector
-
-
-class Adjoint(NamedTuple):
-    """Requests ``sums += Xᵀ weights``; the answer is None."""
-
-    weights: Vector
-    sums: Vector
-
-
-class Adjoints(NamedTuple):
-    """Requests several of these at once, each with sums of its own; the answer is None."""
-
-    requests: Sequence[Adjoint]
-
-
-class Cut(NamedTuple):
-    """Requests ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score < 1``; ``X p`` is written to ``scores``.
-
-    The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
-    """
-
-    vector: Vector
-    labels: Vector
-    weights: Vector
-    scores: Vector
-
-
-def share(weights: Vector) -> float:
-    """The share of the rows that a pass with these weights reads."""
-    return float(np.count_nonzero(weights)) / max(1, len(weights))
-
 
 SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""
@@ -100,6 +54,31 @@ class _Workspace(NamedTuple):
     def of(cls, n_rows: int, length: int, n_parts: int) -> Self:
         vectors, weights, scores = (block_loops.aligned(size) for size in (length, n_rows, n_rows))
         return cls(vectors, weights, scores, block_loops.aligned(n_parts, length))
+
+
+class PageCache:
+    """The pages of rows that lie in mapped files: told before and after a pass reads rows. Rows in memory have none."""
+
+    def __init__(self, rows: SparseRows, resident_bytes: int | None) -> None:
+        """The first ``resident_bytes`` may stay in the page cache; None: as many as the system likes."""
+        arrays = [rows.values] if isinstance(rows, FullRows) else [rows.indices, rows.values]
+        self._indptr, self._pages = rows.indptr, [Pages(array) for array in arrays]
+        self._bytes, self._resident_bytes = sum(array.itemsize for array in arrays), resident_bytes
+
+    def ahead(self, start: int, stop: int) -> None:
+        """Rows ``start`` to ``stop`` will be read soon."""
+        for pages in self._pages:
+            pages.read_ahead(*self._span(start, stop))
+
+    def behind(self, start: int, stop: int) -> None:
+        """These rows have been read, and will not be before the next pass."""
+        first, last = self._span(start, stop)
+        if self._resident_bytes is not None and (last - int(self._indptr[0])) * self._bytes > self._resident_bytes:
+            for pages in self._pages:
+                pages.forget(first, last)
+
+    def _span(self, start: int, stop: int) -> tuple[int, int]:
+        return int(self._indptr[start]), int(self._indptr[stop])
 
 
 class Passes:
@@ -133,6 +112,21 @@ class Passes:
     def close(self) -> None:
         """End the threads."""
         self._threads.close()
+
+    def answer(self, request: Request | None, alone: bool = False) -> Vector | None:
+        """The answer to a request for a pass, None to any other; ``alone``: by the calling thread, while others are at
+        something else.
+        """
+        match request:
+            case Product():
+                return self.product(request, alone)
+            case Scores():
+                self.scores(request, alone)
+            case Adjoint():
+                self.adjoint(request, alone)
+            case Adjoints(requests):
+                self.adjoints(requests, alone)
+        return None
 
     def scores(self, request: Scores, alone: bool = False) -> None:
         """``X p`` on some rows; ``alone``: by the calling thread, while others are at something else."""

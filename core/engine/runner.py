@@ -1,9 +1,7 @@
 """Runs solvers side by side: decides which of them is answered next, and with whom.
 
-A solver is a generator. It yields a request for work on the data (core.engine.passes, core.engine.kernel_requests),
-a Report of its progress, or a Yield. It is sent the answer, and it returns its Result. The
-engine alone touches the rows (core.engine.passes). It cuts every pass into slices of a bounded number of nonzeros and
-shares parts among threads. Between slices it asks the observer whether to go on; if not, it throws Stopped into the
+The engine alone touches the rows (core.engine.passes). It cuts every pass into slices of a bounded number of nonzeros
+and shares parts among threads. Between slices it asks the observer whether to go on; if not, it throws Stopped into the
 solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or
 slices, and many solvers over the same rows can go through one pass.
 
@@ -11,114 +9,33 @@ Results do not depend on timing: which thread adds up which rows is fixed.
 """
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self
 
 from core.documents.rows import SparseRows
-from core.engine.kernel_requests import KernelRequest, KernelService, Within
-from core.engine.passes import Adjoint, Adjoints, Cut, Engine, Passes, Product, Scores, Vector, share
+from core.engine.kernel_service import KernelService
+from core.engine.passes import Engine
+from core.engine.requests import (
+    Adjoint,
+    Adjoints,
+    Barrier,
+    Cut,
+    KernelRequest,
+    Product,
+    Report,
+    Request,
+    Scores,
+    Steps,
+    Within,
+    Yield,
+    cost,
+)
 from core.numerics.width import WIDTH, most_at_a_time
-from core.problem import Result, Status
-from core.progress import WHOLE, Checkpoint, Observer, Phase, Span, Stopped, TracePoint, Watch
-
-__all__ = [
-    "Adjoint",
-    "Adjoints",
-    "Barrier",
-    "Cut",
-    "Phase",
-    "Procedure",
-    "Product",
-    "Report",
-    "Request",
-    "Scheduler",
-    "Scores",
-    "Steps",
-    "Stopped",
-    "Vector",
-    "Yield",
-    "as_part",
-    "known_result",
-    "translated",
-]
-
-
-class Report(NamedTuple):
-    """The progress of a solver: a TracePoint without its time."""
-
-    phase: Phase
-    iteration: int
-    stage_objective: float
-    objective: float | None
-    """None: the stage's own"""
-    fraction: float
-    share: float = 0.0
-    """how much of the whole work this phase is, for who can tell how far within it things are"""
-    stages: int = 0
-    """number of stages that the phase is one of, at most; 0 if it is not known"""
-
-
-class Yield(NamedTuple):
-    """Lets other solvers go on, and the observer be asked."""
-
-
-class Barrier(NamedTuple):
-    """Holds several solvers until ``n_solvers`` of them request it; all are then sent the result of ``decide``.
-
-    They request the same object. Those that wait make room for others in a block.
-    """
-
-    n_solvers: int
-    decide: Callable[[], Any]
-    """called once a barrier, by the thread of the scheduler"""
-
-
-Request = Product | Scores | Adjoint | Adjoints | Cut | KernelRequest | Report | Yield | Barrier
-T = TypeVar("T")
-Procedure = Generator[Request, Any, T]
-"""A part of a solver: it yields requests, is sent the answers, and returns what it has found."""
-Steps = Procedure[Result]
-
-
-def as_part(steps: Steps, span: Span) -> Steps:
-    """A solver that does one part of the work of another: its reports get fractions of the whole."""
-
-    def translate(request: Request) -> Procedure[Any]:
-        if isinstance(request, Report):
-            request = request._replace(fraction=span.position(request.fraction))
-        return (yield request)
-
-    return translated(steps, translate)
-
-
-def known_result(result: Result, phase: Phase) -> Steps:
-    """The steps of a solver whose result is known: it is reported, and cancelled where the observer stops there."""
-    try:
-        yield Report(phase, 0, result.objective, result.objective, 1.0)
-    except Stopped:
-        return replace(result, status=Status.CANCELLED)
-    return result
-
-
-def translated(steps: Procedure[T], translate: Callable[[Request], Procedure[Any]]) -> Procedure[T]:
-    """Steps with requests that others answer: ``translate`` of a request yields its own requests, and returns the
-    answer.
-    """
-    try:
-        request = steps.send(None)
-        while True:
-            try:
-                answer = yield from translate(request)
-            except Stopped as stop:
-                request = steps.throw(stop)
-            else:
-                request = steps.send(answer)
-    except StopIteration as end:
-        found: T = end.value
-        return found
+from core.problem import Result
+from core.progress import WHOLE, Observer, Phase, Span, Stopped, TracePoint, Watch
 
 
 @dataclass(eq=False)
@@ -198,7 +115,7 @@ class Scheduler:
     ) -> None:
         self._watch = Watch(observer) if watch is None else watch
         self._passes = (engine or Engine()).over(rows, threads, self._watch)
-        self._answering = Answering(rows, self._passes, self._watch, max_model_bytes)
+        self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
         self._counter = PassCounter() if counter is None else counter
         self._most = most_at_a_time(rows.n_rows, rows.n_features)
         self._progress = _Progress(WHOLE, [])
@@ -304,7 +221,9 @@ class Scheduler:
             self._report(run, run.request)
             return None
         self._count_passes([run])
-        return self._answering.answer(run.request, run.purpose, alone)
+        if isinstance(run.request, KernelRequest):
+            return self._kernels.answer(run.request, run.purpose)
+        return self._passes.answer(run.request, alone)
 
     def _stop(self, run: _Run, stop: Stopped) -> None:
         """Let the solver return its best iterate, if it has one; its last reports are kept, its requests refused."""
@@ -336,40 +255,3 @@ class Scheduler:
             # as if one run followed the other: what is kept must not depend on how far others are at this moment
             own = (run.place + run.fraction) / len(self._progress.runs)
             run.trace.append(self._watch.latest._replace(fraction=self._progress.span.position(own)))
-
-
-def cost(request: object) -> float:
-    """The passes over the nonzeros that a request takes; 0 for requests that are no pass."""
-    match request:
-        case Product(_, weights):
-            return share(weights)
-        case Adjoint(weights):
-            return share(weights) / 2
-        case Scores(_, skipped):
-            return (1 - share(skipped)) / 2
-        case Cut():
-            return 1.0
-    return 0.0
-
-
-class Answering:
-    """Answers requests by passes of an engine, or from kernel rows."""
-
-    def __init__(self, rows: SparseRows, passes: Passes, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
-        self._passes = passes
-        self._kernels = KernelService(rows, passes, checkpoint, max_model_bytes)
-
-    def answer(self, request: object, solver: Phase, alone: bool) -> Any:
-        """The answer to the request of a solver; ``alone``: by the calling thread, while others are busy."""
-        match request:
-            case Adjoint():
-                self._passes.adjoint(request, alone)
-            case Adjoints(requests):
-                self._passes.adjoints(requests, alone)
-            case Product():
-                return self._passes.product(request, alone)
-            case Scores():
-                self._passes.scores(request, alone)
-            case _ if isinstance(request, KernelRequest):
-                return self._kernels.answer(request, solver)
-        return None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from core.engine.runner import Adjoint, Procedure, Product, Request, Scores
+from core.engine.requests import Adjoint, Procedure, Product, Request, Scores
 from core.numerics.vectors import Vector, dot
 
 

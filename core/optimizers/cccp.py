@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.kernel_requests import KernelSums
-from core.engine.runner import Procedure, Report
+from core.engine.requests import KernelSums, Procedure, Report
 from core.kernels.cache import RowCache
 from core.kernels.gram import Gram, Vector
 from core.optimizers.smo import DualSolution, DualTerms, Multipliers, SmoResult, check_model_size, maximise

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from core.engine.runner import Adjoint, Procedure, Product, Report, Request, Scores, Vector
+from core.engine.requests import Adjoint, Procedure, Product, Report, Request, Scores
 from core.losses.loss import Loss
-from core.numerics.elementary import log_of
+from core.numerics.elementary import Vector, log_of
 from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, lane_sum, steepest
 from core.problem import Linear, Problem, Status
 

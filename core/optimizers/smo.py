@@ -10,8 +10,17 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRows, KernelScores, KernelSpec, KernelSums
-from core.engine.runner import Procedure, Report, Yield
+from core.engine.requests import (
+    CheckModelSize,
+    KernelRange,
+    KernelRows,
+    KernelScores,
+    KernelSpec,
+    KernelSums,
+    Procedure,
+    Report,
+    Yield,
+)
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector

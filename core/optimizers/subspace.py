@@ -6,11 +6,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from core.engine.kernel_requests import CheckModelSize, KernelSpace, Subspace, Within
-from core.engine.runner import Adjoint, Procedure, Product, Request, Scores, Steps, Stopped, translated
+from core.engine.requests import (
+    Adjoint,
+    CheckModelSize,
+    KernelSpace,
+    Procedure,
+    Product,
+    Request,
+    Scores,
+    Steps,
+    Subspace,
+    Within,
+    translated,
+)
 from core.optimizers.smo import empty_result, kernel_spec
 from core.options.subspace import SubspaceOptions
 from core.problem import Expansion, Linear, Problem, Status
+from core.progress import Stopped
 
 T = TypeVar("T")
 AnyOptions = TypeVar("AnyOptions", bound=SubspaceOptions)

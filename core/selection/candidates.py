@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
 from core.documents.rows import MEMORY, Space, SparseRows
-from core.engine.runner import Scheduler, Steps, Vector
+from core.engine.requests import Steps
+from core.engine.runner import Scheduler
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
-from core.numerics.elementary import Matrix
+from core.numerics.elementary import Matrix, Vector
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Result

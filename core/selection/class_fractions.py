@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.documents.drawn import Draw
-from core.engine.runner import Barrier, Scheduler, Steps, Vector
-from core.numerics.elementary import logit, logit_of
+from core.engine.requests import Barrier, Steps
+from core.engine.runner import Scheduler
+from core.numerics.elementary import Vector, logit, logit_of
 from core.one_vs_rest import labels_of, positives_of
 from core.options.linear import TsvmOptions
 from core.problem import ensure_complete, unlabeled_scores

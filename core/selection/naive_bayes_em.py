@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.engine.runner import Adjoint, Phase, Procedure, Report, Scores, Steps
+from core.engine.requests import Adjoint, Procedure, Report, Scores, Steps
 from core.numerics.compiled import compiled, exp, log, read_only
 from core.numerics.compiled import log_of as compiled_log_of
 from core.numerics.elementary import Matrix, Vector, log_of
 from core.numerics.vectors import dot
 from core.problem import Linear, Result, Status
-from core.progress import Checkpoint
+from core.progress import Checkpoint, Phase
 from core.selection.data import SelectionData
 
 SMOOTHING = 10.0

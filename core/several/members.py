@@ -9,8 +9,9 @@ import numpy as np
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Scheduler, Steps, Vector
-from core.numerics.elementary import Matrix
+from core.engine.requests import Steps
+from core.engine.runner import Scheduler
+from core.numerics.elementary import Matrix, Vector
 from core.numerics.vectors import dot
 from core.options.linear import LinearOptions, TsvmOptions
 from core.problem import Linear, Problem, Result, ensure_complete, unlabeled_scores

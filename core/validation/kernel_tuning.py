@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.engine.kernel_requests import KernelRange, KernelSpec
-from core.engine.runner import Report, Scheduler, Steps, Vector
+from core.engine.requests import KernelRange, KernelSpec, Report, Steps
+from core.engine.runner import Scheduler
 from core.kernels.cache import RowCache
 from core.kernels.gamma import resolve_kernel
-from core.numerics.elementary import log_add_exp
+from core.numerics.elementary import Vector, log_add_exp
 from core.one_vs_rest import labels_of, phases_of, positives_of
 from core.optimizers.smo import DEFAULT_MARGIN, Multipliers, feature_variance, hinge_terms, kernel_spec, maximise
 from core.options.base import LARGEST_WEIGHT, LEAST_WEIGHT

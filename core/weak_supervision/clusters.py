@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.engine.runner import Adjoint, Procedure, Report, Scores, Steps, Yield
+from core.engine.requests import Adjoint, Procedure, Report, Scores, Steps, Yield
 from core.errors import InvalidDocuments
 from core.models.model import Model
 from core.numerics.elementary import Matrix, Vector, standard_normal
@@ -51,7 +51,7 @@ class Clusters(Derived):
         no cluster then.
         """
         options = ClustersOptions.parse(task.options)
-        options.check_size(task.rows.n_rows, 0)
+        options.check(task.rows.n_rows, ())
         run.watch.begin(Phase("clusters"))
         start, nearest = _start(task, options.n_clusters, run)
         order = np.concatenate([nearest, np.setdiff1d(np.arange(task.rows.n_rows), nearest)])

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.engine.runner import Request
+from core.engine.requests import Request
 from core.models.model import LinearModel
 from core.options.base import BalancedOptions
 from core.problem import Linear, Problem, Result, Status

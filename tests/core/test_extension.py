@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.engine.runner import Report, Scheduler
+from core.engine.requests import Report
+from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments, InvalidOption, ModelTooLarge
 from core.memory_estimate import training_bytes
 from core.models.io import read_model

@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from core.engine.runner import Adjoint, Report, Scores, Steps, Stopped, Vector
+from core.engine.requests import Adjoint, Report, Scores, Steps
+from core.numerics.elementary import Vector
 from core.options.base import Options
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Phase
+from core.progress import Phase, Stopped
 
 
 class OneClassOptions(Options):

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows, to_dense
-from core.engine.runner import Steps, Vector
+from core.engine.requests import Steps
 from core.kernels.function import Kernel
 from core.numerics import blocked_lapack as dense
-from core.numerics.elementary import Matrix
+from core.numerics.elementary import Matrix, Vector
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData

@@ -17,9 +17,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Scheduler, Steps, Vector, known_result
+from core.engine.requests import Steps, known_result
+from core.engine.runner import Scheduler
 from core.numerics.compiled import exp, log
-from core.numerics.elementary import Matrix
+from core.numerics.elementary import Matrix, Vector
 from core.one_vs_rest import n_problems
 from core.problem import Linear, Result
 from core.progress import Checkpoint, Phase, Span

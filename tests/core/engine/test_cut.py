@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.engine import passes
-from core.engine.passes import Cut, Passes
+from core.engine.passes import Passes
+from core.engine.requests import Cut
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 
 

@@ -10,7 +10,8 @@ import pytest
 from core.documents.rows import FullRows
 from core.engine import parts as cutting
 from core.engine import passes
-from core.engine.passes import Adjoint, Cut, Passes, Product, Scores
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Cut, Product, Scores
 from tests.core.problems import with_bias
 
 

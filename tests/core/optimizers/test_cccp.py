@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.engine.kernel_requests import KernelSums
+from core.engine.requests import KernelSums
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from core.engine.runner import Product, Report, Scheduler
+from core.engine.requests import Product, Report
+from core.engine.runner import Scheduler
 from core.engine.solver import solve
 from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.engine.kernel_requests import KernelRows
-from core.engine.runner import Report
+from core.engine.requests import KernelRows, Report
 from core.kernels.function import Kernel
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem import Status

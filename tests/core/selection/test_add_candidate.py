@@ -11,7 +11,7 @@ import pytest
 
 from core import progress
 from core.documents.rows import to_dense
-from core.engine.runner import Report, Steps
+from core.engine.requests import Report, Steps
 from core.memory_estimate import training_bytes
 from core.options.auto import AutoOptions
 from core.options.base import TrainingSize

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from core.documents.rows import SparseRows
-from core.engine.runner import Barrier, Scheduler, Steps
+from core.engine.requests import Barrier, Steps
+from core.engine.runner import Scheduler
 from core.options.linear import TsvmOptions
 from core.problem import Problem
 from core.progress import Phase

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Steps
+from core.engine.requests import Steps
 from core.options.linear import TsvmOptions
 from core.problem import Problem
 from core.selection import candidates, stack

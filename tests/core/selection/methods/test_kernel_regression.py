@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from core.engine.kernel_requests import CheckModelSize
-from core.engine.runner import Report
+from core.engine.requests import CheckModelSize, Report
 from core.problem import Expansion, Result, Status
 from core.progress import Checkpoint, Phase, Stopped
 from core.selection.methods import kernel_regression as module
