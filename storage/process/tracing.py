@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 if TYPE_CHECKING:
+    from opentelemetry.propagators.textmap import TextMapPropagator
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.trace import Span
 
@@ -62,6 +63,8 @@ class Tracing:
 
     def __init__(self) -> None:
         self._provider: TracerProvider | None = None
+        self._propagator: TextMapPropagator
+        """writes and reads what other processes are told of a span; there since the start"""
 
     @property
     def is_on(self) -> bool:
@@ -76,6 +79,7 @@ class Tracing:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
         provider = TracerProvider(
@@ -86,7 +90,7 @@ class Tracing:
 
             processor = BatchSpanProcessor(OTLPSpanExporter())
         provider.add_span_processor(processor)
-        self._provider = provider
+        self._provider, self._propagator = provider, TraceContextTextMapPropagator()
 
     def stop(self) -> None:
         """Send the recorded spans, for a bounded time: a collector that does not answer holds nobody up."""
@@ -109,9 +113,8 @@ class Tracing:
             yield None
             return
         from opentelemetry.trace import SpanKind
-        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        context = None if parent is None else TraceContextTextMapPropagator().extract({_TRACEPARENT: parent})
+        context = None if parent is None else self._propagator.extract({_TRACEPARENT: parent})
         tracer = self._provider.get_tracer("halfmoon")
         with tracer.start_as_current_span(name, context, SpanKind[kind.upper()], attributes) as span:
             yield span
@@ -133,10 +136,8 @@ class Tracing:
         """The span around this call as other processes are told it; None while spans are off."""
         if self._provider is None:
             return None
-        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
         carrier: dict[str, str] = {}
-        TraceContextTextMapPropagator().inject(carrier)
+        self._propagator.inject(carrier)
         return carrier.get(_TRACEPARENT)
 
 
