@@ -213,7 +213,7 @@ def check_options(
     """
     parsed = find_algorithm(algorithm).options.parse(options)
     if not parsed.min_classes:
-        parsed.check_size(n_documents, 0)
+        parsed.check(n_documents, ())
         return parsed
     if several:
         _check_several(algorithm, parsed, classes)
@@ -228,8 +228,7 @@ def check_options(
             f"training needs labeled documents of at least {_NUMBERS[parsed.min_classes]}; {found}",
             [Fault("", "label", found)],
         )
-    parsed.check_size(n_documents, len(classes))
-    parsed.check_classes([str(label) for label in classes])
+    parsed.check(n_documents, [str(label) for label in classes])
     return parsed
 
 

@@ -120,16 +120,13 @@ class Options(BaseModel):
         """
         return False
 
-    def check_size(self, n_documents: int, n_classes: int) -> None:
-        """Raise InvalidOption if a dataset is too large for the algorithm with these options; most are limited by
-        memory alone.
+    def check(self, n_documents: int, classes: Sequence[str]) -> None:
+        """Raise InvalidOption if the options do not fit a dataset of these classes and so many documents: most are
+        limited by memory alone.
         """
 
-    def check_classes(self, classes: Sequence[str]) -> None:
-        """Raise InvalidOption if the options do not fit the classes of a dataset."""
-
     def requested_fractions(self, classes: Sequence[str | int]) -> RequestedFractions | None:
-        """How to find the fractions of these classes, which have passed ``check_classes``.
+        """How to find the fractions of these classes, which have passed ``check``.
 
         None where they play no part.
         """
@@ -196,7 +193,7 @@ class BalancedOptions(Options):
     def _fractions(self) -> float | dict[str, float | list[float]] | Literal["labeled", "estimate"]:
         return self.positive_fraction if self.class_fractions is None else self.class_fractions
 
-    def check_classes(self, classes: Sequence[str]) -> None:
+    def check(self, n_documents: int, classes: Sequence[str]) -> None:
         """See Options."""
         given = self.class_fractions
         if self.positive_fraction != "estimate" and given is not None:

@@ -1,5 +1,6 @@
 """The options of ``clusters``."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -28,7 +29,7 @@ class ClustersOptions(Options):
         """See Options: the model that tells clusters apart is calibrated."""
         return True
 
-    def check_size(self, n_documents: int, n_classes: int) -> None:
+    def check(self, n_documents: int, classes: Sequence[str]) -> None:
         """See Options."""
         if n_documents < self.n_clusters:
             raise InvalidOption("n_clusters", f"must be at most {n_documents}, the number of documents")

@@ -1,5 +1,6 @@
 """The options of the convex relaxation."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -77,11 +78,12 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
         """
         return self.tuning_bytes(size) + size.n_documents**2 * (8 * _MATRICES * size.n_parallel + 4)
 
-    def check_size(self, n_documents: int, n_classes: int) -> None:
-        """Raise InvalidOption for more documents than ``max_documents``."""
+    def check(self, n_documents: int, classes: Sequence[str]) -> None:
+        """Raise InvalidOption also for more documents than ``max_documents``."""
         if n_documents <= self.max_documents:
+            super().check(n_documents, classes)
             return
-        size = TrainingSize(n_documents, n_documents, 0, 0, n_classes)
+        size = TrainingSize(n_documents, n_documents, 0, 0, len(classes))
         raise InvalidOption(
             "max_documents",
             f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows: ctsvm "

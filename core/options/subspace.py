@@ -1,5 +1,6 @@
 """The options of the algorithms that are linear, or learn by coordinates in the space of a kernel."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -168,14 +169,15 @@ class LdsOptions(GradientTsvmOptions):
         several = len(RHOS) if self.rho == "auto" else 1
         return super().working_bytes(size) + size.n_documents**2 * (_DISTANCES + several * _COORDINATE)
 
-    def check_size(self, n_documents: int, n_classes: int) -> None:
-        """Raise InvalidOption for more documents than ``max_documents``."""
+    def check(self, n_documents: int, classes: Sequence[str]) -> None:
+        """Raise InvalidOption also for more documents than ``max_documents``."""
         if n_documents > self.max_documents:
             raise InvalidOption(
                 "max_documents",
                 f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows; "
                 "gradient_tsvm and laplacian_svm learn from as many",
             )
+        super().check(n_documents, classes)
 
 
 class KernelAnnealingOptions(SubspaceOptions, AnnealingOptions):
