@@ -1,9 +1,10 @@
 """Upper bound on the memory of a training, before it begins. The constants are measured, rounded up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from core.documents.rows import full_is_smaller
+from core.documents.kinds import NamedRows, PartRows, Rows, TextRows
+from core.documents.rows import SparseRows, full_is_smaller
 from core.engine import EngineName
 from core.engine.parts import count_of_parts
 from core.numerics.width import WIDTH, most_at_a_time
@@ -67,6 +68,20 @@ class RowsSize(NamedTuple):
     """the same where counts of terms lie in files"""
     n_parts: int = 1
     """number of parts of the documents"""
+
+    @classmethod
+    def of(cls, rows: Rows, text: Mapping[str, int] | None) -> "RowsSize":
+        """Size of documents, of text an estimate by the options of text."""
+        match rows:
+            case SparseRows():
+                return cls(rows.n_rows, rows.n_nonzeros, rows.n_features)
+            case NamedRows():
+                return cls.of(rows.rows, None)
+            case TextRows():
+                n_bytes = int(rows.indptr[-1] - rows.indptr[0])
+                return expected_text_size(rows.n_rows, n_bytes, TextOptions.parse(text or {}))
+            case PartRows():
+                return cls.of_parts(rows.n_rows, [cls.of(part, text) for part in rows.parts.values()])
 
     @classmethod
     def of_parts(cls, n_rows: int, sizes: "Sequence[RowsSize]") -> "RowsSize":

@@ -18,7 +18,13 @@ HalfmoonError
     └── RedisUnavailable
 """
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from core.errors import Fault, HalfmoonError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class NotFound(HalfmoonError):
@@ -131,3 +137,15 @@ class RedisUnavailable(Unavailable):
 
 class CannotStart(HalfmoonError):
     """The service cannot be started; the text names the remedy."""
+
+
+@contextmanager
+def translate_os_errors(verb: str, what: str) -> Iterator[None]:
+    """Raise StoreUnavailable, or StoreFull, for any OSError inside the block or the function that this decorates:
+    "cannot {verb} {what}: …".
+    """
+    try:
+        yield
+    except OSError as error:
+        kind = StoreFull if error.errno in _FULL else StoreUnavailable
+        raise kind(f"cannot {verb} {what}: {error.strerror or error}") from error

@@ -32,11 +32,11 @@ from app.http.requests import RESERVATION, in_steps, in_thread
 from app.services import Services
 from core.documents.label_sets import label_order
 from core.errors import Fault, refuse
+from storage.errors import translate_os_errors
 from storage.records import MAX_TEXT, ClassProfile, Dataset, Given, Label, labels_in
 from storage.repositories.datasets import DatasetBuilder
 from storage.repositories.datasets.files.npy import draw_detail
 from storage.repositories.datasets.labels import label_detail, labels_detail
-from storage.store.local_files import translate_os_errors
 
 T = TypeVar("T")
 _ENTRY_BYTES = 160

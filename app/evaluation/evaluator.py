@@ -22,8 +22,8 @@ from core.evaluation.measures import (
 )
 from core.models.model import Model
 from core.one_vs_rest import column_of
+from storage.errors import translate_os_errors
 from storage.records import Label
-from storage.store.local_files import translate_os_errors
 
 _CURVES, _CURVE_POINTS = 20, 100
 """Number of classes with a precision-recall curve, and of points of each curve."""

@@ -24,9 +24,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from app.errors import NotAcceptable
+from storage.errors import translate_os_errors
 from storage.records import MAX_TEXT
 from storage.store import Store
-from storage.store.local_files import translate_os_errors
 
 _encode = msgspec.json.Encoder().encode
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from storage.errors import Conflict, JobDeleted, NotFound, RedisUnavailable, StoreDamaged
+from storage.errors import Conflict, JobDeleted, NotFound, RedisUnavailable, StoreDamaged, translate_os_errors
 from storage.names import check_name, is_id, new_id
 from storage.problems import problem_of
 from storage.queue.redis_state import RedisState, TraceRow
@@ -39,7 +39,6 @@ from storage.repositories.models import Models
 from storage.repositories.webhooks import Webhooks
 from storage.store import KeyMissing, Store, json_records, staging_folder
 from storage.store.json_records import delete_except, in_parallel
-from storage.store.local_files import translate_os_errors
 
 
 class Jobs(JobAttempts):

@@ -16,11 +16,11 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import ObjectStore as Client
 from obstore.store import S3Store
 
-from storage.errors import StoreDamaged, StoreUnavailable
+from storage.errors import StoreDamaged, StoreUnavailable, translate_os_errors
 from storage.records import File
 from storage.store.forks import note_use
 from storage.store.keys import KeyMissing, check_key, keys_among
-from storage.store.local_files import Staged, report_fetched, sha256_of, translate_os_errors
+from storage.store.local_files import Staged, report_fetched, sha256_of
 
 _PROBE = "probe"
 _CONNECT_TIMEOUT = timedelta(seconds=3)

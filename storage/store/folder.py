@@ -17,11 +17,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
 
-from storage.errors import StoreDamaged, StoreUnavailable
+from storage.errors import StoreDamaged, StoreUnavailable, translate_os_errors
 from storage.recent import Recent
 from storage.records import File
 from storage.store.keys import KeyMissing, check_key, keys_among
-from storage.store.local_files import Staged, sha256_of, translate_os_errors
+from storage.store.local_files import Staged, sha256_of
 
 _MAX_VERIFIED = 10_000
 """Number of files that a process remembers as verified, so that it reads each once."""

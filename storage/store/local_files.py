@@ -1,4 +1,4 @@
-"""Local files of a store: errors of the operating system, checksums, and the progress of fetching.
+"""Local files of a store: checksums, the progress of fetching, and staging.
 
 Staging is a folder for the unfinished files of each process, which any other process can remove after its death. A
 process holds a lock on ``{name}.lock`` beside its folder ``{name}`` for as long as it lives; the system releases it
@@ -6,7 +6,6 @@ however the process ends. The folder may be removed by any process that can take
 is trusted.
 """
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -19,23 +18,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from storage.errors import StoreFull, StoreUnavailable
+from storage.errors import translate_os_errors
 from storage.records import File
 from storage.store.keys import Damage
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@contextmanager
-def translate_os_errors(verb: str, what: str) -> Iterator[None]:
-    """Raise StoreUnavailable, or StoreFull, for any OSError inside the block or the function that this decorates:
-    "cannot {verb} {what}: …".
-    """
-    try:
-        yield
-    except OSError as error:
-        kind = StoreFull if error.errno in _FULL else StoreUnavailable
-        raise kind(f"cannot {verb} {what}: {error.strerror or error}") from error
 
 
 def sha256_of(path: Path) -> tuple[str, int]:

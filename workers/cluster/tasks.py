@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
-from core.engine.passes import Adjoint, Cut, Passes, Product, Scores, Vector
-from storage.errors import StoreUnavailable
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Cut, Product, Scores
+from core.numerics.elementary import Vector
+from storage.errors import StoreUnavailable, translate_os_errors
 from storage.process.settings import Settings
 from storage.records import File
 from storage.store import Store, open_store
 from storage.store.keys import KeyMissing
-from storage.store.local_files import translate_os_errors
 
 _SLICE = 1 << 22
 

@@ -26,16 +26,14 @@ from core.documents.text.tfidf import TextTerms, unspaced
 from core.documents.text.tfidf_fit import SPACES, fit_by_parts, fit_terms, weighed
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.engine import EngineName
-from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
 from core.options.text import TextOptions
 from core.progress import WHOLE, Phase, Span, Watch
-from storage.errors import JobTooLarge
+from storage.errors import JobTooLarge, translate_os_errors
 from storage.records import EncoderRef
 from storage.repositories.datasets.encodings import KeptVectors, digest_of
 from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import Store, staging_folder
-from storage.store.local_files import translate_os_errors
 from workers.encoders.encoder import Encoder
 from workers.encoders.rows import rows_of_vectors
 from workers.worker.scratch import ScratchFiles
@@ -90,21 +88,6 @@ _TEXT = Span(0.0, 0.25)
 """Span of a job that its text takes: to find the terms, and to write the rows."""
 _SPAN_ROWS, _SPAN_NONZEROS = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
-
-
-def size_of(rows: Rows, options: Mapping[str, int] | None) -> RowsSize:
-    """Size of documents, of text an estimate."""
-    match rows:
-        case SparseRows():
-            return RowsSize(rows.n_rows, rows.n_nonzeros, rows.n_features)
-        case NamedRows():
-            return size_of(rows.rows, None)
-        case TextRows():
-            return expected_text_size(
-                rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {})
-            )
-        case PartRows():
-            return RowsSize.of_parts(rows.n_rows, [size_of(part, options) for part in rows.parts.values()])
 
 
 def text_remedy(options: TextOptions, engine: EngineName = "memory") -> str:

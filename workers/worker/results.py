@@ -33,12 +33,11 @@ from core.models.model import Model
 from core.numerics.binomial import is_worse, sign_test
 from core.one_vs_rest import own_scores
 from core.problem import Status
-from storage.errors import NotFound, StoreDamaged, StoreUnavailable
+from storage.errors import NotFound, StoreDamaged, StoreUnavailable, translate_os_errors
 from storage.records import Comparison, File, HeldOut, JobRequest, Version
 from storage.repositories.datasets import Datasets, Documents
 from storage.repositories.models import Models
 from storage.store import Store, staging_folder
-from storage.store.local_files import translate_os_errors
 from workers.worker.heartbeat import trace_row
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from storage.errors import translate_os_errors
 from storage.repositories.datasets.files.npy import mapped
-from storage.store.local_files import translate_os_errors
 
 
 class ScratchFiles:

@@ -39,7 +39,7 @@ from workers.cluster.address import ClusterAddress
 from workers.encoders.encoder import EncoderUnavailable
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat, StoreRetry
-from workers.worker.inputs import TextEngine, TrainingInputs, size_of, text_remedy, training_inputs, with_vectors
+from workers.worker.inputs import TextEngine, TrainingInputs, text_remedy, training_inputs, with_vectors
 from workers.worker.results import compare, store_results, usable
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class Work:
         except EncoderUnavailable as error:
             raise InvalidOption("encoder", f"{id.name!r} {error}") from None
         n_rows, vectors = documents.rows.n_rows, RowsSize.of_vectors(documents.rows.n_rows, encoder.width)
-        expected = RowsSize.of_parts(n_rows, [size_of(documents.rows, request.text), vectors])
+        expected = RowsSize.of_parts(n_rows, [RowsSize.of(documents.rows, request.text), vectors])
         self._engine_choice(documents, request).check(expected)
         seconds = request.options.get("seconds")
         until = inf if seconds is None else self._began + _READING * seconds
@@ -287,7 +287,7 @@ class Work:
         with ExitStack() as stack:
             watch = Watch(self._heartbeat.observe, span, self._began)
             choice = self._engine_choice(documents, request)
-            expected = size_of(documents.rows, request.text)
+            expected = RowsSize.of(documents.rows, request.text)
             text_engine = choice.of_text(expected)
             open_inputs = partial(
                 training_inputs,
@@ -301,7 +301,7 @@ class Work:
             )
             choice.check(expected)
             inputs = self._retried(lambda: stack.enter_context(open_inputs()))
-            chosen = choice.of(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
+            chosen = choice.of(RowsSize.of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
             engine = self._retried(lambda: stack.enter_context(chosen.opened(self._store, self._prefix)))
             start = None
             if request.start is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw
 from core.documents.kinds import checked, shape_fault
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
-from storage.errors import LimitExceeded, StoreUnavailable
+from storage.errors import LimitExceeded, StoreUnavailable, translate_os_errors
 from storage.names import new_id
 from storage.process.settings import DatasetLimits
 from storage.records import Dataset, File, Given, Label, LabelKind, labels_in
@@ -31,7 +31,7 @@ from storage.repositories.datasets.labels import Batch, LabelLists, labels_detai
 from storage.repositories.datasets.manifest import class_warnings, content_digest
 from storage.repositories.datasets.quota import Quota
 from storage.store import Store, staging_folder
-from storage.store.local_files import sha256_of, translate_os_errors
+from storage.store.local_files import sha256_of
 
 
 class DatasetBuilder:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from storage.errors import translate_os_errors
 from storage.names import is_id, new_id
 from storage.records import Encoding
 from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import KeyMissing, Store, json_records, staging_folder
-from storage.store.local_files import translate_os_errors
 
 _KEPT_SECONDS = 5.0
 """seconds of work that are lost at most when a worker is killed"""

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from core.documents.drawn import Draw
-from storage.errors import Conflict, NotFound, StoreDamaged
+from storage.errors import Conflict, NotFound, StoreDamaged, translate_os_errors
 from storage.names import check_name, first_page, is_id
 from storage.process.settings import DatasetLimits
 from storage.recent import LastUsed
@@ -39,7 +39,6 @@ from storage.repositories.datasets.quota import Quota
 from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records, staging_folder
-from storage.store.local_files import translate_os_errors
 
 _MOST_IDS = 1 << 23
 """Ids of all datasets whose hashes are kept, 16 bytes each; beyond, those of the least recently used datasets are

@@ -6,6 +6,7 @@ import pytest
 
 from app.jobs.service import _rows, size_of
 from app.settings import GatewaySettings
+from core.memory_estimate import RowsSize
 from core.options.text import TextOptions
 from core.registry import find_algorithm
 from storage.queue.redis_state import RedisState
@@ -13,7 +14,6 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import Gateway, Start
 from tests.waiting import HANG
-from workers.worker.inputs import size_of as size_of_rows
 
 DOCUMENTS: dict[str, list[dict[str, Any]]] = {
     "vectors": [{"indices": [0, 7], "values": [1.0, 2.0], "label": "a"}, {"indices": [1], "label": "b"}],
@@ -30,7 +30,7 @@ DOCUMENTS: dict[str, list[dict[str, Any]]] = {
 def test_the_manifest_says_as_much_as_the_rows(gateway: Gateway, kind: str) -> None:
     id = gateway.upload(DOCUMENTS[kind])["id"]
     datasets = Datasets(gateway.store)
-    assert _rows(datasets.get(id), TextOptions.parse({})) == size_of_rows(datasets.open(id).rows, {})
+    assert _rows(datasets.get(id), TextOptions.parse({})) == RowsSize.of(datasets.open(id).rows, {})
 
 
 def test_the_bounds_are_settings(gateway: Gateway) -> None:

@@ -16,7 +16,8 @@ from distributed import Client
 
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
-from core.engine.passes import Adjoint, Cut, Passes, Product, Scores
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.problem import Status
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import ClusterUnavailable, StoreUnavailable

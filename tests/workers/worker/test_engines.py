@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from core.documents.rows import MEMORY, FullRows, SparseRows
-from core.engine.passes import Adjoint, Cut, Engine, Passes, Product, Scores
+from core.engine.passes import Engine, Passes
+from core.engine.requests import Adjoint, Cut, Product, Scores
 from core.memory_estimate import RowsSize
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge, StoreFull

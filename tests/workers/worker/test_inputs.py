@@ -11,7 +11,7 @@ from core.documents.kinds import NamedRows, PartRows, TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import Names
-from core.memory_estimate import _Language
+from core.memory_estimate import RowsSize, _Language
 from core.options.text import TextOptions
 from core.problem import Status
 from core.progress import Phase, Stopped, TracePoint, Watch
@@ -28,7 +28,7 @@ from tests.workers.worker.attempts import Faked, attempted, in_thread, trained
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import TextEngine, size_of, training_inputs
+from workers.worker.inputs import TextEngine, training_inputs
 from workers.worker.training import ChosenEngine
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
@@ -252,7 +252,7 @@ def test_clauses_without_spaces_are_told(store: Store, context: WorkerContext, s
 def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: WorkerContext) -> None:
     words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(800)]
     dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 798])])
-    most = size_of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
+    most = RowsSize.of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
     Attempts(context._replace(max_job_bytes=most, engine="memory")).run(id)
     error = failure_of(store, id)
