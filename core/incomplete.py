@@ -158,7 +158,7 @@ class Incomplete(NamedTuple):
             warnings=list(dict.fromkeys(each for each in (*found.warnings, *total.warnings) if each not in partial)),
             report=report,
             range_remedy=whole.range_remedy or found.range_remedy,
-            largest=whole.largest or found.largest,
+            largest=lambda: whole.largest() or found.largest(),
         )
 
     def _sum_of(self, found: Training, whole: Training) -> Training:

@@ -350,7 +350,7 @@ def _training(
         passes=run.counter.passes,
         report=_report(solutions, confidence),
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
-        largest=scale.fault(checked.task.names),
+        largest=partial(scale.fault, checked.task.names),
         held_out=None if validated is None else checked.of_all_labels(validated.held_out),
         confidence=confidence,
     )

@@ -1,6 +1,6 @@
 """What a training is asked to do, what it runs on, and what it returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -366,8 +366,8 @@ class Training:
     found"""
     range_remedy: str = ""
     """what would have kept its numbers within range, for a training that is not usable"""
-    largest: Fault | None = None
-    """largest value of all documents, as a fault of its document"""
+    largest: Callable[[], Fault | None] = lambda: None
+    """largest value of all documents, as a fault of its document, whose id is looked for when this is called"""
     held_out: NDArray[np.float64] | None = None
     """shape (n_labeled, n_columns): scores of the labeled documents in their order, each by cross-validation without
     its label; NaN where no fold leaves a document out; None of a training without cross-validation"""

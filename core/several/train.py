@@ -225,7 +225,7 @@ def _training(
         passes=run.counter.passes,
         report=_report(checked, documents, choice, calibration, held_out),
         range_remedy=scale.remedy(task.names) or checked.options.range_remedy,
-        largest=scale.fault(task.names),
+        largest=partial(scale.fault, task.names),
         held_out=held_out,
     )
 

@@ -145,7 +145,7 @@ def test_names_in_messages_are_those_of_the_documents() -> None:
     values[place, TERMS + 1] = 1e6
     fault = train(
         TrainingTask(rows_of(values), data.known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)
-    ).largest
+    ).largest()
     assert there(fault).document == str(place)
 
 

@@ -112,7 +112,7 @@ def test_the_one_document_of_a_huge_value_is_named(algorithm: str, options: dict
     assert np.isfinite(training.scores).all()
     assert len(training.warnings) == 1
     assert "document 'page 150' has values up to 4.0e+18 of feature 'column 4'" in training.warnings[0]
-    assert there(training.largest)._asdict() == {
+    assert there(training.largest())._asdict() == {
         "document": "page 150",
         "field": "values",
         "detail": "feature 'column 4' has the largest value of all, 4.0e+18",

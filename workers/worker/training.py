@@ -207,7 +207,7 @@ class Work:
         if training.status is Status.CANCELLED:
             raise Stopped
         if not usable(training):
-            raise OutOfRange(_OUT_OF_RANGE + training.range_remedy, training.largest)
+            raise OutOfRange(_OUT_OF_RANGE + training.range_remedy, training.largest())
         with tracing.span("compare"):
             comparison = self._retried(lambda: compare(self._store, self._request, documents, training, encoded))
         with tracing.span("store results"):
