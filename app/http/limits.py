@@ -1,18 +1,25 @@
-"""Limits on uploads, bytes of buffered bodies and datasets being scored at a time.
+"""Limits on clients: on what requests hold at a time, as uploads and bytes of buffered bodies; on their connections; on
+bodies that drip.
 
-A request that would exceed a limit is answered with 429 and these headers (draft-ietf-httpapi-ratelimit-headers):
+A request that would hold too much is answered with 429 and these headers (draft-ietf-httpapi-ratelimit-headers):
 
 - ``RateLimit-Policy`` names the limit and its size,
 - ``RateLimit`` reports what is left of it,
 - ``Retry-After`` says when to try again.
 """
 
+import asyncio
 import threading
+import time
 from collections import Counter
 from contextlib import AbstractContextManager
 
-from app.errors import TooManyRequests
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.errors import TooManyConnections, TooManyRequests, TooSlow, error_response, in_form_for
+from app.http.middleware import BODY_COMPLETE, CONNECTIONS, HttpMiddleware
+
+_LIVENESS_PATHS = ("/v1/health/live", "/v2/health/live")
 _RETRY_SECONDS = 1
 """A reservation is held by a request that is being answered, so it is soon given back."""
 
@@ -83,3 +90,62 @@ class Reservation(AbstractContextManager["Reservation"]):
 
     def __exit__(self, *error: object) -> None:
         self.release()
+
+
+class ConnectionLimit(HttpMiddleware):
+    """Answers 429 on connections beyond ``most`` and closes them.
+
+    Liveness probes are answered on any connection: an orchestrator would otherwise restart a process because it is
+    busy.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        super().__init__(app)
+        self._most = most
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle the request."""
+        if scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
+            await self._app(scope, receive, send)
+            return
+        await in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
+
+
+class BodyTimeout(HttpMiddleware):
+    """Refuses a body (408) that pauses for ``idle`` seconds, or over so long comes slower than ``rate`` bytes a second.
+
+    It is a leaky bucket of patience: waiting empties it, each byte fills it by 1 / ``rate`` seconds, and it never holds
+    more than ``idle`` seconds. So a fast beginning does not pay for hours of dripping.
+    """
+
+    def __init__(self, app: ASGIApp, idle: float, rate: float) -> None:
+        super().__init__(app)
+        self._idle = idle
+        self._rate = rate
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle the request. Raises TooSlow."""
+        if BODY_COMPLETE in scope:  # most bodies come with their head: there is nothing to wait for
+            await self._app(scope, receive, send)
+            return
+        patience, complete = self._idle, False
+
+        async def receive_in_time() -> Message:
+            nonlocal patience, complete
+            if complete:
+                return await receive()
+            started = time.monotonic()
+            try:
+                # only the time spent waiting counts: the service's own work between two parts of a body is not the
+                # client's fault
+                async with asyncio.timeout(patience):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow(self._idle, self._rate) from None
+            patience = min(
+                self._idle, patience - (time.monotonic() - started) + len(message.get("body", b"")) / self._rate
+            )
+            complete = not message.get("more_body", False)
+            return message
+
+        await self._app(scope, receive_in_time, send)

@@ -1,4 +1,4 @@
-"""ASGI middleware of the gateway: ids, headers, counts and chunks of answers, traces, the limit on connections.
+"""ASGI middleware of the gateway: ids, headers, counts and chunks of answers, traces.
 
 It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers."""
 
@@ -7,13 +7,13 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
+from contextlib import ExitStack
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import TooManyConnections, error_response, in_form_for, shortened
+from app.errors import shortened
 from app.http.access import KEY_ID
-from app.http.limits import Reservation
 from storage.process.tracing import Attributes, tracing
 
 REQUEST_ID = "X-Request-ID"
@@ -23,13 +23,12 @@ CONNECTIONS = "halfmoon.connections"
 BODY_COMPLETE = "halfmoon.body-complete"
 """Key of the ASGI scope: there once all of the body has come."""
 HELD = "halfmoon.held"
-"""Key of the ASGI scope: a list of reservations, which are given back when all of the answer but its last chunk has
-left this process, or the client is gone."""
+"""Key of the ASGI scope: a stack of what the request holds, as reservations, until all of the answer but its last chunk
+has left this process, or the client is gone."""
 CHUNK_BYTES = 64 << 10
 """Bytes that are sent at a time; no more wait in memory for a client that does not read."""
 _ID_HEADER = REQUEST_ID.lower().encode()
 _VALID_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_LIVENESS_PATHS = ("/v1/health/live", "/v2/health/live")
 MAX_LOGGED_PATH = 512
 """letters of a path in a line of the log: no path of the service is longer"""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -96,13 +95,8 @@ class Answers(HttpMiddleware):
                 return
             await send(message)
 
-        held: list[Reservation] = []
-        scope[HELD] = held
-        try:
+        with ExitStack() as scope[HELD]:
             await self._app(scope, receive, send_counted_and_chunked)
-        finally:
-            for reservation in held:
-                reservation.release()
 
     def _added(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
         """The security headers of an answer with these headers."""
@@ -129,25 +123,6 @@ async def _send_in_chunks(message: Message, send: Send) -> None:
     for start in range(0, len(view), CHUNK_BYTES):
         end = start + CHUNK_BYTES
         await send({"type": message["type"], "body": view[start:end], "more_body": more or end < len(view)})
-
-
-class ConnectionLimit(HttpMiddleware):
-    """Answers 429 on connections beyond ``most`` and closes them.
-
-    Liveness probes are answered on any connection: an orchestrator would otherwise restart a process because it is
-    busy.
-    """
-
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        super().__init__(app)
-        self._most = most
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle the request."""
-        if scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
-            await self._app(scope, receive, send)
-            return
-        await in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
 
 
 class RequestTracing(HttpMiddleware):

@@ -117,8 +117,9 @@ class RawRoute(AuthorizedRoute):
         handle: Handler = self.endpoint
 
         async def reserve_and_handle(request: Request) -> Response:
-            reservation = services_of(request).buffer_limit.reserve(caller_of(request.scope))
-            request.scope[HELD].append(reservation)
+            reservation: Reservation = request.scope[HELD].enter_context(
+                services_of(request).buffer_limit.reserve(caller_of(request.scope))
+            )
             request.scope[RESERVATION] = reservation
             response = await handle(request)
             reservation.grow(len(response.body))
