@@ -133,8 +133,7 @@ class Problem:
     @property
     def weights(self) -> NDArray[np.float64]:
         """shape (n_rows,): the costs, scaled to sum to 1 over the labeled rows and to 1 over the unlabeled ones."""
-        labeled, unlabeled = np.split(self.costs, [self.n_labeled])
-        return np.concatenate([labeled / labeled.sum(), unlabeled / unlabeled.sum()])
+        return np.concatenate([costs / costs.sum() for costs in np.split(self.costs, [self.n_labeled])])
 
     def labeled_fraction(self) -> float:
         """Share of the labeled rows' cost that is of class +1."""

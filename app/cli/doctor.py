@@ -23,7 +23,7 @@ from app.cli.store import used_folder
 from app.codecs.base import BLOCK_BYTES, COLUMNS
 from app.codecs.dispatch import ENDINGS, body_decoder
 from app.datasets.documents import Fields, stored_documents
-from app.errors import InvalidRequest, UnsupportedMediaType
+from app.errors import InvalidRequest, UnsupportedMediaType, shortened
 from app.http.sockets.listener import check_exposure
 from app.local import valkey
 from app.settings import GatewaySettings
@@ -290,8 +290,9 @@ def _understood(dataset: Dataset, first: list[Fields]) -> Iterator[Finding]:
         content = next(
             (str(value) for name, value in fields.items() if name not in ("id", "label", "drawn", "fields")), ""
         )
+        shown = shortened(" ".join(content[: 4 * _SHOWN].split()), _SHOWN)
         label = "no label" if fields["label"] is None else f"label {fields['label']!r}"
-        yield Finding("", True, f"id {fields['id']!r}, {label}: {_cut(content)!r}")
+        yield Finding("", True, f"id {fields['id']!r}, {label}: {shown!r}")
     common = Counter({str(label): count for label, count in dataset.classes}).most_common()
     classes = ", ".join(f"{label} ({count})" for label, count in islice(common, _MOST_CLASSES))
     more = f" and {len(common) - _MOST_CLASSES} more" if len(common) > _MOST_CLASSES else ""
@@ -306,8 +307,3 @@ def _size(dataset: Dataset) -> str:
     if dataset.parts:
         return f": {', '.join(part.name for part in dataset.parts)}"
     return "" if dataset.n_features is None else f", {dataset.n_features} features, {dataset.n_nonzeros} nonzeros"
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text[: 4 * _SHOWN].split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

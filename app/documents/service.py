@@ -318,7 +318,7 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
     ]
     if version is not None:
         own += [Column("predicted", _kind(version.classes)), Column("probability", "number"), Column("score", "number")]
-    return columns_beside(own, dataset.fields, "fields.")
+    return columns_beside(own, dataset.fields)
 
 
 def document_rows(
@@ -328,7 +328,11 @@ def document_rows(
     own = [column.name for column in columns[: len(columns) - len(dataset.fields)]]
     for page in pages:
         for document in page["documents"]:
-            votes = {f"{VOTE}{voter}": _vote(vote) for voter, vote in document.get("votes", {}).items()}
+            # a class that begins like an object of JSON is written as one
+            votes = {
+                f"{VOTE}{voter}": {vote: 1.0} if isinstance(vote, str) and vote.startswith("{") else vote
+                for voter, vote in document.get("votes", {}).items()
+            }
             cells = {**document, **votes}
             if separator is not None and dataset.label_kind == "several":
                 cells |= {"labels": _joined(document["labels"], separator, NONE_APPLIES)}
@@ -351,11 +355,6 @@ def _label_columns(dataset: Dataset) -> list[Column]:
 
 def _kind(labels: Sequence[Label]) -> Literal["integer", "text"]:
     return "integer" if labels and isinstance(labels[0], int) else "text"
-
-
-def _vote(vote: Any) -> Any:
-    """The cell of a vote: a class, or an object of JSON, also for a class that begins like one."""
-    return {vote: 1.0} if isinstance(vote, str) and vote.startswith("{") else vote
 
 
 def _joined(labels: list[Label] | None, separator: str, nothing: str | None) -> str | None:

@@ -161,10 +161,10 @@ class Column(NamedTuple):
     """kind of the cells; the last two are lists"""
 
 
-def columns_beside(own: Sequence[Column], names: Sequence[str], prefix: str) -> list[Column]:
-    """The columns, then text columns of the ``names``. A name that is taken already gets the prefix."""
+def columns_beside(own: Sequence[Column], names: Sequence[str]) -> list[Column]:
+    """The columns, then text columns of extra fields of these names; one that is taken already begins with fields."""
     taken = {column.name for column in own}
-    return [*own, *(Column(prefix + name if name in taken else name, "text") for name in names)]
+    return [*own, *(Column(f"fields.{name}" if name in taken else name, "text") for name in names)]
 
 
 def csv_blocks(columns: Sequence[Column], rows: Iterable[Row], *, exact: bool = False) -> Iterator[bytes]:

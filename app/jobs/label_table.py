@@ -45,7 +45,7 @@ def label_columns(path: Path, beside: Beside | None) -> list[Column]:
     if "labels" not in line:
         label = Column("label", "integer" if isinstance(line.get("label"), int) else "text")
         own = [Column("id", "text"), label, Column("score", "number"), Column("probability", "number")]
-    return columns_beside(own, [] if beside is None else beside.fields.names, "fields.")
+    return columns_beside(own, [] if beside is None else beside.fields.names)
 
 
 def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:

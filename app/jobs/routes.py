@@ -308,9 +308,7 @@ KEEPALIVE_SECONDS = 15.0
 """Seconds without an event after which a comment is sent, so that proxies and clients keep the connection."""
 
 
-async def events_of(
-    jobs: AsyncGenerator[Job, None], check: Callable[[], None], keepalive: float = KEEPALIVE_SECONDS
-) -> AsyncIterator[bytes]:
+async def events_of(jobs: AsyncGenerator[Job, None], check: Callable[[], None]) -> AsyncIterator[bytes]:
     """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in
     between.
 
@@ -322,10 +320,10 @@ async def events_of(
             waiting = asyncio.ensure_future(anext(jobs, None))
             silent = 0.0
             try:
-                while not (await asyncio.wait([waiting], timeout=min(keepalive, CHECK_SECONDS)))[0]:
+                while not (await asyncio.wait([waiting], timeout=CHECK_SECONDS))[0]:
                     check()
-                    silent += min(keepalive, CHECK_SECONDS)
-                    if silent >= keepalive:
+                    silent += CHECK_SECONDS
+                    if silent >= KEEPALIVE_SECONDS:
                         silent = 0.0
                         yield b": still here\n\n"
                 check()

@@ -22,6 +22,8 @@ from storage.errors import CannotStart
 
 READY_SECONDS = 60.0
 """Seconds that a new gateway has to become ready."""
+_RESTART_SECONDS = 600.0
+"""seconds for which the end of a restart is waited for"""
 _POLL_SECONDS = 0.1
 _ENDED = "restart"
 """File in the data folder: one line for each restart that has ended, since the supervisor was started."""
@@ -100,7 +102,7 @@ def _replace(
     return None
 
 
-def request_restart(data: Path, seconds: float = 600.0) -> str:
+def request_restart(data: Path) -> str:
     """Request a restart from the supervisor that runs on a data folder, wait for its end, and return the outcome.
 
     Raises CannotStart.
@@ -109,12 +111,12 @@ def request_restart(data: Path, seconds: float = 600.0) -> str:
     process = _supervisor_of(data)
     before = len(file.read_text().splitlines())
     os.kill(process, RESTART_SIGNAL)
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + _RESTART_SECONDS
     while len(ended := file.read_text().splitlines()) <= before:
         if _supervisor_of(data) != process:
             raise CannotStart("the service was stopped meanwhile")
         if time.monotonic() > deadline:
-            raise CannotStart(f"the restart has not ended within {seconds:g} s; the service says why")
+            raise CannotStart(f"the restart has not ended within {_RESTART_SECONDS:g} s; the service says why")
         time.sleep(_POLL_SECONDS)
     if not ended[before].startswith("replaced"):
         raise CannotStart(ended[before])

@@ -66,14 +66,14 @@ class Interval(NamedTuple):
     high: float
 
 
-def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """The exact interval for ``successes`` of ``n``: it misses the proportion with a probability of at most ``level``,
+def clopper_pearson(successes: int, n: int) -> Interval:
+    """The exact interval for ``successes`` of ``n``: it misses the proportion with a probability of at most ``LEVEL``,
     half of it on either side.
     """
     if n == 0:
         return Interval(0.0, 1.0)
-    low = 0.0 if successes == 0 else _root(lambda p: binomial_tail(successes, n, p) - level / 2)
-    high = 1.0 if successes == n else _root(lambda p: level / 2 - 1 + binomial_tail(successes + 1, n, p))
+    low = 0.0 if successes == 0 else _root(lambda p: binomial_tail(successes, n, p) - LEVEL / 2)
+    high = 1.0 if successes == n else _root(lambda p: LEVEL / 2 - 1 + binomial_tail(successes + 1, n, p))
     return Interval(low, high)
 
 
@@ -109,20 +109,18 @@ class Promise(NamedTuple):
     """number of these that were wrong"""
 
 
-def fewest_labels(precision: float, level: float = LEVEL) -> int:
+def fewest_labels(precision: float) -> int:
     """Least number of labels, none of them wrong, that can support a promise."""
-    return int(np.ceil(log_of(level / _STARTS) / log_of(precision)))
+    return int(np.ceil(log_of(LEVEL / _STARTS) / log_of(precision)))
 
 
-def promise(
-    confidences: NDArray[np.floating], right: NDArray[np.bool_], precision: float, level: float = LEVEL
-) -> Promise | None:
+def promise(confidences: NDArray[np.floating], right: NDArray[np.bool_], precision: float) -> Promise | None:
     """The largest part of the documents, by confidence, with at least ``precision`` right; None without support by the
     sample.
 
     ``confidences`` and ``right`` are of a random sample that the model was not told, shape (n,) each. What is promised
-    is false with a probability of at most ``level``. The parts are those above the confidence of one document of the
-    sample. From either of two starts they are tested one after the other, from the surest to all, each at level / 2,
+    is false with a probability of at most ``LEVEL``. The parts are those above the confidence of one document of the
+    sample. From either of two starts they are tested one after the other, from the surest to all, each at LEVEL / 2,
     until one fails. A part and its size depend on no label, and given the document that bounds it those above it are a
     random sample of the part: so each test is an exact binomial one, and none need be paid for but the starts.
     """
@@ -130,12 +128,12 @@ def promise(
     ordered, wrong = confidences[order], np.cumsum(~right[order])
     # equal confidences are in one part or in none
     sizes = [*(np.flatnonzero(ordered[1:] < ordered[:-1]) + 1).tolist(), len(ordered)]
-    least, best = fewest_labels(precision, level), 0
+    least, best = fewest_labels(precision), 0
     possible = [size for size in sizes if size >= least]
     for start in sorted({0, len(possible) // _STARTS}):
         for size in possible[start:]:
             # so few errors would not be unlikely if fewer than ``precision`` were right
-            if binomial_tail(size - int(wrong[size - 1]), size, precision) > level / _STARTS:
+            if binomial_tail(size - int(wrong[size - 1]), size, precision) > LEVEL / _STARTS:
                 break
             best = max(best, size)
     if not best:

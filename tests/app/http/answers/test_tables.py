@@ -52,7 +52,7 @@ def test_blocks(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
 
 
 def test_names_that_are_taken() -> None:
-    assert [column.name for column in columns_beside(COLUMNS, ["when", "n"], "fields.")] == [
+    assert [column.name for column in columns_beside(COLUMNS, ["when", "n"])] == [
         "id",
         "n",
         "who",
