@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import psutil
@@ -23,6 +23,8 @@ from benchmarks.base import apart, machine, table, write
 from benchmarks.running import status_bytes
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
+from core.engine.passes import Engine
+from core.engine.requests import Product
 from core.memory_estimate import RowsSize
 from core.progress import TracePoint
 from core.train import TrainingContext, TrainingTask, train
@@ -31,9 +33,6 @@ from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import open_store
 from workers.worker.scratch import ScratchFiles
 from workers.worker.training import EngineChoice
-
-if TYPE_CHECKING:
-    from core.engine.passes import Engine
 
 _LENGTH, _FEATURES, _PIECE, _LABELED = 76, 47_236, 100_000, 1_000
 _SIZES = (100_000, 800_000)
@@ -67,10 +66,8 @@ def rows_in(folder: Path) -> SparseRows:
 
 
 @contextmanager
-def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
+def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator[Engine]:
     """An engine; a cluster has so many workers on this machine."""
-    from core.engine.passes import Engine
-
     if name != "cluster":
         yield Engine() if name == "memory" else Engine("mapped", ScratchFiles(folder))
         return
@@ -85,8 +82,6 @@ def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
 def passes(name: str, folder: Path) -> dict[str, float]:
     """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight, by the
     clock and of processors; bytes sent to shards a pass; the load of the machine before."""
-    from core.engine.requests import Product
-
     load, rows = os.getloadavg()[0], rows_in(folder)
     n_rows, rng = rows.n_rows, np.random.default_rng(0)
     vectors = [rng.random(_FEATURES + 1) for _ in range(8)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.requests import Barrier, Procedure, Report, Steps
+from core.engine.requests import Barrier, Phase, Procedure, Report, Steps, Stopped
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
 from core.losses.squared_hinge import transductive_objective
 from core.numerics.elementary import Matrix, Vector, exp, log, log_add_exp
@@ -21,7 +21,6 @@ from core.optimizers.subspace import in_kernel_space
 from core.options.linear import AnnealingOptions
 from core.options.subspace import KernelAnnealingOptions, PottsOptions
 from core.problem import Problem, Status
-from core.progress import Phase, Stopped
 
 _STAGES = 30
 _ENOUGH = 1e-6

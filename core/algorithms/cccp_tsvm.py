@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from core.engine.requests import KernelRange, Report, Steps
+from core.engine.requests import KernelRange, Phase, Report, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
@@ -27,7 +27,6 @@ from core.optimizers.smo import (
 )
 from core.options.kernel import CccpOptions
 from core.problem import Expansion, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 
 class TransductiveLoss:

@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 
 from core.algorithms.svm import labeled_costs, result_of
-from core.engine.requests import Adjoint, Procedure, Report, Request, Scores, Steps, translated
+from core.engine.requests import Adjoint, Phase, Procedure, Report, Request, Scores, Steps, Stopped, Vector, translated
 from core.losses.balance import positive_fraction
 from core.losses.loss import Smoothed
 from core.losses.squared_hinge import SquaredHinge
-from core.numerics.elementary import Vector
 from core.optimizers.newton import Centred, Iterate, StoppingRule, minimise
 from core.options.subspace import CoregularizedOptions
 from core.problem import Problem, Status
-from core.progress import Phase, Stopped
 
 
 def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vector | None = None, /) -> Steps:

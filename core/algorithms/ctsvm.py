@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.engine.requests import KernelRange, KernelRows, Procedure, Report, Steps, Yield
+from core.engine.requests import KernelRange, KernelRows, Phase, Procedure, Report, Steps, Stopped, Yield
 from core.errors import InvalidOption
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
@@ -17,7 +17,6 @@ from core.optimizers.interior_point import Interior
 from core.optimizers.smo import check_model_size, empty_result, kernel_spec, settled_C
 from core.options.relaxation import CtsvmOptions
 from core.problem import Expansion, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 _NEGLIGIBLE = 1e-9
 """share of the sum of contributions that the rows left out of an expansion may add up to"""

@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from core.engine.requests import KernelRange, Report, Steps
+from core.engine.requests import KernelRange, Phase, Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
-from core.numerics.elementary import Vector
 from core.numerics.vectors import dot
 from core.optimizers.smo import (
     DualSolution,
@@ -23,7 +22,6 @@ from core.optimizers.smo import (
 )
 from core.options.kernel import KernelOptions
 from core.problem import Expansion, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 
 def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = None, /) -> Steps:

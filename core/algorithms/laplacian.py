@@ -6,15 +6,13 @@ from functools import partial
 import numpy as np
 
 from core.algorithms.svm import labeled_costs, result_of
-from core.engine.requests import Neighbourhood, Report, Steps, translated
+from core.engine.requests import Neighbourhood, Phase, Report, Steps, Stopped, Vector, translated
 from core.kernels.graph import Laplacian
 from core.losses.loss import Loss, Smoothed, SquaredError
-from core.numerics.elementary import Vector
 from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import LaplacianOptions
 from core.problem import Problem, Status
-from core.progress import Phase, Stopped
 
 
 def laplacian_svm(problem: Problem, options: LaplacianOptions, init: Vector | None = None, /) -> Steps:

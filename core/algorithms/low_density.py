@@ -9,12 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import labeled_costs, result_of, svm
-from core.engine.requests import PathSpace, Procedure, Report, Scores, Steps, Subspace, Within, as_part, translated
+from core.engine.requests import (
+    PathSpace,
+    Procedure,
+    Report,
+    Scores,
+    Steps,
+    Subspace,
+    Vector,
+    Within,
+    as_part,
+    translated,
+)
 from core.losses.balance import positive_fraction
 from core.losses.loss import SquaredError
 from core.losses.squared_hinge import SquaredHinge
 from core.numerics.compiled import compiled, exp_of
-from core.numerics.elementary import Vector
 from core.numerics.vectors import dot, lane_sum
 from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise
 from core.optimizers.smo import empty_result, hinge

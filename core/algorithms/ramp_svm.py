@@ -5,7 +5,7 @@ Documents far on the wrong side of the margin are given up: they are no support 
 
 import numpy as np
 
-from core.engine.requests import KernelRange, KernelSubset, KernelSums, Procedure, Report, Steps
+from core.engine.requests import KernelRange, KernelSubset, KernelSums, Phase, Procedure, Report, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
@@ -26,7 +26,6 @@ from core.optimizers.smo import (
 )
 from core.options.kernel import RampOptions
 from core.problem import Problem, Result, Status
-from core.progress import Phase, Stopped
 from core.validation.folds import evenly_spaced
 
 

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from core.engine.requests import Procedure, Report, Scores, Steps
+from core.engine.requests import Phase, Procedure, Report, Scores, Steps, Stopped, Vector
 from core.losses.squared_hinge import SquaredHinge
-from core.numerics.elementary import Vector
 from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
 from core.options.linear import LinearOptions
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 
 def labeled_costs(problem: Problem) -> SquaredHinge:

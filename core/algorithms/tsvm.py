@@ -3,14 +3,12 @@
 import numpy as np
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
-from core.engine.requests import Adjoint, Procedure, Report, Steps
+from core.engine.requests import Adjoint, Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import label_gains, positive_fraction, threshold_labels
 from core.losses.squared_hinge import SquaredHinge, transductive_objective
-from core.numerics.elementary import Vector
 from core.optimizers.newton import Iterate, StoppingRule, minimise, start_at
 from core.options.linear import TsvmOptions
 from core.problem import Problem, Status
-from core.progress import Phase, Stopped
 
 _FIRST_WEIGHT = 1e-5
 _GROWTH = 2.0

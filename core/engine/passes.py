@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
 from core.engine import EngineName, block_loops, csr_loops, full_loops
 from core.engine.parts import part_ranges
-from core.engine.requests import Adjoint, Adjoints, Cut, Product, Request, Scores, share
-from core.numerics.elementary import Vector
+from core.engine.requests import Adjoint, Adjoints, Cut, Product, Request, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads

@@ -17,9 +17,11 @@ from core.kernels.cache import RowCache
 from core.kernels.function import Kernel, Name
 from core.kernels.gram import Positions
 from core.kernels.paths import Coordinates
-from core.numerics.elementary import Vector
+from core.numerics.elementary import Vector as Vector
 from core.problem import Result, Status
-from core.progress import Phase, Span, Stopped
+from core.progress import Phase as Phase
+from core.progress import Span
+from core.progress import Stopped as Stopped
 
 
 class Product(NamedTuple):

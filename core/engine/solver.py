@@ -4,9 +4,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from core.engine.requests import Steps
+from core.engine.requests import Steps, Vector
 from core.engine.runner import Scheduler
-from core.numerics.elementary import Vector
 from core.options.base import Options
 from core.problem import Problem, Result
 from core.progress import Observer, Phase

@@ -15,6 +15,7 @@ from core.engine.requests import (
     Request,
     Scores,
     Steps,
+    Stopped,
     Subspace,
     Within,
     translated,
@@ -22,7 +23,6 @@ from core.engine.requests import (
 from core.optimizers.smo import empty_result, kernel_spec
 from core.options.subspace import SubspaceOptions
 from core.problem import Expansion, Linear, Problem, Status
-from core.progress import Stopped
 
 T = TypeVar("T")
 AnyOptions = TypeVar("AnyOptions", bound=SubspaceOptions)

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.requests import Steps
+from core.engine.requests import Steps, Vector
 from core.kernels.gamma import resolve_kernel
-from core.numerics.elementary import Vector
 from core.problem import Result, Status, ensure_complete, unlabeled_scores
 from core.progress import WHOLE, Phase, Span, Stopped
 from core.selection.candidates import Candidate, ModelSpec, Selecting, SelectionBlock, blocks_of, candidates_of

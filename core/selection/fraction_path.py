@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
-from core.engine.requests import Barrier, Procedure, Scores, Steps, as_part
-from core.numerics.elementary import Vector
+from core.engine.requests import Barrier, Procedure, Scores, Steps, Vector, as_part
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Result, ensure_complete
 from core.progress import Span

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
-from core.engine.requests import Adjoint, Product, Report, Scores, Steps
+from core.engine.requests import Adjoint, Product, Report, Scores, Steps, Vector
 from core.engine.runner import Scheduler
 from core.kernels.products import inverted, multiply_rows
-from core.numerics.elementary import Vector
 from core.numerics.small_dense import Matrix, combined, factor_rows, invert_rows, row_products
 from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.engine.requests import Report
+from core.engine.requests import Phase, Report
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments, InvalidOption, ModelTooLarge
 from core.memory_estimate import training_bytes
@@ -17,7 +17,6 @@ from core.numerics.vectors import Vector
 from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise
 from core.options.base import TrainingSize
 from core.problem import Linear, Result, Status
-from core.progress import Phase
 from core.registry import OFFERED, Algorithm, check_options
 from core.train import TrainingContext, TrainingTask, train
 from core.warm_up import warming

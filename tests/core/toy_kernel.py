@@ -5,13 +5,11 @@ Parzen's classifier, the difference of the mean kernel values with either class.
 
 from pydantic import Field
 
-from core.engine.requests import KernelRange, KernelSums, Report, Steps
+from core.engine.requests import KernelRange, KernelSums, Phase, Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
-from core.numerics.elementary import Vector
 from core.optimizers.smo import check_model_size, empty_result, kernel_spec, score_unlabeled
 from core.options.kernel import KernelOptions
 from core.problem import Expansion, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 
 class KernelMeanOptions(KernelOptions):

@@ -7,11 +7,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from core.engine.requests import Adjoint, Report, Scores, Steps
-from core.numerics.elementary import Vector
+from core.engine.requests import Adjoint, Phase, Report, Scores, Steps, Stopped, Vector
 from core.options.base import Options
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 
 class OneClassOptions(Options):

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from core.documents.rows import FullRows, Space, SparseRows
 from core.engine.parts import part_ranges
 from core.engine.passes import Engine, Passes
-from core.engine.requests import Adjoint, Cut, Product, Scores
-from core.numerics.elementary import Vector
+from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from storage.errors import ClusterUnavailable

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import FullRows, SparseRows
 from core.engine.passes import Passes
-from core.engine.requests import Adjoint, Cut, Product, Scores
-from core.numerics.elementary import Vector
+from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from storage.errors import StoreUnavailable, translate_os_errors
 from storage.process.settings import Settings
 from storage.records import File

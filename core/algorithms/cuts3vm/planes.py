@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.requests import Adjoint, Adjoints, Cut, Procedure, Scores, Yield
-from core.numerics.elementary import Vector
+from core.engine.requests import Adjoint, Adjoints, Cut, Procedure, Scores, Vector, Yield
 from core.numerics.small_dense import combined, times_rows
 from core.numerics.vectors import dot, dots
 from core.numerics.width import WIDTH

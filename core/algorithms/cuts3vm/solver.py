@@ -7,13 +7,12 @@ import numpy as np
 
 from core.algorithms.cuts3vm.planes import Hyperplanes, Planes, Point, Solution
 from core.algorithms.svm import labeled_costs
-from core.engine.requests import Adjoint, Procedure, Report, Steps
+from core.engine.requests import Adjoint, Phase, Procedure, Report, Steps, Stopped
 from core.losses.balance import positive_fraction
 from core.numerics.elementary import Vector, log_of, standard_normal
 from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.options.linear import Cuts3vmOptions
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Phase, Stopped
 
 _ROUGH_GAP = 1e-3
 _EPSILON = 0.005

@@ -9,11 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.requests import CheckModelSize, Report, Steps, Yield, known_result
+from core.engine.requests import CheckModelSize, Report, Steps, Vector, Yield, known_result
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
 from core.numerics import blocked_lapack as dense
-from core.numerics.elementary import Vector
 from core.problem import Expansion, Result, Status
 from core.progress import Checkpoint, Phase, Stopped
 from core.selection.data import SelectionData

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from core.engine.requests import Steps
+from core.engine.requests import Steps, Vector
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
-from core.numerics.elementary import Vector
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData

@@ -17,10 +17,8 @@ from core.engine import csr_loops as loops
 from core.engine import parts as cutting
 from core.engine.parts import part_ranges
 from core.engine.passes import Passes
-from core.engine.requests import Adjoint, Product, Scores
-from core.numerics.elementary import Vector
+from core.engine.requests import Adjoint, Product, Scores, Stopped, Vector
 from core.numerics.width import WIDTH
-from core.progress import Stopped
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 from tests.waiting import SOON
 

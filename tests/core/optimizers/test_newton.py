@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from core.engine.requests import Product, Report
+from core.engine.requests import Phase, Product, Report
 from core.engine.runner import Scheduler
 from core.engine.solver import solve
 from core.errors import InvalidDocuments
@@ -16,7 +16,6 @@ from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, conjugate_gradients, exact_step, minimise
 from core.options.linear import SvmOptions
 from core.problem import Problem, Status
-from core.progress import Phase
 from tests.core.problems import (
     Array,
     Small,

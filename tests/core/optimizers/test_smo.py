@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.engine.requests import KernelRows, Report
+from core.engine.requests import KernelRows, Phase, Report
 from core.kernels.function import Kernel
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem import Status
-from core.progress import Phase
 from tests.core.kernels.rows import cache_of, whole
 from tests.core.problems import Array, random_rows, rows_of
 from tests.reference.kernel import solve_dual

@@ -11,13 +11,12 @@ import pytest
 
 from core import progress
 from core.documents.rows import to_dense
-from core.engine.requests import Report, Steps
+from core.engine.requests import Phase, Report, Steps
 from core.memory_estimate import training_bytes
 from core.options.auto import AutoOptions
 from core.options.base import TrainingSize
 from core.phases import phase_in_words
 from core.problem import Linear, Problem, Result, Status
-from core.progress import Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.registry import METHODS, Method
 from tests.architecture.size import recipe

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from core.documents.rows import SparseRows
-from core.engine.requests import Barrier, Steps
+from core.engine.requests import Barrier, Phase, Steps
 from core.engine.runner import Scheduler
 from core.options.linear import TsvmOptions
 from core.problem import Problem
-from core.progress import Phase
 from core.selection.fraction_path import FractionPath, coefficients_of, nearest_threshold
 from core.train import TrainingTask, train
 from tests.core.problems import rows_of
