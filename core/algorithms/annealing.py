@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.algorithms.svm import fit_labeled, labeled_costs, result_of
+from core.algorithms.svm import fit_labeled
 from core.engine.requests import Barrier, Phase, Procedure, Report, Steps, Stopped
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
-from core.losses.squared_hinge import transductive_objective
+from core.losses.squared_hinge import labeled_costs, transductive_objective
 from core.numerics.elementary import Matrix, Vector, exp, log, log_add_exp
 from core.numerics.vectors import dot
-from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
+from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, result_of, start_at
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import AnnealingOptions
 from core.options.subspace import KernelAnnealingOptions, PottsOptions

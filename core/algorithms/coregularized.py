@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from core.algorithms.svm import labeled_costs, result_of
 from core.engine.requests import Adjoint, Phase, Procedure, Report, Request, Scores, Steps, Stopped, Vector, translated
 from core.losses.balance import positive_fraction
 from core.losses.loss import Smoothed
-from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Centred, Iterate, StoppingRule, minimise
+from core.losses.squared_hinge import SquaredHinge, labeled_costs
+from core.optimizers.newton import Centred, Iterate, StoppingRule, minimise, result_of
 from core.options.subspace import CoregularizedOptions
 from core.problem import Problem, Status
 

@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from core.algorithms.svm import labeled_costs, result_of
 from core.engine.requests import Neighbourhood, Phase, Report, Steps, Stopped, Vector, translated
 from core.kernels.graph import Laplacian
 from core.losses.loss import Loss, Smoothed, SquaredError
-from core.optimizers.newton import Iterate, StoppingRule, minimise
+from core.losses.squared_hinge import labeled_costs
+from core.optimizers.newton import Iterate, StoppingRule, minimise, result_of
 from core.optimizers.subspace import in_kernel_space
 from core.options.subspace import LaplacianOptions
 from core.problem import Problem, Status

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.algorithms.svm import labeled_costs, result_of, svm
+from core.algorithms.svm import svm
 from core.engine.requests import (
     PathSpace,
     Procedure,
@@ -23,10 +23,10 @@ from core.engine.requests import (
 )
 from core.losses.balance import positive_fraction
 from core.losses.loss import SquaredError
-from core.losses.squared_hinge import SquaredHinge
+from core.losses.squared_hinge import SquaredHinge, labeled_costs
 from core.numerics.compiled import compiled, exp_of
 from core.numerics.vectors import dot, lane_sum
-from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise
+from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise, result_of
 from core.optimizers.smo import empty_result, hinge
 from core.optimizers.subspace import in_kernel_space, within
 from core.options.linear import SemiSupervisedOptions

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.algorithms.svm import labeled_costs, result_of, svm
+from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
 from core.engine.requests import Procedure, Report, Steps, Yield, as_part
+from core.losses.squared_hinge import labeled_costs
 from core.numerics.elementary import Matrix, Vector, exp, standard_normal
 from core.numerics.small_dense import combined
 from core.numerics.vectors import dot, dots
-from core.optimizers.newton import Iterate, StoppingRule, minimise
+from core.optimizers.newton import Iterate, StoppingRule, minimise, result_of
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import TsvmOptions
 from core.options.subspace import S4vmOptions

@@ -3,19 +3,10 @@
 import numpy as np
 
 from core.engine.requests import Phase, Procedure, Report, Scores, Steps, Stopped, Vector
-from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, start_at
+from core.losses.squared_hinge import labeled_costs
+from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, result_of, start_at
 from core.options.linear import LinearOptions
-from core.problem import Linear, Problem, Result, Status
-
-
-def labeled_costs(problem: Problem) -> SquaredHinge:
-    """Each labeled row pays its weight on the side of its label; unlabeled rows pay nothing."""
-    positive, negative = np.zeros(problem.rows.n_rows), np.zeros(problem.rows.n_rows)
-    weights = problem.weights[: problem.n_labeled]
-    positive[: problem.n_labeled] = np.where(problem.y > 0, weights, 0.0)
-    negative[: problem.n_labeled] = np.where(problem.y < 0, weights, 0.0)
-    return SquaredHinge(positive, negative)
+from core.problem import Problem, Status
 
 
 def fit_labeled(
@@ -25,34 +16,17 @@ def fit_labeled(
 
     Stopped before, it does not know those of the unlabeled ones: they are NaN.
     """
+    labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
+    rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     try:
-        return (yield from _fit_labeled(iterate, problem, options, init, report))
+        if init is not None:
+            yield from start_at(iterate, init, 1.0 - labeled)
+        ending = yield from minimise(iterate, labeled_costs(problem), options.lambda_, rule, report)
+        yield Scores(iterate.coefficients, labeled, iterate.scores)
     except Stopped:
         iterate.scores[problem.n_labeled :] = np.nan
         raise
-
-
-def _fit_labeled(
-    iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report
-) -> Procedure[Ending]:
-    labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
-    if init is not None:
-        yield from start_at(iterate, init, 1.0 - labeled)
-    costs = labeled_costs(problem)
-    rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
-    ending = yield from minimise(iterate, costs, options.lambda_, rule, report)
-    yield Scores(iterate.coefficients, labeled, iterate.scores)
     return ending
-
-
-def result_of(iterate: Iterate, problem: Problem, objective: float, status: Status) -> Result:
-    """A Result at an iterate."""
-    return Result(
-        Linear(iterate.coefficients[:-1], float(iterate.coefficients[-1])),
-        iterate.scores[problem.n_labeled :],
-        objective,
-        status,
-    )
 
 
 def svm(problem: Problem, options: LinearOptions, init: Vector | None = None, /) -> Steps:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from core.algorithms.svm import fit_labeled, labeled_costs, result_of
+from core.algorithms.svm import fit_labeled
 from core.engine.requests import Adjoint, Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import label_gains, positive_fraction, threshold_labels
-from core.losses.squared_hinge import SquaredHinge, transductive_objective
-from core.optimizers.newton import Iterate, StoppingRule, minimise, start_at
+from core.losses.squared_hinge import SquaredHinge, labeled_costs, transductive_objective
+from core.optimizers.newton import Iterate, StoppingRule, minimise, result_of, start_at
 from core.options.linear import TsvmOptions
 from core.problem import Problem, Status
 

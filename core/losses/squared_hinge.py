@@ -57,6 +57,15 @@ class SquaredHinge(NamedTuple):
         return int(_update(scores, curvatures, *self, direction, step, slopes, jumps))
 
 
+def labeled_costs(problem: Problem) -> SquaredHinge:
+    """Each labeled row pays its weight on the side of its label; unlabeled rows pay nothing."""
+    positive, negative = np.zeros(problem.rows.n_rows), np.zeros(problem.rows.n_rows)
+    weights = problem.weights[: problem.n_labeled]
+    positive[: problem.n_labeled] = np.where(problem.y > 0, weights, 0.0)
+    negative[: problem.n_labeled] = np.where(problem.y < 0, weights, 0.0)
+    return SquaredHinge(positive, negative)
+
+
 @compiled
 def _evaluate(scores: Vector, positive: Vector, negative: Vector, slopes: Vector, curvatures: Vector) -> float:
     terms, loss = np.empty(_TILE), 0.0

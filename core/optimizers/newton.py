@@ -13,7 +13,7 @@ from core.engine.requests import Adjoint, Procedure, Product, Report, Request, S
 from core.losses.loss import Loss
 from core.numerics.elementary import Vector, log_of
 from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, lane_sum, steepest
-from core.problem import Linear, Problem, Status
+from core.problem import Linear, Problem, Result, Status
 
 _CG_ITERATIONS = 10_000
 _CG_ROUNDS = 3
@@ -59,6 +59,16 @@ class Iterate:
     def copy(self) -> "Iterate":
         """One that further steps do not move."""
         return Iterate(self.coefficients.copy(), self.scores.copy(), self.slopes.copy(), self.gradient.copy())
+
+
+def result_of(iterate: Iterate, problem: Problem, objective: float, status: Status) -> Result:
+    """A Result at an iterate."""
+    return Result(
+        Linear(iterate.coefficients[:-1], float(iterate.coefficients[-1])),
+        iterate.scores[problem.n_labeled :],
+        objective,
+        status,
+    )
 
 
 def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = None) -> Procedure[None]:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from core.algorithms.cuts3vm.planes import Hyperplanes, Planes, Point, Solution
-from core.algorithms.svm import labeled_costs
 from core.engine.requests import Adjoint, Phase, Procedure, Report, Steps, Stopped
 from core.losses.balance import positive_fraction
+from core.losses.squared_hinge import labeled_costs
 from core.numerics.elementary import Vector, log_of, standard_normal
 from core.optimizers.newton import Iterate, StoppingRule, minimise
 from core.options.linear import Cuts3vmOptions
