@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import is_dense
 from core.documents.reorder import gathered
-from core.evaluation.training_warnings import NO_UNLABELED, fraction_warnings, time_warnings
+from core.evaluation.training_warnings import NO_UNLABELED
 from core.models.assembly import scores_in_slices
 from core.models.model import LinearModel
 from core.models.parted import PartedModel
 from core.problem import Status
 from core.progress import Phase, Span, Watch
 from core.registry import AUTO
-from core.selection.class_fractions import by_class
+from core.selection.class_fractions import by_class, fraction_warnings
 from core.selection.data import with_features
 from core.selection.prediction import judge
+from core.selection.report import time_warnings
 from core.training import SingleTask, Training, TrainingContext, TrainingTask
 from core.weak_supervision.derived import Train
 from core.weak_supervision.opinion_pool import opinion_pool

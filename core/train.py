@@ -17,14 +17,7 @@ from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.requests import Steps
 from core.engine.solver import load_solver
-from core.evaluation.training_warnings import (
-    NO_UNLABELED,
-    fraction_warnings,
-    one_class_warnings,
-    scale_warnings,
-    time_warnings,
-    tuning_warnings,
-)
+from core.evaluation.training_warnings import NO_UNLABELED, one_class_warnings, scale_warnings
 from core.incomplete import Incomplete
 from core.models.assembly import Points, model_of, scores_in_slices, starting_points
 from core.models.model import LinearModel, Model
@@ -37,14 +30,15 @@ from core.progress import CALIBRATION, WHOLE, Phase, Span, Stopped
 from core.registry import AUTO, CLUSTERS, with_rest
 from core.selection.auto import auto
 from core.selection.candidates import Selecting
-from core.selection.class_fractions import by_class, estimate_fractions
+from core.selection.class_fractions import by_class, estimate_fractions, fraction_warnings
 from core.selection.data import with_frequent_features
+from core.selection.report import time_warnings
 from core.several.train import train_several
 from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask, untrained
 from core.validation.calibration import fit_calibration
 from core.validation.confidence import Confidence, Validated
 from core.validation.folds import N_FOLDS, cross_val_scores
-from core.validation.kernel_tuning import Tuning, tune
+from core.validation.kernel_tuning import Tuning, tune, tuning_warnings
 from core.weak_supervision.clusters import Clusters
 from core.weak_supervision.derived import Derived, learn
 from core.weak_supervision.one_class import OneClass

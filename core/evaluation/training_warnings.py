@@ -1,8 +1,9 @@
-"""Warnings about a finished training: solves cut short, time that was over, values that do not suit, one class for all
-documents.
+"""Warnings about a finished training: solves cut short, values that do not suit, one class for all documents.
+
+Whoever makes a part of the report has its warnings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,6 @@ from core.options.base import Options
 from core.problem import Status
 
 NO_UNLABELED = "there are no unlabeled documents: the model is the supervised one"
-_NAMED = 10
-"""classes that a warning names"""
-RANDOM_LABELS = 30
-"""labels of documents drawn at random that settle what is a guess"""
 _EXPECTED = 3.0
 """documents of other classes from which on one class for all is no chance: were they as frequent, there would be none
 once in twenty times"""
@@ -70,39 +67,3 @@ def one_class_warnings(
         f"{int(counts.sum()):,} labels are {which}"
     )
     return [f"{found}: the model tells no classes apart; label more documents {which}, or {remedy}"]
-
-
-def fraction_warnings(report: Mapping[str, Any] | None) -> list[str]:
-    """Which classes have fractions that hang on a guess, by the report of a training."""
-    guessed = (report or {}).get("fractions", {}).get("guessed", [])
-    if not guessed:
-        return []
-    named = ", ".join(map(repr, guessed[:_NAMED])) + (", …" if len(guessed) > _NAMED else "")
-    return [
-        f"how frequent these classes are is a guess: {named}; some {RANDOM_LABELS} labels of documents drawn at random "
-        "would settle it, or class_fractions, where they are known"
-    ]
-
-
-def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
-    """Warnings about a budget of seconds that did not suffice, by the report of a training."""
-    time = (report or {}).get("time")
-    if time is None or (time["all_methods_tried"] and time["solved"]):
-        return []
-    missed = "the model was solved to its tolerance" if time["all_methods_tried"] else "all methods were tried"
-    return [
-        f"{time['seconds']:g} seconds were over before {missed}: with more seconds, or without a bound, the "
-        "model may err less"
-    ]
-
-
-def tuning_warnings(report: Mapping[str, Any] | None) -> list[str]:
-    """Warnings about values of C and gamma that took too many steps to be compared, by the report of a training."""
-    tried = [trial for trial in (report or {}).get("tried", []) if "right" in trial]
-    missed = sum(len(trial["C"]) - len(trial["right"]) for trial in tried)
-    if not missed:
-        return []
-    return [
-        f"{missed} settings of C and gamma took too many steps to be compared, and were left out; bring the features "
-        "to one scale, or give C and gamma"
-    ]

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.training_warnings import RANDOM_LABELS
 from core.numerics.elementary import Vector, exp, expit_of, log_of
 from core.selection.log_evidence import CHOSEN, PLANNED_CLASSES, log_polya
+from core.selection.posterior import RANDOM_LABELS
 
 Labels = NDArray[np.intp]
 Counts = NDArray[np.int64]

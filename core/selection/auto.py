@@ -18,7 +18,7 @@ from core.selection.data import with_frequent_features
 from core.selection.methods.kernel_regression import KernelRegression
 from core.selection.posterior import bounded_fractions
 from core.selection.prediction import judge
-from core.selection.report import Alone, Offered, report_of
+from core.selection.report import Alone, Offered, report_of, time_report
 from core.selection.stack import (
     KEPT_OF_ANSWERS,
     KEPT_OF_COUNTS,
@@ -91,10 +91,9 @@ def auto(task: Selecting) -> Selection:
     choice = choice._replace(fractions=model.fractions)
     if model.alone is not None:
         choice = choice._replace(places=[(choice.places[0][0], 1.0)])
+    tried = not any(ended for _, ended in found)
     report = report_of(offered, choice, task.classes, model.agreement, model.alone)
-    if task.options.seconds is not None:
-        tried = not any(ended for _, ended in found)
-        report["time"] = {"seconds": task.options.seconds, "all_methods_tried": tried, "solved": model.solved}
+    report |= time_report(task.options.seconds, tried=tried, solved=model.solved)
     as_new = any(each.candidate.generative and not each.block.data.dense for each in selected)
     return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier, as_new)
 

@@ -1,7 +1,7 @@
 """Class prior estimation (quantification): the class fractions of the unlabeled documents, from all evidence there
 is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from core.selection.fraction_path import (
 )
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.posterior import (
+    RANDOM_LABELS,
     bounded_fractions,
     fine_grid,
     grid_around,
@@ -46,6 +47,8 @@ from core.validation.folds import without
 
 LAMBDA = 3e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
+_NAMED = 10
+"""classes that a warning names"""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,18 @@ class FractionEstimate:
             "estimate": named and {"label_counts_used": self.counts_used, "classes": named},
             "fractions": {"guessed": [str(classes[each]) for each in self.guessed]},
         }
+
+
+def fraction_warnings(report: Mapping[str, Any] | None) -> list[str]:
+    """Which classes have fractions that hang on a guess, by the report of a training."""
+    guessed = (report or {}).get("fractions", {}).get("guessed", [])
+    if not guessed:
+        return []
+    named = ", ".join(map(repr, guessed[:_NAMED])) + (", …" if len(guessed) > _NAMED else "")
+    return [
+        f"how frequent these classes are is a guess: {named}; some {RANDOM_LABELS} labels of documents drawn at random "
+        "would settle it, or class_fractions, where they are known"
+    ]
 
 
 def by_class(fractions: Vector, classes: Sequence[str | int]) -> dict[str, float]:

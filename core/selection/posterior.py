@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.training_warnings import RANDOM_LABELS
 from core.numerics.elementary import Vector, exp, expit, expit_of, log_of, logit, logit_of
 from core.selection.log_evidence import LEAST, LabelCounts
 
 STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
 """steps of the grid, in logits around its centre"""
 _FINE = 400
+RANDOM_LABELS = 30
+"""labels of documents drawn at random that settle what is a guess"""
 _LEAST = 1e-300
 _FACTORS, _HALVINGS = (-50.0, 50.0), 60
 """logarithms between which that of a factor on fractions is, and how often this range is halved to find it"""

@@ -1,6 +1,6 @@
 """The report of a selection, as JSON: candidates, how they did on labels left out, the choice, and its reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
@@ -138,3 +138,22 @@ def _why(offered: Sequence[Offered], choice: Choice, alone: Alone | None) -> str
         return f"too few labels to compare methods: {len(known)} can be left out, and not of two classes; {verdict}"
     right = ", ".join(f"{_title(*each)} is right on {each[1].judgement.right}" for each in offered)
     return f"{len(known)} labels were left out and predicted: {right}; {verdict}"
+
+
+def time_report(seconds: float | None, *, tried: bool = True, solved: bool = True) -> dict[str, Any]:
+    """What a budget of seconds sufficed for: whether all methods were tried, and the model was solved; empty without a
+    budget.
+    """
+    return {} if seconds is None else {"time": {"seconds": seconds, "all_methods_tried": tried, "solved": solved}}
+
+
+def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
+    """Warnings about a budget of seconds that did not suffice, by the report of a training."""
+    time = (report or {}).get("time")
+    if time is None or (time["all_methods_tried"] and time["solved"]):
+        return []
+    missed = "the model was solved to its tolerance" if time["all_methods_tried"] else "all methods were tried"
+    return [
+        f"{time['seconds']:g} seconds were over before {missed}: with more seconds, or without a bound, the "
+        "model may err less"
+    ]

@@ -15,7 +15,7 @@ from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments
 from core.evaluation.measures import LabelConfusion
-from core.evaluation.training_warnings import scale_warnings, time_warnings
+from core.evaluation.training_warnings import scale_warnings
 from core.models.assembly import model_of
 from core.models.model import LinearModel
 from core.numerics.elementary import expit
@@ -24,6 +24,7 @@ from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
 from core.problem import Linear, Problem, Status, unlabeled_scores
 from core.progress import WHOLE, Phase, Span, Stopped, Watch
 from core.selection.data import ScaledRows, scale_features
+from core.selection.report import time_report, time_warnings
 from core.several.members import FOLD_TOLERANCE, LabelSolutions, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
 from core.training import Run, SeveralTask, Training, TrainingContext, TrainingTask
@@ -136,7 +137,7 @@ def _ridge(
         directions = find_directions(whole, scheduler, WHOLE.between(0.0, _DIRECTIONS), watch)
     member, chosen = solve_ridge(checked, scheduler, whole, directions, names, WHOLE.between(_DIRECTIONS, 1.0), watch)
     fit = fit_labels(member.held_out, checked.known, member.scores, watch, drawn=checked.drawn)
-    return _Choice("ridge", member, fit, {**chosen, **_time(seconds, tried=not deadline.over)})
+    return _Choice("ridge", member, fit, {**chosen, **time_report(seconds, tried=not deadline.over)})
 
 
 def _svm_in_time(
@@ -155,12 +156,7 @@ def _svm_in_time(
     found = solved([rough] * n_labels, WHOLE.between(0.0, 0.5))
     with watch.until(seconds) as deadline:
         found = solved([options] * n_labels, WHOLE.between(0.5, 1.0))
-    return found._replace(report=_time(seconds, solved=not deadline.over))
-
-
-def _time(seconds: float | None, *, tried: bool = True, solved: bool = True) -> dict[str, Any]:
-    """What a budget of seconds sufficed for, as the report of one label says it."""
-    return {} if seconds is None else {"time": {"seconds": seconds, "all_methods_tried": tried, "solved": solved}}
+    return found._replace(report=time_report(seconds, solved=not deadline.over))
 
 
 def _solved(

@@ -1,6 +1,6 @@
 """Tuning of the kernel methods: C and gamma by cross-validation of the SVM with hinge loss on the labeled documents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -305,6 +305,18 @@ def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, in
         n_right = n_left_out - trial.figures[best[1]][0]
         report["held_out"] = {"labels": n_known, "folds": TUNING_FOLDS, "draws": len(labels.draws), "right": n_right}
     return Tuning(chosen, {"chosen": {**chosen, "why": _why(trials, n_known, len(labels.draws), best)}, **report})
+
+
+def tuning_warnings(report: Mapping[str, Any] | None) -> list[str]:
+    """Warnings about values of C and gamma that took too many steps to be compared, by the report of a training."""
+    tried = [trial for trial in (report or {}).get("tried", []) if "right" in trial]
+    missed = sum(len(trial["C"]) - len(trial["right"]) for trial in tried)
+    if not missed:
+        return []
+    return [
+        f"{missed} settings of C and gamma took too many steps to be compared, and were left out; bring the features "
+        "to one scale, or give C and gamma"
+    ]
 
 
 def _why(trials: Sequence[_Trial], n_known: int, n_draws: int, best: tuple[int, int]) -> str:
