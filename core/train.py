@@ -342,19 +342,12 @@ def _training(
         warnings=_warnings(checked, solutions, scale, model.labels_of(scores, probabilities), confidence),
         trace=[watch.of_all(point) for point in trace],
         passes=run.counter.passes,
-        report=_report(solutions, confidence),
+        report=solutions.report if confidence is None else {**(solutions.report or {}), **confidence.report()},
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
         largest=partial(scale.fault, checked.task.names),
         held_out=None if validated is None else checked.of_all_labels(validated.held_out),
         confidence=confidence,
     )
-
-
-def _report(solutions: Solutions, confidence: Confidence | None) -> dict[str, Any] | None:
-    """The report, with the verdict of labels left out where any were."""
-    if confidence is None:
-        return solutions.report
-    return {**(solutions.report or {}), "confidence": confidence.level, "summary": [confidence.sentence()]}
 
 
 def _warnings(

@@ -1,8 +1,7 @@
 """What a training is asked to do, what it runs on, and what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,16 +14,15 @@ from core.documents.rows import Space, SparseRows
 from core.documents.votes import Votes, checked_weights
 from core.engine.passes import Engine
 from core.engine.runner import PassCounter, Scheduler
-from core.errors import Fault, InvalidDocuments, InvalidOption, MessageNames
+from core.errors import Fault, MessageNames
 from core.models.model import LinearModel, Model
 from core.one_vs_rest import n_problems
 from core.options.base import Options
-from core.problem import Problem, Status
+from core.problem import Status
 from core.progress import WHOLE, Checkpoint, Observer, Span, TracePoint, Watch
 from core.registry import Algorithm, check_options, find_algorithm
 from core.selection.data import SelectionData
 from core.validation.confidence import Confidence
-from core.validation.folds import N_FOLDS, without
 
 
 @dataclass(frozen=True)
@@ -218,86 +216,6 @@ class SingleTask(CheckedTask):
             bounds=self.fraction_bounds(),
             weights=self.weights,
         )
-
-
-@dataclass(frozen=True)
-class SeveralTask(CheckedTask):
-    """A task of documents that may have several labels; those of which any is known are labeled."""
-
-    known: NDArray[np.int8]
-    """shape (n_labeled, n_labels): 1 where a label applies, -1 where it does not, 0 where that is not known"""
-    class_names: SparseRows
-    """a row a label: the terms of its name"""
-
-    @classmethod
-    def of(cls, task: TrainingTask, sets: LabelSets) -> Self:
-        """The task with its options parsed; raises UnknownAlgorithm, InvalidOption and InvalidDocuments."""
-        if task.votes is not None:
-            detail = "votes stand beside several labels; send the documents with labels alone"
-            raise InvalidDocuments(f"a training cannot learn from votes where {detail}", [Fault("", "votes", detail)])
-        weights = checked_weights(task.weights, task.rows.n_rows)
-        labeled = (sets.complete | (np.diff(sets.indptr) > 0)) & (weights > 0)
-        own = sets.taken(np.flatnonzero(labeled))
-        places = np.flatnonzero(own.counts)
-        classes = [sets.classes[place] for place in places.tolist()]
-        options = check_options(task.algorithm, task.options, classes, task.rows.n_rows, several=True)
-        if task.start is not None:
-            raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
-        order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
-        known = own.among(classes).matrix()
-        names = task.class_names
-        if names is None:
-            names = SparseRows.empty(len(sets.classes), task.rows.n_features)
-        return cls(
-            task,
-            find_algorithm(task.algorithm),
-            options,
-            classes,
-            order,
-            weights[labeled],
-            known,
-            names.taken(places),
-        )
-
-    def known_fractions(self) -> NDArray[np.float64] | None:
-        """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""
-        requested = self.options.requested_fractions(self.classes)
-        if requested is None or requested.source != "labeled":
-            return None
-        return np.asarray((self.known > 0).sum(axis=0) / np.maximum((self.known != 0).sum(axis=0), 1))
-
-    @cached_property
-    def folds(self) -> NDArray[np.int64]:
-        """shape (n_labeled,): the fold that each labeled document is left out in.
-
-        The documents of the rarest label are spread over the folds first, then those of the next that have no fold.
-        """
-        rng, following = np.random.default_rng(self.task.seed), 0
-        folds, counts = np.full(self.n_labeled, -1, np.int64), (self.known > 0).sum(axis=0)
-        for column in [*np.argsort(counts, kind="stable").tolist(), None]:
-            own = folds < 0 if column is None else (folds < 0) & (self.known[:, column] > 0)
-            rows = rng.permutation(np.flatnonzero(own))
-            folds[rows] = (np.arange(len(rows)) + following) % N_FOLDS
-            following += len(rows)
-        return folds
-
-    def whole_problem(self, rows: SparseRows) -> Problem:
-        """The problem that all labels share, over these rows: its labels have no meaning."""
-        costs = np.concatenate([self.weights / self.weights.mean(), np.ones(len(self.unlabeled))])
-        return Problem.of(rows, np.ones(self.n_labeled), costs, self.task.seed)
-
-    def problem(self, whole: Problem, column: int, fold: int | None = None) -> Problem | None:
-        """The two-class problem of a label, without the documents of a ``fold``; None if no document is left that it
-        applies to.
-
-        ``whole`` is that of ``whole_problem``. Documents of which this label is not known cost nothing.
-        """
-        known = self.known[:, column]
-        hidden = known == 0 if fold is None else (known == 0) | (self.folds == fold)
-        if not (known[~hidden] > 0).any():
-            return None
-        problem = replace(whole, y=np.where(known > 0, 1.0, -1.0))
-        return without(problem, hidden) if hidden.any() else problem
 
 
 @dataclass(frozen=True)

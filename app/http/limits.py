@@ -49,8 +49,8 @@ class Limit:
             reservation.grow(size)
         return reservation
 
-    def acquire(self, caller: str, size: int) -> None:
-        """Add to the amount in use; raises TooManyRequests."""
+    def add(self, caller: str, size: int) -> None:
+        """Add to the amount in use, or take what is negative from it; raises TooManyRequests."""
         with self._lock:
             used, own = self.used, self._by_caller[caller]
             if used + size > self._most:
@@ -60,12 +60,6 @@ class Limit:
                 raise TooManyRequests(name, self._unit, most, most - own, _RETRY_SECONDS)
             self.used = used + size
             self._by_caller[caller] = own + size
-
-    def release(self, caller: str, size: int) -> None:
-        """Take from the amount in use what was acquired."""
-        with self._lock:
-            self.used -= size
-            self._by_caller[caller] -= size
             if not self._by_caller[caller]:
                 del self._by_caller[caller]
 
@@ -80,16 +74,12 @@ class Reservation(AbstractContextManager["Reservation"]):
 
     def grow(self, size: int) -> None:
         """Reserve so much more; raises TooManyRequests."""
-        self._limit.acquire(self._caller, size)
+        self._limit.add(self._caller, size)
         self.size += size
 
-    def release(self) -> None:
-        """Give all of it back."""
-        self._limit.release(self._caller, self.size)
-        self.size = 0
-
     def __exit__(self, *error: object) -> None:
-        self.release()
+        self._limit.add(self._caller, -self.size)
+        self.size = 0
 
 
 class ConnectionLimit(HttpMiddleware):

@@ -17,7 +17,7 @@ from core.options.linear import LinearOptions, TsvmOptions
 from core.problem import Linear, Problem, Result, ensure_complete, unlabeled_scores
 from core.progress import CALIBRATION, Phase, Span
 from core.selection.fraction_path import labeled_scores
-from core.training import SeveralTask
+from core.several.task import SeveralTask
 from core.validation.folds import N_FOLDS
 
 FOLD_TOLERANCE = 3e-2

@@ -27,7 +27,7 @@ from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import LabelSolutions, Spread, standardised
 from core.several.size import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
-from core.training import SeveralTask
+from core.several.task import SeveralTask
 from core.validation.label_calibration import fit_labels
 
 RIDGE = 0.1

@@ -66,6 +66,10 @@ class Confidence(NamedTuple):
         """Lower end of Wilson's interval of the share that is right, one-sided, 95 %; 0 without labels."""
         return wilson_interval(self.right / max(1, self.total), self.total, QUANTILE)[0]
 
+    def report(self) -> dict[str, Any]:
+        """The verdict, for the report of a training."""
+        return {"confidence": self.level, "summary": [self.sentence()]}
+
     def sentence(self) -> str:
         """For people."""
         if not self.total:

@@ -78,8 +78,7 @@ def opinion_pool(
     warnings = [each for each in voted.warnings if voted.confidence is None or each != voted.confidence.sentence()]
     report = {
         **(voted.report or {}),
-        "confidence": confidence.level,
-        "summary": [confidence.sentence()],
+        **confidence.report(),
         "certain_labels": {"weight": weights[1], "wrong": wrong[1], "wrong_with_votes": wrong[0]},
     }
     return replace(
