@@ -45,8 +45,7 @@ class Limit:
     def reserve(self, caller: str, size: int = 0) -> "Reservation":
         """A reservation of this size, which can grow. Raises TooManyRequests."""
         reservation = Reservation(self, caller)
-        if size:
-            reservation.grow(size)
+        reservation.grow(size)
         return reservation
 
     def add(self, caller: str, size: int) -> None:

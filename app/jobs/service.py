@@ -127,7 +127,8 @@ def _submit(
         if not (options.selects_method or options.needs_probabilities):
             raise InvalidOption("nested", 'needs probabilities; give the option "probabilities": true, or take auto')
     start = None if body.start_from is None else services.models.resolve(body.start_from)
-    text, encoder = _text(body, dataset), _encoder(services, body, dataset, start)
+    text = _text(body, dataset)
+    encoder = _encoder(services, body, dataset, start, has_text=text is not None)
     in_other_form = {
         "dataset": dataset.id,
         "options": options.model_dump(mode="json", by_alias=True),
@@ -179,9 +180,11 @@ def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
     return None
 
 
-def _encoder(services: Services, body: JobBody, dataset: Dataset, start: Version | None) -> EncoderRef | None:
+def _encoder(
+    services: Services, body: JobBody, dataset: Dataset, start: Version | None, *, has_text: bool
+) -> EncoderRef | None:
     """The encoder of the job, with its digest of now: a worker with another one refuses the job."""
-    name, has_text = body.encoder, _text(body, dataset) is not None
+    name = body.encoder
     if name is UNSET:
         # who sends vectors has an encoder
         bare = has_text and not any(is_dense(part.name) for part in dataset.parts)

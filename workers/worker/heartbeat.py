@@ -139,7 +139,11 @@ class Heartbeat(BackgroundThread):
             if self._worker_pid not in (os.getpid(), os.getppid()):
                 self._exit_as_orphan()
             try:
-                self._beat(time.monotonic())
+                now = time.monotonic()
+                self._renew_lease(now)
+                self._publish_progress(now)
+                if self.reason is None and self._redis_state.cancel_requested(self.job_id):
+                    self.stop(StopReason.CANCELLED)
                 self.without_redis = False
             except RedisUnavailable:
                 self.without_redis = True
@@ -147,11 +151,6 @@ class Heartbeat(BackgroundThread):
                 if not self._failed:
                     _log.exception("the heartbeat of a job fails", job=self.job_id)
                 self._failed = True
-
-    def _beat(self, now: float) -> None:
-        self._renew_lease(now)
-        self._publish_progress(now)
-        self._check_cancel_flag()
 
     def _renew_lease(self, now: float) -> None:
         if now >= self._due["lease"]:
@@ -171,10 +170,6 @@ class Heartbeat(BackgroundThread):
                 self._points = (points + self._points)[-_MAX_UNPUBLISHED_POINTS:]
             raise
         self._due["progress"] = now + _PROGRESS_SECONDS
-
-    def _check_cancel_flag(self) -> None:
-        if self.reason is None and self._redis_state.cancel_requested(self.job_id):
-            self.stop(StopReason.CANCELLED)
 
     def _exit_as_orphan(self) -> None:
         """End this process after the death of its worker, so that no stray process computes; another worker gets the

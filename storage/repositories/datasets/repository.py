@@ -106,8 +106,7 @@ class Datasets:
 
     def open_to_train(self, id: str, annotations: int | None) -> Documents:
         """The documents as ``open``, but with people as voters where they differ."""
-        documents = self.open(id)
-        return with_people(documents, self._log(id).answers(annotations)) if annotations else documents
+        return with_people(self.open(id), self._log(id).answers(annotations)) if annotations else self.open(id)
 
     def open_annotated(self, id: str, answers: Mapping[int, Answer]) -> Documents:
         """The documents of a dataset with the labels of these answers, by position, in place of their own; raises
