@@ -42,14 +42,6 @@ def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
     return n_nonzeros >= _DENSE * n_rows * n_features
 
 
-def few_outweigh(energies: NDArray[np.float64]) -> bool:
-    """Whether few features carry nearly all squares, as counts do beside shares: the participation ratio
-    ``(Σ m)² / Σ m²`` of the sums m of the features' squares, shape (n_features,), is at most 4.
-    """
-    total = float(energies.sum())
-    return total > 0 and float(((energies / total) ** 2).sum()) >= 1 / _MOST_RATIO
-
-
 def equally_long(squares: NDArray[np.float64]) -> bool:
     """Whether rows of these squared lengths, shape (n_rows,), are equally long; empty ones aside."""
     held = squares[squares > 0]
@@ -57,8 +49,9 @@ def equally_long(squares: NDArray[np.float64]) -> bool:
 
 
 def outweighing(energies: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The features that outweigh the others: the fewest, the largest first, without which ``few_outweigh`` does not
-    hold; all where it always does.
+    """The features that outweigh the others, the largest first, as counts do beside shares: the fewest without which
+    the participation ratio ``(Σ m)² / Σ m²`` of the sums m of the features' squares, shape (n_features,), is more than
+    4; all where it always is at most that.
     """
     order = np.argsort(-energies, kind="stable")
     ascending = energies[order][::-1]
@@ -72,7 +65,8 @@ class TermWeights:
     """What the values of a document are multiplied by before it is scaled to length 1."""
 
     idf: NDArray[np.float64]
-    """shape (n_seen,): inverse document frequency of each feature of the model; ones where values are no counts"""
+    """shape (n_seen,): inverse document frequency of each feature of the model; ones where values are no counts, and
+    −1 of numbers beside counts, which are no terms and stay as they came"""
     counts: bool
     """whether values are counts, of which logarithms are taken"""
     signed: bool = False
@@ -101,10 +95,12 @@ class TermWeights:
             sizes = np.abs(values)
             # below 1, as no count is, the value itself goes on where the logarithm ends
             values = np.copysign(np.minimum(sizes, 1.0) + log(np.maximum(sizes, 1.0)), values)
-        values *= np.where(seen, self.idf.take(positions, mode="clip"), 0.0) if len(self.idf) else 0.0
+        idf = np.where(seen, self.idf.take(positions, mode="clip"), 0.0) if len(self.idf) else np.zeros(len(values))
+        values *= np.maximum(idf, 0.0)
         # summed in sequence, so that the processor has no say in it
         lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
-        return (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
+        weights = (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
+        return np.where(idf < 0, rows.values[held], weights)
 
 
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
@@ -113,7 +109,8 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
 
     None, and the rows as they are, where few features outweigh all others, where all rows are equally long and have
     neither such counts nor signs of hashing, and where rows have many values, unless these are counts of a small
-    vocabulary. ``checkpoint`` is called between slices of some million nonzeros.
+    vocabulary. The few features, and others that are no counts, are left aside where counts are most of the values, as
+    of texts beside their length. ``checkpoint`` is called between slices of some million nonzeros.
     """
     if isinstance(rows, FullRows):
         return None
@@ -122,7 +119,7 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     if not (found.declining if many else found.multiples or found.negative or not found.alike):
         return None
     energies, frequencies = np.zeros(rows.n_features), np.zeros(rows.n_features, np.int64)
-    positives = np.zeros(rows.n_features, np.int64)
+    positives, fractional = np.zeros(rows.n_features, np.int64), np.zeros(rows.n_features, np.int64)
     for start, stop in rows.slices(_SLICE):
         columns, values = _part_of(rows, start, stop)
         # of rows at length 1: one document with a count of 10,000, as of an attached file, decides for no other
@@ -130,15 +127,24 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
         energies += np.bincount(columns, values * values / lengths, rows.n_features)
         frequencies += np.bincount(columns[values != 0], minlength=rows.n_features)
         positives += np.bincount(columns[values > 0], minlength=rows.n_features)
+        fractional += np.bincount(columns[values != np.rint(values)], minlength=rows.n_features)
         checkpoint()
     hashed = found.negative and _are_halved(positives, frequencies)
     signed = hashed and _are_of_places(positives, frequencies)
     counts = found.multiples and (hashed or not found.negative)
-    if few_outweigh(energies) or not (counts or signed or not found.alike):
+    few = outweighing(energies)
+    if len(few):
+        few = np.union1d(few, np.flatnonzero(fractional))
+        found = _kind_of_values(rows, checkpoint, few)
+        counts = found.counts and not (many or found.negative or found.alike)
+        if not counts or 2 * int(frequencies[few].sum()) >= rows.n_nonzeros:
+            return None
+    elif not (counts or signed or not found.alike):
         return None
     idf = np.ones(rows.n_features)
     if counts:
         idf = log(np.asarray((1.0 + rows.n_rows) / (1.0 + frequencies), np.float64)) + 1.0
+        idf[few] = -1.0
     terms, pages = TermWeights(idf, counts, signed, counts and not found.counts), Pages(rows.values)
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
@@ -169,11 +175,14 @@ class _Values(NamedTuple):
         return equally_long(self.squares)
 
 
-def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint) -> _Values:
+def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint, aside: NDArray[np.int64] | None = None) -> _Values:
+    """The kind of values that rows have in all features but those that are left ``aside``."""
     whole, multiples, negative = True, True, False
     squares, numbers = np.zeros(rows.n_rows), np.zeros(4, np.int64)
     for start, stop in rows.slices(_SLICE):
-        _, values = _part_of(rows, start, stop)
+        columns, values = _part_of(rows, start, stop)
+        if aside is not None:
+            values[np.isin(columns, aside)] = 0.0
         owners = rows.between(start, stop).owners
         whole = whole and bool((values == np.rint(values)).all())
         if multiples:

@@ -120,7 +120,7 @@ def _row_nodes(model: LinearModel, prefix: str) -> list[Message]:
     """Rows of the features of the model; where it weighs values, as core.documents.term_weights has them."""
     if model.terms is None:
         return [node("Cast", [f"{prefix}seen"], f"{prefix}rows", to=DOUBLE)]
-    given, nodes = "doubles", [node("Cast", ["seen"], "doubles", to=DOUBLE)]
+    given, nodes = "doubles", [node("Cast", [f"{prefix}seen"], "doubles", to=DOUBLE)]
     if model.terms.signed:
         nodes, given = [*nodes, node("Abs", [given], "sizes")], "sizes"
     if model.terms.divided:
@@ -129,14 +129,17 @@ def _row_nodes(model: LinearModel, prefix: str) -> list[Message]:
         nodes, given = [*nodes, *_logarithm_nodes(given)], "values"
     return [
         *nodes,
-        tensor("idf", model.terms.idf),
+        tensor("idf", np.maximum(model.terms.idf, 0.0)),
+        tensor("are_numbers", np.where(model.terms.idf < 0, 1.0, 0.0)),
         tensor("shortest", np.array([np.finfo(np.float64).tiny])),
         node("Mul", [given, "idf"], "terms"),
         node("ReduceL2", ["terms"], "lengths", axes=[1], keepdims=1),
         node("Max", ["lengths", "shortest"], "divisors"),
         node("Div", ["terms", "divisors"], "exact"),
         node("Cast", ["exact"], "rounded", to=FLOAT),
-        node("Cast", ["rounded"], "rows", to=DOUBLE),
+        node("Cast", ["rounded"], "terms_alone", to=DOUBLE),
+        node("Mul", ["doubles", "are_numbers"], "numbers"),
+        node("Add", ["terms_alone", "numbers"], "rows"),
     ]
 
 

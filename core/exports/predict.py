@@ -191,7 +191,9 @@ class Classifier:
             sizes = np.abs(values)
             weights = np.minimum(sizes, 1.0) + _logs(np.maximum(sizes, 1.0), self.arrays["logs"])
             values = np.copysign(weights, values)
-        return _at_length_1(values * np.append(self.arrays["idf"], 0.0)[places], rows.owners, rows.n_rows)
+        idf = np.append(self.arrays["idf"], 0.0)[places]  # below 0 of numbers beside counts, which stay as they are
+        weights = _at_length_1(values * np.maximum(idf, 0.0), rows.owners, rows.n_rows)
+        return np.where(idf < 0, rows.values, weights)
 
     def _kernel_scores(self, rows: Rows) -> Any:
         """Scores of some rows at a time, in which features that training never saw have a column of their own."""

@@ -73,6 +73,18 @@ def test_other_weights_are_brought_to_length_1() -> None:
     np.testing.assert_allclose(rows.values, normalize(weights).data, rtol=1e-6)
 
 
+@pytest.mark.parametrize("numbers", [1.0, 0.37])
+def test_numbers_beside_counts_stay_as_they_are(numbers: float) -> None:
+    """As the length of a text beside the counts of its words: no term, and no part of a document's length."""
+    counts = counts_of(11)
+    lengths = sparse.csr_matrix(numbers * np.random.default_rng(11).integers(200, 9000, (N_ROWS + 1, 1)))
+    both: Any = sparse.hstack([lengths, counts]).tocsr().astype(np.float32)
+    terms, rows = weighed(both)
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    np.testing.assert_allclose(rows.values, sparse.hstack([lengths, expected]).tocsr().data, rtol=1e-6)
+    np.testing.assert_array_equal(there(terms).weighed(rows_of(both), both.indices), rows.values)
+
+
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_counts_that_were_divided_by_a_length_are_counts_again(norm: str) -> None:
     """As HashingVectorizer and TfidfVectorizer without idf give them, to the bit."""
@@ -163,10 +175,11 @@ def test_rows_are_left_as_they_are_that_are_no_bags_of_terms() -> None:
     dense = sparse.csr_matrix(rng.integers(1, 9, (30, 20)).astype(np.float32))
     # the brightness of pixels, a fifth of which are not dark
     pixels = sparse.csr_matrix(rng.integers(1, 256, (60, 50)) * (rng.random((60, 50)) < 0.2)).astype(np.float32)
-    # ages beside columns of 0 and 1
-    ages = rng.integers(17, 90, (N_ROWS + 1, 1)).astype(np.float32)
-    outweighed: Any = sparse.hstack([sparse.csr_matrix(ages), counts_of(3, 2)]).tocsr()
-    outweighed.data[outweighed.data == 1000] = 1
+    # ages beside columns of 0 and 1, as many ones in each row
+    ages = rng.integers(17, 90, (N_ROWS, 1)).astype(np.float32)
+    ones = np.zeros((N_ROWS, N_FEATURES), np.float32)
+    ones[np.arange(N_ROWS)[:, None], rng.integers(0, 40, (N_ROWS, 5)) + 40 * np.arange(5)] = 1
+    outweighed: Any = sparse.csr_matrix(np.hstack([ages, ones]))
     for matrix in (equally_long, dense, pixels, outweighed, sparse.csr_matrix(np.zeros((3, 4), np.float32))):
         terms, rows = weighed(matrix)
         assert terms is None
