@@ -187,7 +187,7 @@ class SimulatedStore:
 
     def _written(self, key: str, data: bytes) -> bytes:
         grown = self._world.process in self.next_release and _GROWN.fullmatch(key) is not None
-        return data.removesuffix(b"}") + _MORE if grown else data
+        return data.rstrip().removesuffix(b"}") + _MORE if grown else data
 
     def _remove(self, key: str) -> None:
         if key in self.content:

@@ -120,7 +120,7 @@ def make_a_job_of_nobody(evidence: Evidence) -> None:
 def publish_twice(evidence: Evidence) -> None:
     """As ``Models.publish`` never does: at the next number, though there is one."""
     folder = evidence.root / "models/news/versions"
-    (folder / "3.json").write_text((folder / "1.json").read_text().replace('"number":1', '"number":3'))
+    (folder / "3.json").write_text((folder / "1.json").read_text().rstrip().replace('"number":1', '"number":3'))
 
 
 def damage_a_model(evidence: Evidence) -> None:
@@ -134,11 +134,11 @@ def lose_a_version(evidence: Evidence) -> None:
 
 def leave_a_gap(evidence: Evidence) -> None:
     folder = evidence.root / "models/news/versions"
-    (folder / "5.json").write_text((folder / "2.json").read_text().replace('"number":2', '"number":5'))
+    (folder / "5.json").write_text((folder / "2.json").read_text().rstrip().replace('"number":2', '"number":5'))
     (folder / "2.json").unlink()
     job = next(version.job for version in evidence.versions if version.number == 5)
     published = evidence.root / f"jobs/{job}/published.json"
-    published.write_text(published.read_text().replace('"version":2', '"version":5'))
+    published.write_text(published.read_text().rstrip().replace('"version":2', '"version":5'))
 
 
 def lose_a_dataset(evidence: Evidence) -> None:
@@ -158,7 +158,7 @@ def exchange_a_dataset(evidence: Evidence) -> None:
 def keep_what_was_refused(evidence: Evidence) -> None:
     dataset = make_dataset(evidence.store)
     manifest = evidence.root / f"datasets/{dataset.id}/manifest.json"
-    manifest.write_text(manifest.read_text().replace('"name":null', '"name":"refused"'))
+    manifest.write_text(manifest.read_text().rstrip().replace('"name":null', '"name":"refused"'))
     evidence.ledger.refused.add("refused")
 
 
@@ -184,7 +184,7 @@ def leave_a_mark(evidence: Evidence) -> None:
 
 def fail_for_another_reason(evidence: Evidence) -> None:
     path = evidence.root / f"jobs/{ids(evidence, JobState.FAILED)[0]}/outcome.json"
-    path.write_text(path.read_text().replace("worker-died", "internal"))
+    path.write_text(path.read_text().rstrip().replace("worker-died", "internal"))
 
 
 def fail_too_early(evidence: Evidence) -> None:
@@ -200,7 +200,7 @@ def run_again_late(evidence: Evidence) -> None:
 def never_run_again(evidence: Evidence) -> None:
     job = ids(evidence)[0]
     outcome = evidence.root / f"jobs/{job}/outcome.json"
-    outcome.write_text(outcome.read_text().replace('"attempt":1', '"attempt":2'))
+    outcome.write_text(outcome.read_text().rstrip().replace('"attempt":1', '"attempt":2'))
     evidence.ledger.faults[1] = evidence.ledger.faults[1]._replace(kind=Kind.WORKER_KILLED, hit=(Running(job, 1),))
 
 

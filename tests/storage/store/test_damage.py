@@ -222,3 +222,13 @@ def test_a_revocation_counts_whatever_cannot_be_read(store: Store) -> None:
     keys.revoke(made.id)
     assert [listed.revoked for listed in keys.every()] == [True]
     assert len(store.damage.found) == 1
+
+
+def test_a_digit_of_a_record_that_flips_is_found_and_a_record_without_checksum_is_read(store: Store) -> None:
+    written = json_records.encode(File(key="k", sha256="0", bytes=12))
+    assert File.model_validate_json(written).bytes == 12, "as earlier versions read it"
+    store.create("f", written.strip())
+    assert json_records.read(store, "f", File).bytes == 12
+    store.replace("f", written.replace(b"12", b"13"))
+    with pytest.raises(StoreDamaged, match="checksum"):
+        json_records.read(store, "f", File)
