@@ -131,7 +131,7 @@ class Jobs(JobAttempts):
         job = Job(
             # read last, as it is deleted first: so what is missing of a job that is being deleted makes none that is
             # not over
-            request=self._request(id),
+            request=self.request(id),
             state=_state(outcome, published, number, cancelled),
             attempt=number,
             started_at=attempt.started_at if attempt else None,
@@ -142,6 +142,12 @@ class Jobs(JobAttempts):
         if job.state is JobState.SUCCEEDED:
             job.progress.fraction = 1.0
         return job
+
+    def request(self, id: str) -> JobRequest:
+        """The request of a job, which never changes; raises NotFound, StoreDamaged."""
+        with suppress(KeyMissing):
+            return json_records.read(self._store, f"jobs/{id}/request.json", JobRequest)
+        raise NotFound("job", id)
 
     def ids(self, after: str | None = None) -> Sequence[str]:
         """Ids of all jobs, or of those after an id, oldest first."""
@@ -257,7 +263,7 @@ class Jobs(JobAttempts):
         outcome = self.outcome(id)
         if outcome is None or outcome.state is not JobState.SUCCEEDED:
             return None
-        version = Models(self._store).publish(self._request(id), outcome)
+        version = Models(self._store).publish(self.request(id), outcome)
         json_records.create(
             self._store, f"jobs/{id}/published.json", Publication(name=version.name, version=version.number)
         )
@@ -334,11 +340,6 @@ class Jobs(JobAttempts):
             return None, None
         except StoreDamaged as error:
             return None, error
-
-    def _request(self, id: str) -> JobRequest:
-        with suppress(KeyMissing):
-            return json_records.read(self._store, f"jobs/{id}/request.json", JobRequest)
-        raise NotFound("job", id)
 
 
 def _state(outcome: Outcome | None, published: Publication | None, attempts: int, cancelled: bool) -> JobState:

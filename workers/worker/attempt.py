@@ -82,7 +82,7 @@ class Attempts:
         last = job.attempt
         if (
             jobs.withdraw_if_deleted(job.request)
-            or jobs.has_outcome(job_id)
+            or job.outcome is not None
             or (last and leases.held(job_id, last, self._context.lease_seconds))
         ):
             return None
@@ -132,7 +132,7 @@ class RunningAttempt:
             self._context.redis_state.note_change(self._job_id)
         with StoreWatch(self._jobs, self._job_id, self._number, self.heartbeat):
             try:
-                request = self._retry.call(lambda: self._jobs.get(self._job_id).request)
+                request = self._retry.call(lambda: self._jobs.request(self._job_id))
                 self._place = QueuePlace(request.size, request.caller)
                 return self._traced(request, started_at)
             except NotFound:
