@@ -144,8 +144,8 @@ class Incomplete(NamedTuple):
             "weight": report.pop("certain_labels", {}).get("weight", 0.0),
         }
         # what is told of a share of the seconds, or of the documents
-        partial = {NO_UNLABELED, *time_warnings(found.report), *fraction_warnings(whole.report)}.difference(
-            fraction_warnings(found.report)
+        partial = {NO_UNLABELED, *time_warnings(of_all), *fraction_warnings(whole.report or {})}.difference(
+            fraction_warnings(of_all)
         )
         return replace(
             total,

@@ -372,9 +372,13 @@ def _warnings(
         )
     if confidence is not None and confidence.level == "none":
         warnings.append(confidence.sentence())
-    return [
-        *warnings,
-        *fraction_warnings(solutions.report),
-        *time_warnings(solutions.report),
-        *tuning_warnings(solutions.report),
-    ]
+    return (
+        warnings
+        if solutions.report is None
+        else [
+            *warnings,
+            *fraction_warnings(solutions.report),
+            *time_warnings(solutions.report),
+            *tuning_warnings(solutions.report),
+        ]
+    )

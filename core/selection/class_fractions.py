@@ -87,9 +87,9 @@ class FractionEstimate:
         }
 
 
-def fraction_warnings(report: Mapping[str, Any] | None) -> list[str]:
+def fraction_warnings(report: Mapping[str, Any]) -> list[str]:
     """Which classes have fractions that hang on a guess, by the report of a training."""
-    guessed = (report or {}).get("fractions", {}).get("guessed", [])
+    guessed = report.get("fractions", {}).get("guessed", [])
     if not guessed:
         return []
     named = ", ".join(map(repr, guessed[:_NAMED])) + (", …" if len(guessed) > _NAMED else "")

@@ -147,9 +147,9 @@ def time_report(seconds: float | None, *, tried: bool = True, solved: bool = Tru
     return {} if seconds is None else {"time": {"seconds": seconds, "all_methods_tried": tried, "solved": solved}}
 
 
-def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
+def time_warnings(report: Mapping[str, Any]) -> list[str]:
     """Warnings about a budget of seconds that did not suffice, by the report of a training."""
-    time = (report or {}).get("time")
+    time = report.get("time")
     if time is None or (time["all_methods_tried"] and time["solved"]):
         return []
     missed = "the model was solved to its tolerance" if time["all_methods_tried"] else "all methods were tried"

@@ -307,9 +307,9 @@ def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, in
     return Tuning(chosen, {"chosen": {**chosen, "why": _why(trials, n_known, len(labels.draws), best)}, **report})
 
 
-def tuning_warnings(report: Mapping[str, Any] | None) -> list[str]:
+def tuning_warnings(report: Mapping[str, Any]) -> list[str]:
     """Warnings about values of C and gamma that took too many steps to be compared, by the report of a training."""
-    tried = [trial for trial in (report or {}).get("tried", []) if "right" in trial]
+    tried = [trial for trial in report.get("tried", []) if "right" in trial]
     missed = sum(len(trial["C"]) - len(trial["right"]) for trial in tried)
     if not missed:
         return []

@@ -180,7 +180,7 @@ def a_job_is_closed_before_it_is_published(patch: pytest.MonkeyPatch) -> None:
         if outcome is None or outcome.state is not JobState.SUCCEEDED:
             return None
         self.close(id)
-        version = Models(self._store).publish(self._request(id), outcome)
+        version = Models(self._store).publish(self.request(id), outcome)
         json_records.create(
             self._store, f"jobs/{id}/published.json", Publication(name=version.name, version=version.number)
         )
