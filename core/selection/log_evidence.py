@@ -46,8 +46,9 @@ PLANNED_CLASSES, _PLANNED_COUNT = 4, 3
 CHOSEN = 3.0
 """labels of each class in the urn of anybody's choice: who chooses labels seldom takes one of a class and fifty of
 another, as a random sample of a rare class has them"""
-_CAP = 20
-"""labels from which several classes hardly have equally many by chance, where no class has more"""
+_CAP, _ROUND = 20, 5
+"""labels from which several classes hardly have equally many by chance, where no class has more; two classes have in 1
+to 10 of 100 random samples, but seldom a number that people choose, of which this is a divisor"""
 
 
 class LabelCounts(NamedTuple):
@@ -74,6 +75,7 @@ def is_planned(counts: NDArray[np.integer[Any]]) -> bool:
 
     They are nearly equal, or more even than chance makes them, or were so before one class got more or was left behind.
     Or several classes have the same number and no class has more: so many of each were labeled, or all that were found.
+    By two classes that is told from chance where the number is round.
     Counts that are drawn at random are so only where the classes are about as frequent. There nothing is lost. Of all
     classes but one they are so by chance where there are few classes or labels.
     """
@@ -84,9 +86,10 @@ def is_planned(counts: NDArray[np.integer[Any]]) -> bool:
         return False
     if ascending[0] < _PLANNED_COUNT:
         return _is_evened(counts)
-    capped = ascending[-1] >= _CAP and ascending[-2] == ascending[-1]
+    most, second, third = ascending[-1], ascending[-2], ascending[-3]
+    capped = most >= _CAP and most == second and (second == third or most % _ROUND == 0)
     return bool(capped) or any(
-        is_balanced(most) or _is_evened(most) for most in (ascending, ascending[1:], ascending[:-1])
+        is_balanced(each) or _is_evened(each) for each in (ascending, ascending[1:], ascending[:-1])
     )
 
 

@@ -31,6 +31,8 @@ NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
         ([2, 1, 30, 1, 2], False, False),
         ([50, 43, 50, 8, 28, 36, 13, 38], False, True),
         ([50, 43, 49, 8, 28, 36, 13, 38], False, False),
+        ([47, 43, 47, 8, 28, 36, 13, 38], False, False),
+        ([47, 47, 47, 8, 28, 36, 13, 38], False, True),
         ([8, 3, 8, 5, 1], False, False),
         ([8, 10, 11, 9, 12, 10, 10, 9, 10, 11], False, True),
         ([8, 10, 11, 9, 12, 10, 10, 9, 10, 40], False, True),
@@ -55,6 +57,12 @@ def test_even_labels_stay_a_plan_where_a_few_are_wrong(per_class: int) -> None:
         told[rng.choice(len(told), per_class, replace=False)] = rng.integers(0, 20, per_class)
         assert log_evidence.is_planned(np.bincount(told, minlength=20))
         assert not log_evidence.is_planned(rng.multinomial(20 * per_class, sizes / sizes.sum()))
+
+
+def test_two_classes_with_as_many_labels_by_chance_are_no_plan() -> None:
+    sizes = 1 / np.arange(1, 11) ** 0.5
+    samples = np.random.default_rng(0).multinomial(200, sizes / sizes.sum(), 1000)
+    assert np.mean([log_evidence.is_planned(counts) for counts in samples]) < 0.01
 
 
 def test_a_random_sample_of_even_classes_is_seldom_taken_for_a_plan() -> None:
