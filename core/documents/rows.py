@@ -199,7 +199,7 @@ def to_dense(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.
 
 def sorted_rows(rows: SparseRows) -> SparseRows:
     """The rows with ascending indices; ``rows`` itself if they ascend. Repeated indices stay, side by side."""
-    falls, own = _steps(rows, np.greater), rows.trimmed
+    falls, own = np.flatnonzero(_is_step(rows, np.greater)), rows.trimmed
     if not len(falls):
         return rows
     owner = np.unique(_row_of(rows, falls))
@@ -243,8 +243,9 @@ def is_faultless(rows: SparseRows) -> bool:
         return True
     if int(indices.max()) >= rows.n_features or not np.isfinite(rows.values[held]).all():
         return False
-    # most single rows ascend throughout, so that the ends of rows need not be found
-    return not (indices[:-1] >= indices[1:]).any() or not len(_steps(rows, np.greater_equal))
+    # a single row is looked at without the ends of rows
+    steps = _is_step(rows, np.greater_equal) if rows.n_rows > 1 else indices[:-1] >= indices[1:]
+    return not steps.any()
 
 
 def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
@@ -258,7 +259,7 @@ def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
         return [wrong]
     _, indices, values = rows.trimmed.csr
     found: list[tuple[int, str, str]] = []
-    steps = _steps(rows, np.greater_equal)[:limit]
+    steps = np.flatnonzero(_is_step(rows, np.greater_equal))[:limit]
     for row, position in zip(_row_of(rows, steps), steps, strict=True):
         index, following = int(indices[position]), int(indices[position + 1])
         detail = (
@@ -307,16 +308,9 @@ def layout_fault(rows: SparseRows) -> Fault | None:
     return None
 
 
-def _steps(rows: SparseRows, wrong: np.ufunc) -> NDArray[np.int64]:
-    """Positions, counted from the first nonzero, where ``wrong`` holds for an index and the next one of the same
-    row."""
-    return np.flatnonzero(_is_step(rows.trimmed, wrong))
-
-
-def _is_step(own: SparseRows, wrong: np.ufunc) -> NDArray[np.bool_]:
-    """shape (n_nonzeros - 1,): whether ``wrong`` holds for an index and the next one of the same row; of trimmed
-    rows."""
-    indptr, indices, _ = own.csr
+def _is_step(rows: SparseRows, wrong: np.ufunc) -> NDArray[np.bool_]:
+    """shape (n_nonzeros - 1,): whether ``wrong`` holds for an index and the next one of the same row."""
+    indptr, indices, _ = rows.trimmed.csr
     mask: NDArray[np.bool_] = wrong(indices[:-1], indices[1:])
     ends = indptr[1:-1]
     if len(ends):

@@ -55,7 +55,7 @@ class BlockFile(io.RawIOBase):
         block, parts, missing = bisect_right(self._ends, self._at), [], size if size >= 0 else (self._ends or [0])[-1]
         while missing > 0 and block < len(self._blocks):
             begin = self._at - (self._ends[block] - len(self._blocks[block]))
-            part = self._blocks[block][begin : begin + missing]
+            part = memoryview(self._blocks[block])[begin : begin + missing]  # joining copies it, which is enough
             parts.append(part)
             self._at += len(part)
             missing -= len(part)

@@ -72,7 +72,7 @@ class Connection(HttpToolsProtocol):
         """Parse the bytes so far, up to the first pipelined request that has to wait."""
         while self._unparsed and not self.pipeline and self._refusal is None and not self.transport.is_closing():
             size = max(PART_BYTES, self._body_left)
-            part = bytes(self._unparsed[:size])
+            part = bytes(memoryview(self._unparsed)[:size])
             del self._unparsed[:size]
             super().data_received(part)
             if self._head_timer is not None:
