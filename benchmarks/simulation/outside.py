@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import redis.exceptions
 
@@ -15,7 +15,7 @@ from benchmarks.simulation.world import World
 from storage.errors import RedisUnavailable, StoreUnavailable
 from storage.queue.redis_state import Leases
 from storage.records import File, QueuePlace, Record
-from storage.store import KeyMissing
+from storage.store import KeyMissing, json_records
 from storage.store.keys import Damage
 
 T = TypeVar("T")
@@ -126,7 +126,8 @@ class SimulatedStore:
         found = self._call(f"read {key}", lambda: self.content.find(key))
         if found is None:
             raise KeyMissing(key)
-        return found.replace(_MORE, b"}") if self._world.process in self.next_release else found
+        grown = self._world.process in self.next_release and _MORE in found
+        return json_records.sealed(found.rstrip().replace(_MORE, b"}")) if grown else found
 
     def exists(self, key: str) -> bool:
         """See Store."""
@@ -187,7 +188,7 @@ class SimulatedStore:
 
     def _written(self, key: str, data: bytes) -> bytes:
         grown = self._world.process in self.next_release and _GROWN.fullmatch(key) is not None
-        return data.rstrip().removesuffix(b"}") + _MORE if grown else data
+        return json_records.sealed(data.rstrip().removesuffix(b"}") + _MORE) if grown else data
 
     def _remove(self, key: str) -> None:
         if key in self.content:
@@ -206,8 +207,7 @@ def decoded(kind: Any, data: bytes) -> Any:
 
 
 def _record(kind: type[R], data: bytes) -> R:
-    found: R = decoded(kind, data.replace(_MORE, b"}"))
-    return found
+    return cast(R, decoded(kind, data.replace(_MORE, b"}")))
 
 
 class SimulatedRedis:

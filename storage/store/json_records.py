@@ -65,10 +65,10 @@ def create(store: Store, key: str, record: Record) -> bool:
 
 def encode(record: Record) -> bytes:
     """A record as the bytes that are stored."""
-    return _sealed(record.model_dump_json().encode())
+    return sealed(record.model_dump_json().encode())
 
 
-def _sealed(text: bytes) -> bytes:
+def sealed(text: bytes) -> bytes:
     """The text with its CRC-32 behind it, whose bits are blanks and tabs."""
     return text + f"{crc32(text):032b}".replace("0", " ").replace("1", "\t").encode()
 
@@ -79,7 +79,7 @@ def read(store: Store, key: str, kind: type[RecordT]) -> RecordT:
     try:
         data = store.read(key)
         text = data.rstrip(b" \t")
-        if data not in (text, _sealed(text)):
+        if data not in (text, sealed(text)):
             raise StoreDamaged(key)
         record = kind.model_validate_json(text)
     except ValidationError as error:
