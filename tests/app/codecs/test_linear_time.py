@@ -33,7 +33,7 @@ from app.http.requests import _decoded
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
 from app.predictions.service import decode_documents
-from core.errors import InvalidDocuments
+from core.errors import MAX_FAULTS, InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.repositories.datasets.files import ids
 from tests.app.codecs.encodings import as_npy
@@ -320,8 +320,9 @@ def test_requests_are_decoded_in_proportion(dimension: str) -> None:
 
 
 def test_ids_are_compared_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_COMPARED", 1 << 10)
+    monkeypatch.setattr(ids, "_COMPARED", 1 << 8)  # 256 parts: a byte holds their numbers
     act = lambda body: ids._repeated(np.frombuffer(body, np.int64), tmp_path)  # noqa: E731
+    assert ids._repeated(np.full(1 << 15, -1), tmp_path).tolist() == [[k, k - 1] for k in range(1, MAX_FAULTS + 1)]
     check_linear(act, lambda n: np.random.default_rng(n).bytes(8 * n), 1 << 15)
 
 

@@ -126,16 +126,16 @@ def grouped(
     """
     for groups, *_ in read():
         found, times = np.unique(groups, return_counts=True)
-        ends[found + 2] += times
+        ends[2:][found] += times  # two may be too much to add to the number of a group, where a byte holds it
         yield
     np.cumsum(ends, out=ends)
     for groups, *values in read():
         order = np.argsort(groups, kind="stable")
         found, firsts, times = np.unique(groups[order], return_index=True, return_counts=True)
-        places = np.repeat(ends[found + 1] - firsts, times) + np.arange(len(order))
+        places = np.repeat(ends[1:][found] - firsts, times) + np.arange(len(order))
         for column, each in zip(columns, values, strict=True):
             column[places] = each[order]
-        ends[found + 1] += times
+        ends[1:][found] += times
         yield
 
 
