@@ -30,7 +30,8 @@ _UNKNOWN = re.compile(r"^unknown field '([^']*)'")
 STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 """a string of JSON with its quotes"""
 _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
-_NOT_FINITE = re.compile(rb"(?<![\w.])\+?(-?(?:NaN|Infinity|nan(?!\")|inf))(?![\w.])")
+_NOT_FINITE = re.compile(rb'(?<![\w."\\])\+?(-?(?:NaN|Infinity|nan|inf))(?![\w."])')
+"""a number that JSON lacks, and no end of a string"""
 _BYTE = re.compile(r"JSON is malformed: .*\(byte (\d+)\)")
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 _TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"

@@ -34,6 +34,7 @@ MISTAKES: dict[str, tuple[str, bytes, str]] = {
         b'{"text": "a", "label": NaN}',
         "label: line 1: JSON is malformed: NaN is not a value of JSON; send null",
     ),
+    "NaN as a text": (LINES, b'{"text": "NaN"]', "JSON is malformed: expected ',' or '}'"),
     "infinity": (LINES, b'{"indices": [1], "values": [-Infinity]}', "-Infinity is not a value of JSON"),
     "a trailing comma": (LINES, b'{"text": "a",}\n', "trailing comma"),
     "a list as label": (LINES, b'{"text": "a", "label": ["x"]}', "a document has one label here"),
