@@ -16,7 +16,8 @@ PIP = $(if $(CAN_INSTALL),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python 
 WITH_UV = uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 WITH_PIP = $(PIP) install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 # What kernels are compiled with is installed first, so that they are compiled while the rest is fetched. Hardly anything
-# that the compiler leaves is garbage: looking for it would take a twelfth of the time.
+# that the compiler leaves is garbage: looking for it would take a twelfth of the time. The shell keeps Ctrl-C from what
+# runs in the background, so it is ended by hand.
 KERNELS = numba pydantic scipy threadpoolctl
 WARM = $(BIN)/python -c 'import gc, workers.worker.warm_up as it; gc.disable(); it.warm_up()'
 RUN = --editable '.[embedded,demo,encoder]' --editable ./client
@@ -80,7 +81,7 @@ clean:
 
 .venv/run.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
 	$(call install,$(KERNELS))
-	$(WARM) & $(call install,$(RUN)); installed=$$?; wait $$! && exit $$installed
+	$(WARM) & trap "kill $$!" INT; $(call install,$(RUN)); installed=$$?; wait $$! && exit $$installed
 	@touch .venv/warmed $@
 
 .venv/dev.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
