@@ -24,7 +24,7 @@ from core.documents.rows import FullRows, Pages, SparseRows
 from core.numerics.elementary import log
 from core.progress import Checkpoint
 
-_SLICE = 1 << 21
+_SLICE = 1 << 20
 _ALIKE = 1e-3
 """spread of the squared lengths of rows, in units of the largest, up to which they are left as they are"""
 _DENSE = 0.1
@@ -33,8 +33,11 @@ _MOST_RATIO = 4.0
 """participation ratio up to which few features outweigh all others together"""
 _COLLISIONS = 0.1
 """share of the values that the rarer signs of all features have together, up to which signs are those of places"""
-EXACT = 1e-5
-"""share of a multiple by which it may be off a whole number, as float32 makes it"""
+_NEARLY_ALL = 0.98
+"""share of the values that must be multiples: the rounding of one long document decides for no other"""
+EXACT, MOST_OFF = 1e-2, 0.25
+"""share of a multiple by which it may be off a whole number, as values that were rounded to four digits are, and the
+most that any may be"""
 
 
 def distances_apply(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
@@ -65,8 +68,8 @@ class TermWeights:
     """What the values of a document are multiplied by before it is scaled to length 1."""
 
     idf: NDArray[np.float64]
-    """shape (n_seen,): inverse document frequency of each feature of the model; ones where values are no counts, and
-    −1 of numbers beside counts, which are no terms and stay as they came"""
+    """shape (n_seen,): inverse document frequency of each feature of the model; ones where values are no counts. Of
+    numbers beside counts, which are no terms, what brings them to the root mean square of the largest term, below 0"""
     counts: bool
     """whether values are counts, of which logarithms are taken"""
     signed: bool = False
@@ -79,7 +82,8 @@ class TermWeights:
         """What becomes of the values, for the report."""
         signs, counts = " without the signs of hashing" if self.signed else "", "divided counts" * self.divided
         values = f"{counts or 'counts'}{signs} weighed by TF-IDF" if self.counts else f"values as they came{signs}"
-        return f"{values}, each document at length 1"
+        numbers = ", numbers brought down to the largest term" if (self.idf < 0).any() else ""
+        return f"{values}, each document at length 1{numbers}"
 
     def weighed(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
         """shape (n_nonzeros,): the weights of the values of rows, given the position of each among the features of the
@@ -100,7 +104,7 @@ class TermWeights:
         # summed in sequence, so that the processor has no say in it
         lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
         weights = (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
-        return np.where(idf < 0, rows.values[held], weights)
+        return np.where(idf < 0, (-idf * rows.values[held]).astype(np.float32), weights)
 
 
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
@@ -109,7 +113,7 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
 
     None, and the rows as they are, where few features outweigh all others, where all rows are equally long and have
     neither such counts nor signs of hashing, and where rows have many values, unless these are counts of a small
-    vocabulary. The few features, and others that are no counts, are left aside where counts are most of the values, as
+    vocabulary. Features that outweigh the others or have fractions are numbers where counts are most of the values, as
     of texts beside their length. ``checkpoint`` is called between slices of some million nonzeros.
     """
     if isinstance(rows, FullRows):
@@ -132,20 +136,31 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     hashed = found.negative and _are_halved(positives, frequencies)
     signed = hashed and _are_of_places(positives, frequencies)
     counts = found.multiples and (hashed or not found.negative)
-    few = outweighing(energies)
-    if len(few):
-        few = np.union1d(few, np.flatnonzero(fractional))
-        found = _kind_of_values(rows, checkpoint, few)
-        counts = found.counts and not (many or found.negative or found.alike)
-        if not counts or 2 * int(frequencies[few].sum()) >= rows.n_nonzeros:
-            return None
-    elif not (counts or signed or not found.alike):
+    loud = outweighing(energies)
+    numbers = np.union1d(loud, np.flatnonzero(fractional)) if len(loud) or not found.multiples else loud
+    beside = None
+    if 0 < 2 * int(frequencies[numbers].sum()) < rows.n_nonzeros:
+        beside = _kind_of_values(rows, checkpoint, numbers)
+    if beside is not None and beside.counts and not (many or beside.negative or beside.alike):
+        found, counts = beside, True
+    elif len(loud) or not (counts or signed or not found.alike):
         return None
+    else:
+        numbers = loud
     idf = np.ones(rows.n_features)
     if counts:
         idf = log(np.asarray((1.0 + rows.n_rows) / (1.0 + frequencies), np.float64)) + 1.0
-        idf[few] = -1.0
+        idf[numbers] = -1.0
     terms, pages = TermWeights(idf, counts, signed, counts and not found.counts), Pages(rows.values)
+    if len(numbers):
+        energies = np.zeros(rows.n_features)
+        for start, stop in rows.slices(_SLICE):
+            columns = rows.columns(int(rows.indptr[start]), int(rows.indptr[stop]))
+            weights = terms.weighed(rows.between(start, stop), columns).astype(np.float64)
+            energies += np.bincount(columns, weights * weights, rows.n_features)
+            checkpoint()
+        own = energies[numbers]
+        idf[numbers] = -np.sqrt(np.delete(energies, numbers).max() / np.where(own > 0, own, 1.0))
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         rows.values[held] = terms.weighed(rows.between(start, stop), rows.columns(held.start, held.stop))
@@ -160,7 +175,7 @@ class _Values(NamedTuple):
     counts: bool
     """whether there are values and all are whole numbers"""
     multiples: bool
-    """whether they are, or all are whole multiples of the smallest one of their row"""
+    """whether they are, or nearly all that are larger than the smallest one of their row are whole multiples of it"""
     negative: bool
     """whether some value is below zero"""
     declining: bool
@@ -177,7 +192,7 @@ class _Values(NamedTuple):
 
 def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint, aside: NDArray[np.int64] | None = None) -> _Values:
     """The kind of values that rows have in all features but those that are left ``aside``."""
-    whole, multiples, negative = True, True, False
+    whole, negative, larger, multiples = True, False, 0, 0
     squares, numbers = np.zeros(rows.n_rows), np.zeros(4, np.int64)
     for start, stop in rows.slices(_SLICE):
         columns, values = _part_of(rows, start, stop)
@@ -185,9 +200,9 @@ def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint, aside: NDArray[np.
             values[np.isin(columns, aside)] = 0.0
         owners = rows.between(start, stop).owners
         whole = whole and bool((values == np.rint(values)).all())
-        if multiples:
-            counts = _multiples(values, owners, stop - start)
-            multiples = bool((counts == np.rint(counts)).all())
+        sizes = np.abs(_multiples(values, owners, stop - start))
+        larger += int(np.count_nonzero(sizes > 1))
+        multiples += int(np.count_nonzero((sizes > 1) & (sizes == np.rint(sizes))))
         negative = negative or bool((values < 0).any())
         numbers += [int(np.count_nonzero(values == number)) for number in (0, 1, 2, 3)]
         squares[start:stop] = np.bincount(owners, values * values, stop - start)
@@ -195,7 +210,8 @@ def _kind_of_values(rows: SparseRows, checkpoint: Checkpoint, aside: NDArray[np.
     zeros, ones, twos, threes = numbers.tolist()
     some, small = bool(squares.any()), ones + twos + threes
     declining = whole and some and not negative and ones > twos > threes and 2 * small > rows.n_nonzeros - zeros
-    return _Values(whole and some, (whole or multiples) and some, negative, declining, squares)
+    divided = multiples >= _NEARLY_ALL * larger
+    return _Values(whole and some, (whole or divided) and some, negative, declining, squares)
 
 
 def _multiples(values: NDArray[np.float64], owners: NDArray[np.integer[Any]], n_rows: int) -> NDArray[np.float64]:
@@ -204,7 +220,8 @@ def _multiples(values: NDArray[np.float64], owners: NDArray[np.integer[Any]], n_
     np.minimum.at(smallest, owners, np.where(sizes > 0, sizes, np.inf))
     multiples = values / smallest[owners]
     whole = np.rint(multiples)
-    return np.asarray(np.where(np.abs(multiples - whole) <= EXACT * np.abs(whole), whole, multiples))
+    near = np.abs(multiples - whole) <= np.minimum(EXACT * np.abs(whole), MOST_OFF)
+    return np.asarray(np.where(near, whole, multiples))
 
 
 def _are_halved(positives: NDArray[np.int64], frequencies: NDArray[np.int64]) -> bool:

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.term_weights import EXACT
+from core.documents.term_weights import EXACT, MOST_OFF
 from core.errors import HalfmoonError
 from core.exports.onnx_graph import (
     DOUBLE,
@@ -130,7 +130,7 @@ def _row_nodes(model: LinearModel, prefix: str) -> list[Message]:
     return [
         *nodes,
         tensor("idf", np.maximum(model.terms.idf, 0.0)),
-        tensor("are_numbers", np.where(model.terms.idf < 0, 1.0, 0.0)),
+        tensor("of_numbers", np.maximum(-model.terms.idf, 0.0)),
         tensor("shortest", np.array([np.finfo(np.float64).tiny])),
         node("Mul", [given, "idf"], "terms"),
         node("ReduceL2", ["terms"], "lengths", axes=[1], keepdims=1),
@@ -138,7 +138,9 @@ def _row_nodes(model: LinearModel, prefix: str) -> list[Message]:
         node("Div", ["terms", "divisors"], "exact"),
         node("Cast", ["exact"], "rounded", to=FLOAT),
         node("Cast", ["rounded"], "terms_alone", to=DOUBLE),
-        node("Mul", ["doubles", "are_numbers"], "numbers"),
+        node("Mul", ["doubles", "of_numbers"], "exact_numbers"),
+        node("Cast", ["exact_numbers"], "rounded_numbers", to=FLOAT),
+        node("Cast", ["rounded_numbers"], "numbers", to=DOUBLE),
         node("Add", ["terms_alone", "numbers"], "rows"),
     ]
 
@@ -149,6 +151,7 @@ def _multiple_nodes(given: str) -> list[Message]:
         tensor("none", np.array([0.0])),
         tensor("endless", np.array([np.inf])),
         tensor("near", np.array([EXACT])),
+        tensor("most_off", np.array([MOST_OFF])),
         node("Cast", ["X"], "of_all", to=DOUBLE),
         node("Abs", ["of_all"], "all_sizes"),
         node("Greater", ["all_sizes", "none"], "held"),
@@ -159,7 +162,8 @@ def _multiple_nodes(given: str) -> list[Message]:
         node("Sub", ["ratios", "whole"], "apart"),
         node("Abs", ["apart"], "off"),
         node("Abs", ["whole"], "whole_sizes"),
-        node("Mul", ["whole_sizes", "near"], "bounds"),
+        node("Mul", ["whole_sizes", "near"], "shares"),
+        node("Min", ["shares", "most_off"], "bounds"),
         node("Greater", ["off", "bounds"], "far"),
         node("Where", ["far", "ratios", "whole"], "multiples"),
     ]

@@ -191,9 +191,9 @@ class Classifier:
             sizes = np.abs(values)
             weights = np.minimum(sizes, 1.0) + _logs(np.maximum(sizes, 1.0), self.arrays["logs"])
             values = np.copysign(weights, values)
-        idf = np.append(self.arrays["idf"], 0.0)[places]  # below 0 of numbers beside counts, which stay as they are
+        idf = np.append(self.arrays["idf"], 0.0)[places]  # below 0 of numbers beside counts, which are no terms
         weights = _at_length_1(values * np.maximum(idf, 0.0), rows.owners, rows.n_rows)
-        return np.where(idf < 0, rows.values, weights)
+        return np.where(idf < 0, (-idf * rows.values).astype(np.float32), weights)
 
     def _kernel_scores(self, rows: Rows) -> Any:
         """Scores of some rows at a time, in which features that training never saw have a column of their own."""
@@ -230,7 +230,8 @@ def _multiples(values: Any, owners: Any, n_rows: int) -> Any:
     np.minimum.at(smallest, owners, np.where(sizes > 0, sizes, np.inf))
     multiples = values / smallest[owners]
     whole = np.rint(multiples)
-    return np.where(np.abs(multiples - whole) <= 1e-5 * np.abs(whole), whole, multiples)
+    near = np.abs(multiples - whole) <= np.minimum(0.01 * np.abs(whole), 0.25)
+    return np.where(near, whole, multiples)
 
 
 def _at_length_1(values: Any, owners: Any, n_rows: int) -> Any:

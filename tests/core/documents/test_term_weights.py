@@ -73,16 +73,18 @@ def test_other_weights_are_brought_to_length_1() -> None:
     np.testing.assert_allclose(rows.values, normalize(weights).data, rtol=1e-6)
 
 
-@pytest.mark.parametrize("numbers", [1.0, 0.37])
-def test_numbers_beside_counts_stay_as_they_are(numbers: float) -> None:
+@pytest.mark.parametrize("numbers", [1.0, 0.37, -1e-4])
+def test_numbers_beside_counts_are_brought_down_to_the_largest_term(numbers: float) -> None:
     """As the length of a text beside the counts of its words: no term, and no part of a document's length."""
     counts = counts_of(11)
     lengths = sparse.csr_matrix(numbers * np.random.default_rng(11).integers(200, 9000, (N_ROWS + 1, 1)))
     both: Any = sparse.hstack([lengths, counts]).tocsr().astype(np.float32)
     terms, rows = weighed(both)
     expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
-    np.testing.assert_allclose(rows.values, sparse.hstack([lengths, expected]).tocsr().data, rtol=1e-6)
+    scale = np.sqrt(expected.multiply(expected).sum(axis=0).max() / lengths.multiply(lengths).sum())
+    np.testing.assert_allclose(rows.values, sparse.hstack([scale * lengths, expected]).tocsr().data, rtol=1e-5)
     np.testing.assert_array_equal(there(terms).weighed(rows_of(both), both.indices), rows.values)
+    assert "numbers brought down" in there(terms).in_words
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -100,6 +102,18 @@ def test_counts_that_were_divided_by_a_length_are_counts_again(norm: str) -> Non
     smallest = sparse.diags([1 / row.data.min() if row.nnz else 0.0 for row in new])
     again = rows_of((smallest @ new).astype(np.float32))
     np.testing.assert_allclose(found, there(whole).weighed(again, new.indices), rtol=1e-6)
+
+
+def test_values_that_were_rounded_to_four_digits_are_counts_again() -> None:
+    counts = counts_of(12, 40)
+    counts.data[counts.data == 1000] = 1
+    counts.data[counts.indptr[:-2]] = 1
+    divided = normalize(counts)
+    divided.data = divided.data.round(4)
+    _, expected = weighed(counts)
+    terms, rows = weighed(divided.astype(np.float32))
+    assert there(terms).divided
+    np.testing.assert_array_equal(rows.values, expected.values)
 
 
 def test_whole_numbers_are_counts_as_they_are() -> None:

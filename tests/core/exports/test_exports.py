@@ -147,7 +147,7 @@ def incomplete() -> tuple[Model, Rows, list[dict[str, Any]]]:
 def weighing(model: LinearModel, *, counts: bool, signed: bool = False, divided: bool = False) -> LinearModel:
     """The model with weights of terms."""
     idf = np.random.default_rng(9).uniform(1, 5, len(model.features)) if counts else np.ones(len(model.features))
-    idf[: 2 * counts] = -1.0  # numbers beside counts
+    idf[: 2 * counts] *= -1.0  # numbers beside counts
     return replace(model, terms=TermWeights(idf, counts, signed, divided))
 
 
