@@ -372,13 +372,5 @@ def _warnings(
         )
     if confidence is not None and confidence.level == "none":
         warnings.append(confidence.sentence())
-    return (
-        warnings
-        if solutions.report is None
-        else [
-            *warnings,
-            *fraction_warnings(solutions.report),
-            *time_warnings(solutions.report),
-            *tuning_warnings(solutions.report),
-        ]
-    )
+    report = solutions.report or {}
+    return [*warnings, *fraction_warnings(report), *time_warnings(report), *tuning_warnings(report)]

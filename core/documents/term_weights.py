@@ -80,8 +80,8 @@ class TermWeights:
     @property
     def in_words(self) -> str:
         """What becomes of the values, for the report."""
-        signs, counts = " without the signs of hashing" if self.signed else "", "divided counts" * self.divided
-        values = f"{counts or 'counts'}{signs} weighed by TF-IDF" if self.counts else f"values as they came{signs}"
+        signs, counts = " without the signs of hashing" * self.signed, "divided " * self.divided + "counts"
+        values = f"{counts}{signs} weighed by TF-IDF" if self.counts else f"values as they came{signs}"
         numbers = ", numbers brought down to the largest term" if (self.idf < 0).any() else ""
         return f"{values}, each document at length 1{numbers}"
 
@@ -122,51 +122,67 @@ def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:
     many = distances_apply(rows.n_rows, rows.n_features, rows.n_nonzeros)
     if not (found.declining if many else found.multiples or found.negative or not found.alike):
         return None
-    energies, frequencies = np.zeros(rows.n_features), np.zeros(rows.n_features, np.int64)
-    positives, fractional = np.zeros(rows.n_features, np.int64), np.zeros(rows.n_features, np.int64)
-    for start, stop in rows.slices(_SLICE):
-        columns, values = _part_of(rows, start, stop)
-        # of rows at length 1: one document with a count of 10,000, as of an attached file, decides for no other
-        lengths = np.where(found.squares > 0, found.squares, 1.0)[start:stop][rows.between(start, stop).owners]
-        energies += np.bincount(columns, values * values / lengths, rows.n_features)
-        frequencies += np.bincount(columns[values != 0], minlength=rows.n_features)
-        positives += np.bincount(columns[values > 0], minlength=rows.n_features)
-        fractional += np.bincount(columns[values != np.rint(values)], minlength=rows.n_features)
-        checkpoint()
-    hashed = found.negative and _are_halved(positives, frequencies)
-    signed = hashed and _are_of_places(positives, frequencies)
-    counts = found.multiples and (hashed or not found.negative)
+    energies, frequencies, positives, fractional = _features_of(rows, found.squares, checkpoint)
     loud = outweighing(energies)
     numbers = np.union1d(loud, np.flatnonzero(fractional)) if len(loud) or not found.multiples else loud
     beside = None
-    if 0 < 2 * int(frequencies[numbers].sum()) < rows.n_nonzeros:
+    if not many and 0 < 2 * int(frequencies[numbers].sum()) < rows.n_nonzeros:
         beside = _kind_of_values(rows, checkpoint, numbers)
-    if beside is not None and beside.counts and not (many or beside.negative or beside.alike):
-        found, counts = beside, True
-    elif len(loud) or not (counts or signed or not found.alike):
-        return None
+    if beside is not None and beside.counts and not (beside.negative or beside.alike):
+        terms = TermWeights(_idf_of(frequencies, rows.n_rows), counts=True)
+        terms.idf[numbers] = -1.0
+        terms.idf[numbers] = -_down_to_terms(rows, terms, numbers, checkpoint)
     else:
-        numbers = loud
-    idf = np.ones(rows.n_features)
-    if counts:
-        idf = log(np.asarray((1.0 + rows.n_rows) / (1.0 + frequencies), np.float64)) + 1.0
-        idf[numbers] = -1.0
-    terms, pages = TermWeights(idf, counts, signed, counts and not found.counts), Pages(rows.values)
-    if len(numbers):
-        energies = np.zeros(rows.n_features)
-        for start, stop in rows.slices(_SLICE):
-            columns = rows.columns(int(rows.indptr[start]), int(rows.indptr[stop]))
-            weights = terms.weighed(rows.between(start, stop), columns).astype(np.float64)
-            energies += np.bincount(columns, weights * weights, rows.n_features)
-            checkpoint()
-        own = energies[numbers]
-        idf[numbers] = -np.sqrt(np.delete(energies, numbers).max() / np.where(own > 0, own, 1.0))
+        hashed = found.negative and _are_halved(positives, frequencies)
+        signed = hashed and _are_of_places(positives, frequencies)
+        counts = found.multiples and (hashed or not found.negative)
+        if len(loud) or not (counts or signed or not found.alike):
+            return None
+        idf = _idf_of(frequencies, rows.n_rows) if counts else np.ones(rows.n_features)
+        terms = TermWeights(idf, counts, signed, divided=counts and not found.counts)
+    pages = Pages(rows.values)
     for start, stop in rows.slices(_SLICE):
         held = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         rows.values[held] = terms.weighed(rows.between(start, stop), rows.columns(held.start, held.stop))
         pages.release(held.start, held.stop)
         checkpoint()
     return terms
+
+
+def _features_of(
+    rows: SparseRows, squares: NDArray[np.float64], checkpoint: Checkpoint
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Sums of squares of each feature, and numbers of its values: of all that are not 0, of those above 0, and of those
+    that are no whole numbers. ``squares``, shape (n_rows,), are those of the lengths of the rows.
+    """
+    energies, counts = np.zeros(rows.n_features), np.zeros((3, rows.n_features), np.int64)
+    for start, stop in rows.slices(_SLICE):
+        columns, values = _part_of(rows, start, stop)
+        # of rows at length 1: one document with a count of 10,000, as of an attached file, decides for no other
+        lengths = np.where(squares > 0, squares, 1.0)[start:stop][rows.between(start, stop).owners]
+        energies += np.bincount(columns, values * values / lengths, rows.n_features)
+        for kind, own in enumerate((values != 0, values > 0, values != np.rint(values))):
+            counts[kind] += np.bincount(columns[own], minlength=rows.n_features)
+        checkpoint()
+    return energies, *counts
+
+
+def _down_to_terms(
+    rows: SparseRows, terms: TermWeights, numbers: NDArray[np.int64], checkpoint: Checkpoint
+) -> NDArray[np.float64]:
+    """What brings each of the ``numbers`` beside counts to the root mean square of the largest term."""
+    energies = np.zeros(rows.n_features)
+    for start, stop in rows.slices(_SLICE):
+        columns = rows.columns(int(rows.indptr[start]), int(rows.indptr[stop]))
+        weights = terms.weighed(rows.between(start, stop), columns).astype(np.float64)
+        energies += np.bincount(columns, weights * weights, rows.n_features)
+        checkpoint()
+    own = energies[numbers]
+    return np.asarray(np.sqrt(np.delete(energies, numbers).max() / np.where(own > 0, own, 1.0)))
+
+
+def _idf_of(frequencies: NDArray[np.int64], n_rows: int) -> NDArray[np.float64]:
+    return log(np.asarray((1.0 + n_rows) / (1.0 + frequencies), np.float64)) + 1.0
 
 
 class _Values(NamedTuple):

@@ -327,22 +327,24 @@ class LinearModel(Model):
         meta: dict[str, Any] = {"family": "linear", "classes": list(self.classes), "n_features": self.n_features}
         if self.terms is None:
             return arrays, meta
-        kinds = {"counts": self.terms.counts, "signed": self.terms.signed, "divided": self.terms.divided}
-        return arrays | {"idf": self.terms.idf}, meta | kinds
+        return arrays | {"idf": self.terms.idf}, meta | {
+            "counts": self.terms.counts,
+            "signed": self.terms.signed,
+            "divided": self.terms.divided,
+        }
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
         """The inverse of ``weights_to_arrays``."""
-        terms = None
-        if "idf" in arrays:
-            terms = TermWeights(arrays["idf"], meta["counts"], meta.get("signed", False), meta.get("divided", False))
+        # models of earlier versions have neither signs of hashing nor divided counts
+        kinds = (meta.get("counts", False), meta.get("signed", False), meta.get("divided", False))
         return cls(
             list(meta["classes"]),
             meta["n_features"],
             arrays["features"],
             arrays["coefficients"],
             arrays["intercepts"],
-            terms=terms,
+            terms=TermWeights(arrays["idf"], *kinds) if "idf" in arrays else None,
         )
 
     def weight_facts(self) -> dict[str, str | int]:

@@ -68,6 +68,7 @@ def test_one_document_with_an_attached_file_decides_for_no_other() -> None:
 def test_other_weights_are_brought_to_length_1() -> None:
     weights = counts_of(1)
     weights.data += np.float32(0.5)
+    weights.data[weights.indptr[:-2]] = 1e-3 * np.pi  # all others are large multiples of it, and no whole ones
     terms, rows = weighed(weights)
     assert not there(terms).counts
     np.testing.assert_allclose(rows.values, normalize(weights).data, rtol=1e-6)
@@ -108,8 +109,7 @@ def test_values_that_were_rounded_to_four_digits_are_counts_again() -> None:
     counts = counts_of(12, 40)
     counts.data[counts.data == 1000] = 1
     counts.data[counts.indptr[:-2]] = 1
-    divided = normalize(counts)
-    divided.data = divided.data.round(4)
+    divided = round(normalize(counts), 4)
     _, expected = weighed(counts)
     terms, rows = weighed(divided.astype(np.float32))
     assert there(terms).divided
