@@ -273,7 +273,4 @@ def scores_of_dataset(
     Raises InvalidRequest if the documents are of another kind.
     """
     key = (version.name, version.number, version.job, dataset)
-    known = services.score_cache.find(key)
-    if known is None:
-        known = services.score_cache.keep(key, scores_at(model, documents, None))
-    return DatasetScores(*known)
+    return DatasetScores(*services.score_cache.of(key, lambda: scores_at(model, documents, None)))

@@ -7,6 +7,7 @@ Angelopoulos, Bates, Candès, Jordan & Lei, Learn then test, 2021 (fixed-sequenc
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,7 @@ class Interval(NamedTuple):
     high: float
 
 
+@lru_cache(maxsize=4096)
 def clopper_pearson(successes: int, n: int) -> Interval:
     """The exact interval for ``successes`` of ``n``: it misses the proportion with a probability of at most ``LEVEL``,
     half of it on either side.

@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,41 +18,43 @@ from tests.waiting import HANG
 CLASSES = ["ham", "spam"]
 ALL_SAVED = "() => document.querySelector('#saved')?.innerText === 'All saved'"
 NEXT = "id => document.querySelector('article .clip') && document.querySelector('article .clip')?.innerText !== id"
-_HAM = [
-    "see",
-    "you",
-    "home",
-    "later",
-    "love",
-    "dinner",
-    "work",
-    "tomorrow",
-    "sorry",
-    "call",
-    "when",
-    "back",
-    "meeting",
-    "sleep",
-    "morning",
-    "okay",
-]
-_SPAM = [
-    "free",
-    "prize",
-    "win",
-    "claim",
-    "cash",
-    "urgent",
-    "entry",
-    "txt",
-    "mobile",
-    "award",
-    "ringtone",
-    "guaranteed",
-    "offer",
-    "text",
-    "stop",
-]
+_OWN = {
+    "ham": [
+        "see",
+        "you",
+        "home",
+        "later",
+        "love",
+        "dinner",
+        "work",
+        "tomorrow",
+        "sorry",
+        "call",
+        "when",
+        "back",
+        "meeting",
+        "sleep",
+        "morning",
+        "okay",
+    ],
+    "spam": [
+        "free",
+        "prize",
+        "win",
+        "claim",
+        "cash",
+        "urgent",
+        "entry",
+        "txt",
+        "mobile",
+        "award",
+        "ringtone",
+        "guaranteed",
+        "offer",
+        "text",
+        "stop",
+    ],
+}
 _BOTH = ["you", "call", "now", "your", "to", "a", "the", "and", "is", "for", "have", "me", "we", "just", "get"]
 
 
@@ -64,9 +66,8 @@ def messages() -> list[tuple[str, str]]:
         return [(each["text"], each["label"]) for each in map(json.loads, gzip.open(path, "rt"))]
     chance = np.random.default_rng(5)
     kinds = chance.choice(CLASSES, 600, p=[0.7, 0.3]).tolist()
-    words = {"ham": _HAM, "spam": _SPAM}
     return [
-        (" ".join([*chance.choice(words[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind)
+        (" ".join([*chance.choice(_OWN[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind)
         for k, kind in enumerate(kinds)
     ]
 
@@ -98,25 +99,26 @@ def open_data(at: Seat, path: Path) -> None:
     at.page.wait_for_selector("article .document")
 
 
-def add_classes(at: Seat) -> None:
-    for name in CLASSES:
-        at.type(at.page.get_by_label("Name of a new class"), name)
-        at.page.keyboard.press("Enter")
-    at.leave_field()
+def add_classes(at: Seat, names: Sequence[str] = CLASSES) -> None:
+    """Add classes at once; of two and more the digits are answers then."""
+    at.type(at.page.get_by_label("Name of a new class"), ", ".join(names))
+    at.page.keyboard.press("Enter")
+
+
+def answer(at: Seat, keys: Iterable[str] | Callable[[str], Iterable[str]]) -> str:
+    """Answer the next document by keys, which may follow from its id; its id."""
+    at.page.wait_for_selector(".answer")
+    at.page.wait_for_selector("article .document")
+    id = at.page.inner_text("article .clip")
+    for key in keys(id) if callable(keys) else keys:
+        at.page.keyboard.press(key)
+    at.page.wait_for_function(NEXT, arg=id)
+    return id
 
 
 def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
     """Answer the next documents by their keys; their ids."""
-    answered = []
-    for _ in range(count):
-        at.page.wait_for_selector("article .document")
-        id = at.page.inner_text("article .clip")
-        key = 1 + CLASSES.index(truth[id])
-        at.page.get_by_role("button", name=f"{key} {truth[id]}", exact=True).wait_for()
-        at.page.keyboard.press(str(key))
-        at.page.wait_for_function(NEXT, arg=id)
-        answered.append(id)
-    return answered
+    return [answer(at, lambda id: str(1 + CLASSES.index(truth[id]))) for _ in range(count)]
 
 
 def dataset_of(service: Service) -> str:
@@ -132,6 +134,15 @@ def summary_of(service: Service) -> Any:
 def trained(at: Seat) -> None:
     """Wait until a version stands beside the seat."""
     at.page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+
+
+def train_on_answers(at: Seat, folder: Path, truth: dict[str, str]) -> list[str]:
+    """Answer 25 of the messages, and wait for the model; the ids that were answered."""
+    open_data(at, folder / "messages.csv")
+    add_classes(at)
+    answered = label(at, truth, 25)
+    trained(at)
+    return answered
 
 
 def read_by_the_model(at: Seat) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.firefox import executable, firefox
-from tests.e2e.person import CLASSES, dataset_of
+from tests.e2e.person import CLASSES, summary_of
 from tests.e2e.service import Service
 from tests.waiting import until
 
@@ -17,8 +17,12 @@ pytestmark = [
         reason="the page is walked through with Firefox: apt-get install firefox-esr",
     ),
 ]
+ANSWERS = 21
 _ID = "document.querySelector('article .clip')?.innerText"
-VIEWS = ("One class", "Doubts", "Audit", "Documents", "Classes", "People", "Models", "Try", "Jobs", "Data", "Label")
+VIEWS = (
+    *("Clusters", "One class", "Doubts", "Audit", "Documents", "Classes"),
+    *("People", "Models", "Try", "Jobs", "Data", "Label"),
+)
 
 
 def test_the_walk_in_firefox(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
@@ -31,14 +35,11 @@ def test_the_walk_in_firefox(service: Service, tmp_path: Path, truth: dict[str, 
         window.reach("[name=new-class]")
         window.press(*", ".join(CLASSES), "Enter")
         window.until("document.querySelectorAll('.answer').length === arguments[0]", len(CLASSES))
-        answered = []
-        for _ in range(21):
+        for _ in range(ANSWERS):
             id = window.run(f"return {_ID}")
             window.press(str(1 + CLASSES.index(truth[id])))
             window.until(f"{_ID} && {_ID} !== arguments[0]", id)
-            answered.append(id)
-        summary = f"/v1/datasets/{dataset_of(service)}/annotations/summary"
-        until(lambda: service.get(summary)["labeled"] == len(answered))
+        until(lambda: summary_of(service)["labeled"] == ANSWERS)
         window.until("document.querySelector('.side a[href^=\"#/model/\"]')")
         for name in VIEWS:
             window.reach("nav a", name)

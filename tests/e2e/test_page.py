@@ -16,6 +16,7 @@ from tests.e2e.person import (
     ALL_SAVED,
     NEXT,
     add_classes,
+    answer,
     answer_sample,
     check_accessible,
     choose,
@@ -26,6 +27,7 @@ from tests.e2e.person import (
     read_by_the_model,
     saved,
     summary_of,
+    train_on_answers,
     write_table,
 )
 from tests.e2e.service import Service
@@ -60,11 +62,9 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
 
     at.view("Doubts")
     page.get_by_role("heading", name="Doubts").wait_for()
-    check_accessible(at)
 
     at.view("One class")
     page.wait_for_selector(".sheet li")
-    check_accessible(at)
     at.press(page.locator(".sheet input").first, "Space")
     page.wait_for_selector(".sheet .out")
     confirmed = int(page.inner_text(".dock button").split()[1])  # the same texts count each
@@ -83,7 +83,6 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     page.get_by_role("columnheader", name=re.compile(r"^v\d+$")).first.wait_for()  # the newest four
     at.press(page.get_by_role("button", name="Make version 1 live"))
     page.get_by_text("live", exact=True).nth(1).wait_for()
-    check_accessible(at)
     at.press(page.get_by_role("link", name="Version 1", exact=True))
     page.get_by_role("heading", name="Worst mistakes").wait_for()
     page.get_by_role("heading", name="Figures on labels that it was not told").wait_for()
@@ -97,7 +96,6 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     check_accessible(at)
     at.view("Jobs")
     page.get_by_text("succeeded").first.wait_for()
-    check_accessible(at)
 
     summary = summary_of(service)
     assert summary["labeled"] == 40 + confirmed + 50
@@ -105,22 +103,19 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     assert model["aliases"] == {"live": 1}
 
 
-def test_two_people_without_names_get_no_document_twice(
-    service: Service, tmp_path: Path, truth: dict[str, str]
-) -> None:
+def test_two_people_without_names_get_no_document_twice(at: Seat, tmp_path: Path, truth: dict[str, str]) -> None:
     lines = (tmp_path / "messages.csv").read_text().splitlines()
     (tmp_path / "few.csv").write_text("\n".join([line for line in lines if '"' not in line][:41]) + "\n")
-    with seat(service.url) as ann:
-        open_data(ann, tmp_path / "few.csv")
-        bob = ann.beside()
-        bob.page.wait_for_selector("article .document")
-        for at in (ann, bob):
-            add_classes(at)
-        answered = [id for at in (ann, bob) for id in label(at, truth, 9)]
-        for at in (ann, bob):
-            saved(at, 9)
-        assert len({*answered}) == 18
-        assert ann.complaints + bob.complaints == []
+    open_data(at, tmp_path / "few.csv")
+    bob = at.beside()
+    bob.page.wait_for_selector("article .document")
+    for each in (at, bob):
+        add_classes(each)
+    answered = [id for each in (at, bob) for id in label(each, truth, 9)]
+    for each in (at, bob):
+        saved(each, 9)
+    assert len({*answered}) == 18
+    assert bob.complaints == []
 
 
 def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
@@ -143,6 +138,36 @@ def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_pat
         assert all(each["label"] == truth[each["document"]] for each in entries)
 
 
+def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_path: Path) -> None:
+    """A view that is missed while the service is away, which comes with it; files that are none; classes that are too
+    long or named twice; data that are gone.
+    """
+    (tmp_path / "open.csv").write_text('text,label\nfine,\n"open,\n')
+    (tmp_path / "well.csv").write_text("text,label\nfine,\nfree,\n")
+    with seat(service.url) as at:
+        page = at.page
+        page.route(re.compile(r"jobs\.js|health/live"), lambda route: route.abort())
+        at.view("Jobs")
+        page.get_by_text("The service does not answer.").wait_for()
+        page.unroute_all()
+        page.locator(".notice").or_(page.get_by_text("Loading")).wait_for(state="detached")
+        look = "import('./page/view/table.js').then(({ lookInto }) => lookInto(new File(['x'], 'a.jpg'))).catch(String)"
+        assert "a.jpg is neither a table nor a text. Save the texts as CSV" in page.evaluate(look)
+        at.view("Data")
+        choose(at, tmp_path / "open.csv")
+        at.press(page.get_by_role("button", name="Use these documents"))
+        page.get_by_text("open.csv: line 3").wait_for()
+        at.press(page.get_by_role("button", name="Choose another file"))
+        open_data(at, tmp_path / "well.csv")
+        add_classes(at, ["x" * 257, "ham"])
+        page.get_by_text("A name has at most 256 characters.").wait_for()
+        page.keyboard.press("Escape")
+        add_classes(at, ["ham", "spam", "ham"])
+        page.get_by_role("button", name="2 spam", exact=True).wait_for()
+        page.goto(f"{service.url}#/label/ds-gone")
+        page.get_by_text("There is no dataset 'ds-gone'.").wait_for()
+
+
 def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
     """A damaged model stops nobody: random documents come, and the page says why.
 
@@ -153,9 +178,8 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
     with seat(service.url) as at:
         open_data(at, tmp_path / "blanks.csv")
         at.page.get_by_text("differ in case or spaces alone").wait_for()
-        dataset = dataset_of(service)
         job = service.wait_for(
-            service.post("/v1/jobs", {"model": "blanks", "dataset": dataset, "algorithm": "svm"})["id"]
+            service.post("/v1/jobs", {"model": "blanks", "dataset": dataset_of(service), "algorithm": "svm"})["id"]
         )
         model = next((service.data / "store/jobs" / job["id"]).glob("attempts/*/model.safetensors"))
         model.chmod(0o600)
@@ -167,7 +191,7 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
         at.page.get_by_role("heading", name="A stored file is damaged").wait_for()
 
 
-def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
+def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path) -> None:
     """Markup is text, right-to-left text is read from the right, texts of 1 MB fit their card, and 200 classes are
     found by typing.
     """
@@ -178,28 +202,27 @@ def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
         [f"d{k}", f"text {k}", label] for k, label in enumerate(labels)
     ]
     write_table(tmp_path / "any.csv", [["id", "text", "label"], *rows])
-    with seat(service.url, viewport={"width": 360, "height": 740}) as at:
-        page = at.page
-        open_data(at, tmp_path / "any.csv")
-        seen = set()
-        for k in range(len(texts)):
-            id = page.inner_text("article .clip")
-            assert (page.text_content("article .document") or "").startswith(texts[id][:1000])
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            assert page.evaluate("(paper => paper.scrollWidth <= paper.clientWidth)(document.querySelector('.paper'))")
-            if id == "hebrew":
-                assert page.evaluate("getComputedStyle(document.querySelector('article .document')).direction") == "rtl"
-            seen.add(id)
-            page.keyboard.type(f"{k + 41:03d}")
-            page.keyboard.press("Enter")
-            at.leave_field()
-            saved(at, k + 1)
-        assert seen == set(texts)
-        page.get_by_text("All documents are answered").wait_for()
-        assert page.title() == "Label · Halfmoon"
-        assert at.complaints == []
-        entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
-        assert [each["label"] for each in entries] == labels[41:45]
+    page = at.page
+    page.set_viewport_size({"width": 360, "height": 740})
+    open_data(at, tmp_path / "any.csv")
+    seen = set()
+    for k in range(len(texts)):
+        id = page.inner_text("article .clip")
+        assert (page.text_content("article .document") or "").startswith(texts[id][:1000])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("(paper => paper.scrollWidth <= paper.clientWidth)(document.querySelector('.paper'))")
+        if id == "hebrew":
+            assert page.evaluate("getComputedStyle(document.querySelector('article .document')).direction") == "rtl"
+        seen.add(id)
+        page.keyboard.type(f"{k + 41:03d}")
+        page.keyboard.press("Enter")
+        at.leave_field()
+        saved(at, k + 1)
+    assert seen == set(texts)
+    page.get_by_text("All documents are answered").wait_for()
+    assert page.title() == "Label · Halfmoon"
+    entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
+    assert [each["label"] for each in entries] == labels[41:45]
 
 
 def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
@@ -235,9 +258,7 @@ def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) ->
     page = at.page
     open_data(at, tmp_path / "numbers.csv")
     page.get_by_role("button", name="2 1", exact=True).wait_for()
-    first = page.inner_text("article .clip")
-    page.keyboard.press("1")
-    page.wait_for_function(NEXT, arg=first)
+    first = answer(at, "1")
     second = page.inner_text("article .clip")
     for _ in range(3):
         page.keyboard.down("2")
@@ -309,9 +330,7 @@ def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, t
     encoders = json.dumps({"tiny": str(static_folder(tmp_path / "tiny"))})
     started = Service(tmp_path / "data", tmp_path / "log", encoders=encoders, encoder="tiny")
     with started as service, seat(service.url) as at:
-        open_data(at, tmp_path / "messages.csv")
-        add_classes(at)
-        label(at, truth, 25)
+        train_on_answers(at, tmp_path, truth)
         at.page.get_by_text(f"meaning: 100% of {len(truth):,} read").wait_for(timeout=HANG * 1000)
         assert at.complaints == []
         jobs = service.get("/v1/jobs")["jobs"]

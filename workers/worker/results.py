@@ -190,7 +190,7 @@ def _compared(
         why += _remedy(served.name, documents, lost_of)
     else:
         why = (
-            f"the new version takes over: {counts}"
+            f"the new version takes over, as it is not clearly worse: {counts}"
             if len(positions)
             else "the new version takes over: no label exists that neither was told"
         )

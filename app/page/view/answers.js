@@ -4,6 +4,8 @@ import { Tree, treeOf } from "./tree.js";
 import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
 export const KEYED = 9;
+/** Most characters of a name of a class. */
+const LONGEST = 256;
 const SHOWN = 20;
 /** Buttons of classes in groups, while nothing is typed. */
 const GROUPED = 200;
@@ -103,8 +105,8 @@ function Finder({ classes, guess, quiet, onLabel }) {
 export function NewClass({ classes, integers, onNew }) {
   const [text, setText] = useState("");
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const names = text.split(",").map((name) => name.trim()).filter(Boolean);
-  const wrong = integers && names.some((name) => !/^-?\d+$/.test(name));
+  const names = [...new Set(text.split(",").map((name) => name.trim()).filter(Boolean))];
+  const wrong = integers && names.some((name) => !/^-?\d+$/.test(name)) ? "The classes here are whole numbers." : names.some((name) => name.length > LONGEST) ? `A name has at most ${LONGEST} characters.` : "";
   const leave = () => field.current?.blur();
   useKeys((event) => {
     if (event.key === "c" && classes.length <= KEYED) event.preventDefault(), field.current?.focus();
@@ -117,7 +119,7 @@ export function NewClass({ classes, integers, onNew }) {
     // with two classes the digits are answers: the next one must not go into the field
     if (classes.length + names.length >= 2) leave();
   };
-  return html`<form class="new-class" onSubmit=${add}><input ref=${field} name="new-class" value=${text} maxlength="1000" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && (setText(""), leave())} /><button disabled=${!names.length || wrong}>Add</button>
+  return html`<form class="new-class" onSubmit=${add}><input ref=${field} name="new-class" value=${text} maxlength="1000" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && (setText(""), leave())} /><button disabled=${!names.length || wrong !== ""}>Add</button>
     ${classes.length < 2 && html`<span class="quiet">${classes.length ? "Add another class, or find more of this one." : "Which classes are there? Add two or more: “spam, ham”."}</span>`}
-    ${wrong && html`<span class="quiet" role="status">The classes here are whole numbers.</span>`}</form>`;
+    ${wrong && html`<span class="quiet" role="status">${wrong}</span>`}</form>`;
 }

@@ -53,7 +53,7 @@ function One({ dataset, audit }) {
   }, [path, model, precision]);
   const classes = useClasses(dataset.id);
   if (report.error) return html`<${Problem} error=${report.error} />`;
-  if (!report.value) return html`<p class="quiet">Reading the sample …</p>`;
+  if (!report.value) return html`<p class="quiet" role="status">Each version is measured on the sample …</p>`;
   const open = report.value.open.filter((/** @type {string} */ id) => !answered.includes(id));
   const answer = (/** @type {any} */ given) => {
     outbox.add({ document: open[0], drawn: given.action ? undefined : "random", mode: "blind", by: project.value.by || undefined, ...given });

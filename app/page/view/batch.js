@@ -8,7 +8,7 @@ import { outboxOf } from "./outbox.js";
 import { identifier, ownPart, project } from "./project.js";
 import { to } from "./route.js";
 import { toast } from "./toasts.js";
-import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { Empty, Key, Problem, counted, html, percent, reading, say, useEffect, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 const MOST = 50;
 const AGAIN = 0.05;
@@ -17,7 +17,7 @@ const MOST_BUTTONS = 20;
 const MOST_LISTED = 500;
 
 /** @param {{parts: string[], dataset: any}} props */
-export function Batch({ parts, dataset: { label_kind } }) {
+export function Batch({ parts, dataset: { label_kind, n_documents } }) {
   const dataset = parts[0];
   const model = useLoad(() => modelOf(project.value.model), [project.value.model]);
   const [label, setLabel] = useState(/** @type {string | null} */ (null));
@@ -42,14 +42,14 @@ export function Batch({ parts, dataset: { label_kind } }) {
   return html`<h1>One class at a time</h1>
     <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others. <${Key}>r<//> reads the one that you are at.</p>
     ${served.classes.length > MOST_BUTTONS ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => choose(String(each))}>${keyOf(each) && html`<${Key}>${keyOf(each)}<//>`}<span class="clip" dir="auto">${each}</span></button>`)}</div>`}
-    <${Sheet} key=${chosen} dataset=${dataset} label=${of(chosen)} sources=${[{ dataset, model: project.value.model, predicted: of(chosen) }]} />`;
+    <${Sheet} key=${chosen} dataset=${dataset} count=${n_documents} label=${of(chosen)} sources=${[{ dataset, model: project.value.model, predicted: of(chosen) }]} />`;
 }
 
 /** Documents to which a model gives one of its classes; it may have been trained on some of the documents alone, in a dataset of their own.
  * @typedef {{dataset: string, model: string, predicted: any}} Source */
 
-/** Documents to confirm together. @param {{dataset: string, label: any, sources: Source[]}} props */
-export function Sheet({ dataset, label, sources }) {
+/** Documents to confirm together. @param {{dataset: string, count: number, label: any, sources: Source[]}} props `count`: of all documents */
+export function Sheet({ dataset, count, label, sources }) {
   const page = useLoad(() => outboxOf(dataset).settled().then(() => likeliest(dataset, label, sources)), [dataset, label, JSON.stringify(sources)]);
   const [sending, setSending] = useState(false);
   const last = useRef(/** @type {(() => void) | null} */ (null));
@@ -90,7 +90,7 @@ export function Sheet({ dataset, label, sources }) {
     if (place >= 0) setOpened(listed[place]);
   });
   if (page.error) return html`<${Problem} error=${page.error} />`;
-  if (!page.value) return html`<p class="quiet">Scoring the documents …</p>`;
+  if (!page.value) return html`<p class="quiet beneath" role="status">${reading(count)}</p>`;
   if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model finds none like <bdi>${label}</bdi> among the open documents.</p><//>`;
   return html`${opened && html`<${Opened} document=${opened} onClose=${() => setOpened(null)} />`}<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${each.twins.length > 0 && html`<span class="tag" title="the same text so many times: one answer for all">× ${1 + each.twins.length}</span> `}${percent(each.probability, 1)}</span></label><button class="small open" tabindex="-1" aria-label=${`Read ${each.id}`} onClick=${() => setOpened(each)}>Read</button></li>`)}</ul>
     <p class="row dock"><button class="primary" onClick=${confirm} disabled=${sending}><${Key}>Enter<//> ${counted(size(listed.filter((/** @type {any} */ each) => !out.has(each.id))), "document")} as <bdi>${label}</bdi></button><span class="quiet">${verdict(dataset) || "Some come again later, one by one, to see how well this went."}</span></p>`;

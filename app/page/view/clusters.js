@@ -61,7 +61,7 @@ export function Clusters({ parts, dataset }) {
     <${Problem} error=${error ?? found.error} />
     ${running && html`<div role="status"><${Bar} strong label="looking" share=${running.progress.fraction} text=${percent(running.progress.fraction)} /><p class="quiet">${sentence(running.progress.phase || "waiting")}</p></div>`}
     ${failed && html`<${Notice} kind="error">${sentence(failed.detail)}<//>`}
-    ${confirmed && sources.length > 0 ? html`<div class="row named"><button onClick=${() => setConfirmed("")}>Back to the clusters</button><h2>Which of these are <bdi>${confirmed}</bdi>?</h2></div><${Sheet} key=${confirmed} dataset=${id} label=${label} sources=${sources} />` : html`
+    ${confirmed && sources.length > 0 ? html`<div class="row named"><button onClick=${() => setConfirmed("")}>Back to the clusters</button><h2>Which of these are <bdi>${confirmed}</bdi>?</h2></div><${Sheet} key=${confirmed} dataset=${id} count=${dataset.n_documents} label=${label} sources=${sources} />` : html`
     ${named.length > 0 && html`<div class="row named" role="group" aria-label="Names">${named.map((text) => html`<button key=${text} class="primary" onClick=${() => confirm(text)}>Confirm <bdi>${text}</bdi></button>`)}<a class="button" href=${to("label", id)}>Go on labeling</a></div>`}
     <ul class="sheet clusters">${listed.map((cluster) => html`<${Card} key=${cluster.key} cluster=${cluster} name=${names[cluster.key] ?? ""} joined=${listed.filter(({ key }) => key !== cluster.key && names[cluster.key]?.trim() && names[key]?.trim() === names[cluster.key].trim()).length} splits=${!running && cluster.own.size > SHOWN} onName=${(/** @type {string} */ text) => name(cluster.key, text)} onSplit=${() => split(cluster).catch(setError)} />`)}</ul>`}`;
 }

@@ -4,7 +4,6 @@ import { call, get, part, send } from "./api.js";
 import { change, doubtful, open, project } from "./project.js";
 import { go, to } from "./route.js";
 import { toast } from "./toasts.js";
-import { beginTour } from "./tour.js";
 import { documentsOfLines, guess, indicators, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
@@ -61,7 +60,7 @@ function Sample({ first }) {
       const { sendSample } = await import("./sample.js");
       const dataset = await sendSample();
       await open(dataset);
-      beginTour();
+      change({ tour: 0 });
       go("label", dataset.id);
     } catch (failure) {
       setError(failure);
@@ -107,7 +106,9 @@ function Upload({ file, onCancel }) {
       const dataset = await upload(file, /** @type {any} */ (look.value), used, several, setSent, stop.signal);
       toast(`${counted(dataset.n_documents, "document")} received`);
       go("label", dataset.id);
-    } catch (failure) {
+    } catch (/** @type {any} */ failure) {
+      // of a person it is the file
+      failure.message = failure.message.replace(/^the body\b/i, file.name);
       setError(failure);
       setSent(null);
     }

@@ -9,7 +9,7 @@ import { outboxOf, Saved } from "./outbox.js";
 import { project } from "./project.js";
 import { Several } from "./several.js";
 import { toast } from "./toasts.js";
-import { Empty, Problem, Scroll, counted, html, percent, useEffect, useLoad, useState } from "./ui.js";
+import { Empty, Problem, Scroll, counted, html, percent, reading, useEffect, useLoad, useState } from "./ui.js";
 
 const PAGE = 50;
 const STATES = { "": "any state", labeled: "with a label", unlabeled: "without a label", skipped: "skipped" };
@@ -21,9 +21,13 @@ const BOUNDS = { 1: "any probability", 0.95: "below 95%", 0.8: "below 80%", 0.6:
 /** @type {Filters} */
 const ALL = { contains: "", state: "", label: "", by: "", predicted: "", order: "position", at_most: 1, disagreement: false, flagged: false, mistaken: false };
 
+/** The filters that were set last for a dataset: who comes back finds them. @type {Map<string, Filters>} */
+const last = new Map();
+
 /** @param {{dataset: any, query: URLSearchParams}} props */
 export function Documents({ dataset, query }) {
-  const [filters, setFilters] = useState({ ...ALL, state: query.get("state") ?? "", disagreement: query.has("disagreement"), flagged: query.has("flagged") });
+  const [filters, setFilters] = useState(query.size ? { ...ALL, state: query.get("state") ?? "", disagreement: query.has("disagreement"), flagged: query.has("flagged") } : (last.get(dataset.id) ?? ALL));
+  last.set(dataset.id, filters);
   const classes = useClasses(dataset.id);
   const outbox = outboxOf(dataset.id);
   const base = useLoad(async () => {
@@ -52,13 +56,13 @@ export function Documents({ dataset, query }) {
   return html`<h1>Documents</h1>
     <${Filter} filters=${filters} onChange=${setFilters} classes=${classes.listed.value} people=${base.value?.people ?? []} version=${base.value?.version} several=${several} />
     <${Download} dataset=${dataset} model=${base.value?.version?.name} />
-    <p class="row quiet"><span role="status">${found(listed.length, next, total, loading)}</span><${Saved} outbox=${outbox} /></p>
+    <p class="row quiet"><span role="status">${loading ? (ofModel(filters) ? reading(dataset.n_documents) : "Looking …") : found(listed.length, next, total)}</span><${Saved} outbox=${outbox} /></p>
     <${Problem} error=${error ?? base.error ?? classes.error.value} />
     ${outbox.refused.value.map((text) => html`<${Problem} key=${text} error=${{ message: text }} />`)}
     ${listed.length > 0 && html`<${Scroll} label="Documents"><table class="stacked documents"><thead><tr><th>Document</th><th>Label</th><th>By</th>${base.value?.version && html`<th>${predicting}</th>`}</tr></thead>
       <tbody>${listed.map((each, row) => html`<${Row} key=${each.id} document=${each} find=${filters.contains} classes=${classes.listed.value} predicting=${base.value?.version ? predicting : ""} onOpen=${() => setOpened(row)} onChange=${(/** @type {any} */ label) => change(row, label)} />`)}</tbody></table><//>`}
     ${!listed.length && !loading && html`<${Empty} title="No document is like this"><button onClick=${() => setFilters(ALL)}>Show all</button><//>`}
-    ${next && html`<p><button onClick=${more} disabled=${loading}>Show more</button></p>`}
+    ${next && listed.length > 0 && html`<p><button onClick=${more} disabled=${loading}>Show more</button></p>`}
     ${current && html`<${Opened} key=${current.id} document=${current} find=${filters.contains} onClose=${() => setOpened(-1)}>
       <${Said} document=${current} />${!isSeveral(current) ? html`<${Answers} classes=${classes.listed.value} guess=${current.label} onLabel=${(/** @type {any} */ label) => (change(opened, label), setOpened(opened + 1))} />` : html`<${Picks} classes=${classes.listed.value} labels=${current.labels ?? []} onConfirm=${(/** @type {any[]} */ labels) => (change(opened, labels), setOpened(opened + 1))} />`}<//>`}`;
 }
@@ -88,9 +92,11 @@ function Said({ document }) {
   return html`<p class="quiet">${votes.length ? votes.map(([person, label], k) => html`${k > 0 && ", "}${person || "somebody"}: <b><bdi>${worded(label)}</bdi></b>`) : known ? html`In the file it is <b><bdi>${worded(isSeveral(document) ? known : document.label)}</bdi></b>` : "Nobody has labeled it"}${document.predicted !== undefined && html`. The model: <b><bdi>${worded(document.predicted)}</bdi></b> ${typeof document.probability === "number" && percent(document.probability)}`}</p><${Votes} votes=${document.votes} />`;
 }
 
-/** @param {number} shown @param {string | null} next @param {number | null} total @param {boolean} loading */
-function found(shown, next, total, loading) {
-  if (loading && !shown) return "Looking …";
+/** Whether it takes what the model says of all documents. @param {Filters} filters */
+const ofModel = ({ predicted, order, at_most, mistaken }) => Boolean(predicted) || at_most < 1 || mistaken || ["likeliest", "least_certain"].includes(order);
+
+/** @param {number} shown @param {string | null} next @param {number | null} total */
+function found(shown, next, total) {
   if (total !== null) return counted(total, "document");
   return next ? `${counted(shown, "document")} so far, and more to look at` : counted(shown, "document");
 }
@@ -107,7 +113,8 @@ function useRows(dataset, filters, model) {
   useEffect(() => {
     if (model === null) return;
     let current = true;
-    setState((before) => ({ ...before, loading: true }));
+    // what the filters left out must not stand there for seconds
+    setState((before) => ({ ...before, listed: ofModel(filters) ? [] : before.listed, loading: true }));
     const shown = (/** @type {any} */ { documents, next, total }) => current && setState({ listed: documents, next, total, error: null, loading: false });
     fetch(null).then(shown, (error) => current && setState((before) => ({ ...before, error, loading: false })));
     return () => void (current = false);

@@ -3,10 +3,9 @@
 import { get, keyNeeded, part } from "./api.js";
 import { open, project } from "./project.js";
 import { route, to } from "./route.js";
-import { Tour } from "./tour.js";
 import { Toasts } from "./toasts.js";
 import { trainerOf } from "./training.js";
-import { Problem, effect, html, render, signal, spoken, useEffect, useLoad } from "./ui.js";
+import { AGAIN, Problem, effect, html, render, signal, spoken, useEffect, useLoad } from "./ui.js";
 
 /** The views, each fetched when it is shown first. */
 const VIEWS = {
@@ -33,12 +32,29 @@ const OF_DATA = ["label", "clusters", "batch", "doubts", "audit", "documents", "
 /** The view that was fetched last. */
 const shown = signal({ name: "", View: /** @type {any} */ (null) });
 
+/** Why the wanted view was not fetched. */
+const missed = signal(/** @type {any} */ (null));
+
 effect(() => {
   const name = wanted();
   VIEWS[/** @type {keyof typeof VIEWS} */ (name)]?.().then(
-    (View) => (shown.value = { name, View }),
-    () => setTimeout(() => location.reload(), 3000),
+    (View) => ((shown.value = { name, View }), (missed.value = null)),
+    () => loadAgain(name),
   );
+});
+
+/** Load the page again, since a browser may not ask twice for a module, as soon as the service answers: before, nothing would be left of the page.
+ * @param {string} name of the view that is missed */
+function loadAgain(name) {
+  if (wanted() !== name) return;
+  get("v1/health/live").then(() => location.reload(), (error) => ((missed.value = error), setTimeout(() => loadAgain(name), AGAIN)));
+}
+
+/** Fetched once the tour begins. */
+const tour = signal(/** @type {any} */ (null));
+
+effect(() => {
+  if ((project.value.tour ?? -1) >= 0) import("./tour.js").then(({ Tour }) => void (tour.value ??= Tour), () => {}); // the data can be used without it
 });
 
 /** Name of the view to show: where a key is needed, that comes first. */
@@ -75,12 +91,12 @@ function Page() {
         ${links().map(([name, link]) => html`<a key=${name} href=${link} aria-current=${name === current ? "page" : undefined}>${TITLES[/** @type {keyof typeof TITLES} */ (name)]}</a>`)}
       </nav>
     </header>
-    <main id="main" tabindex="-1"><${Tour} /><${View} key=${view + parts.join("/")} view=${fetched} parts=${parts} query=${query} /></main>
+    <main id="main" tabindex="-1">${tour.value && html`<${tour.value} />`}<${View} key=${view + parts.join("/")} view=${fetched} parts=${parts} query=${query} /></main>
     <${Toasts} /><div class="unseen" role="status" aria-live="polite">${spoken}</div>`;
 }
 
 function Fetching() {
-  return html`<h1 class="unseen">${TITLES[/** @type {keyof typeof TITLES} */ (wanted())] ?? "Nothing here"}</h1><p class="quiet">Loading …</p>`;
+  return html`<h1 class="unseen">${TITLES[/** @type {keyof typeof TITLES} */ (wanted())] ?? "Nothing here"}</h1>${missed.value ? html`<${Problem} error=${missed.value} />` : html`<p class="quiet">Loading …</p>`}`;
 }
 
 /** A view of a dataset, once both are there: the address may name another dataset than was open before. @param {{view: any, parts: string[], query: URLSearchParams}} props */

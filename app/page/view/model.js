@@ -4,7 +4,7 @@ import { get, part, post } from "./api.js";
 import { snippet } from "./document.js";
 import { Sentence, qualityOf } from "./quality.js";
 import { to } from "./route.js";
-import { Bar, Notice, Problem, Scroll, counted, html, percent, sentence, useLoad, when } from "./ui.js";
+import { Bar, Notice, Problem, Scroll, counted, html, percent, plain, sentence, useLoad, when } from "./ui.js";
 
 const MOST_CLASSES = 30;
 const MOST_MISTAKES = 10;
@@ -23,7 +23,7 @@ export function Model({ parts }) {
     <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${counted(version.value.classes.length, "class")} · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
     ${confidence === "none" && html`<${Notice} kind="error">It knows no more than chance would. More labels are needed.<//>`}
     ${dataset.value && html`<${Sentence} quality=${qualityOf(version.value, dataset.value.audit)} />`}
-    ${comparison && html`<p>${sentence(comparison.why)}.</p>`}
+    ${comparison && html`<p>${sentence(plain(comparison.why))}.</p>`}
     ${dataset.value?.dataset && html`${version.value.label_kind !== "several" && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} />`}<${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
     <section><h2>What it goes by</h2><p>${version.value.facts.encoder ? "The meaning of the texts, as an encoder reads it, and these terms:" : "Terms with the largest weights."}</p><${Problem} error=${explained.error} />
     ${explained.value && html`<${Weights} explained=${explained.value} />`}</section>`;

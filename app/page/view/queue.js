@@ -38,6 +38,7 @@ export class Queue {
     this.seed = Math.floor(Math.random() * 2 ** 31);
     this.turn = 0;
     this.filling = false;
+    this.bridging = false;
     this.stale = false;
     this.closed = false;
   }
@@ -101,15 +102,14 @@ export class Queue {
 
   async fill() {
     const stale = this.stale;
+    if (this.filling) this.#bridge();
     if (this.filling || this.closed || (!stale && (this.done.value || this.documents.value.length >= LEAST))) return;
     this.filling = true;
     this.stale = false;
     try {
       const { fresh, last } = this.find ? await this.#found() : await this.#mixed();
       if (stale) this.#forgetOthers();
-      const unseen = fresh.filter((/** @type {Next} */ each) => !this.seen.has(each.id));
-      for (const { id } of unseen) this.seen.add(id);
-      this.documents.value = [...this.documents.value, ...unseen];
+      this.#add(fresh);
       this.done.value = last;
       this.error.value = null;
     } catch (error) {
@@ -119,6 +119,21 @@ export class Queue {
     }
     this.filling = false;
     if (!this.error.value) this.fill();
+  }
+
+  /** @param {Next[]} fresh */
+  #add(fresh) {
+    const unseen = fresh.filter(({ id }) => !this.seen.has(id));
+    for (const { id } of unseen) this.seen.add(id);
+    this.documents.value = [...this.documents.value, ...unseen];
+  }
+
+  /** Random documents for who has answered all others before suggestions come: a new version reads 100,000 documents for seconds. */
+  async #bridge() {
+    if (this.find || this.bridging || this.closed || this.documents.value.length > 1) return;
+    this.bridging = true;
+    await this.#random().then(({ fresh }) => this.#add(fresh), () => {}); // the suggestions are on their way
+    this.bridging = false;
   }
 
   /** Forget the documents of an older version but the one that is shown. */

@@ -19,7 +19,7 @@ export async function lookInto(file) {
   const known = { ...(await call("GET", "page/endings.json")), ...LINES };
   const type = known[ending] ?? "";
   if (SHEETS.includes(ending)) throw new Error(`${file.name} is a spreadsheet. Save it as .xlsx or CSV there, and choose that file.`);
-  if (!type) throw new Error(`${file.name} is of a kind that is not read: names end in ${Object.keys(known).join(", ")}. Save the texts as CSV, or as a text with a document a line.`);
+  if (!type) throw new Error(`${file.name} is neither a table nor a text. Save the texts as CSV, or as .txt with a document a line. Names of files end in ${Object.keys(known).join(", ")}.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
   if (ending === "xlsx" && !isPacked(file)) return workbookLook(file, type);
   const packed = isPacked(file);

@@ -14,9 +14,6 @@ const STEPS = [
   { view: "documents", title: "Take it with you", text: "All messages with their labels and what the model says: look, search, change, and download them as a file." },
 ];
 
-/** Begin the tour at a dataset that is open. */
-export const beginTour = () => change({ tour: 0 });
-
 /** The step that is shown, until the tour is ended. */
 export function Tour() {
   const place = project.value.tour ?? -1;

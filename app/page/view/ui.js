@@ -27,6 +27,9 @@ export const sentence = (text) => (/^[^\s:]*[._\d/[]\S/.test(text) ? text : text
 /** A text with a full stop, unless it ends with a mark. @param {string} text */
 export const stopped = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
+/** What the service says, without the calls by which programs go on. @param {string} text */
+export const plain = (text) => text.replace(/[,;]( and)? (GET|POST) \/v1\/.*/s, "");
+
 /** A number with a noun. @param {number} count @param {string} noun */
 export function counted(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
@@ -36,6 +39,9 @@ export function counted(count, noun) {
 export function when(time) {
   return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
+
+/** What the service does before it can sort or filter by what a model says: once a version, seconds for 100,000 documents. @param {number} documents */
+export const reading = (documents) => `The model reads ${counted(documents, "document")}, once for each version. What is asked for then comes by itself.`;
 
 /** A bar of a share, with a text beside it. @param {{share: number, label: string, text: string, strong?: boolean}} props */
 export function Bar({ share, label, text, strong }) {

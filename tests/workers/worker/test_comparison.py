@@ -118,8 +118,8 @@ def test_what_it_is_compared_with_is_the_version_that_is_served(loop: Loop, stor
     better = verdict(loop.train(after(RIGHT, truth(30))))
     assert (better.takes_over, better.against, better.gained, better.lost, better.p_value) == (True, 1, 0, 0, 1.0)
     assert better.why == (
-        "the new version takes over: of 18 labels that neither was told, the new version alone is right on "
-        "0, version 1 alone on 0"
+        "the new version takes over, as it is not clearly worse: of 18 labels that neither was told, the new version "
+        "alone is right on 0, version 1 alone on 0"
     )
     assert Models(store).resolve("news").number == 4
     assert verdict(loop.train(after(RIGHT, -truth(30)))).against == 4
