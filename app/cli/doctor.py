@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app.cli.store import used_folder
+from app.cli.store import store_address, used_folder
 from app.codecs.base import BLOCK_BYTES, COLUMNS
 from app.codecs.dispatch import ENDINGS, body_decoder
 from app.datasets.documents import Fields, stored_documents
@@ -153,7 +153,8 @@ def _redis_settings(redis: Redis) -> Iterator[Finding]:
 
 def _store(settings: GatewaySettings) -> Iterator[Finding]:
     try:
-        store = open_store(settings.store_url, settings.cache_dir)
+        # where nothing says which store is meant none is made: keys would go there, and no service would read them
+        store = open_store(store_address(None, settings, existing=False), settings.cache_dir)
         started = time.monotonic()
         # a key that exists must not be created again, and the format must be known: all guarantees of jobs depend on it
         try:
@@ -168,7 +169,7 @@ def _store(settings: GatewaySettings) -> Iterator[Finding]:
         if free is not None:
             advice = "" if free > _MIN_FREE_BYTES else ": delete what is not needed, or set HALFMOON_KEEP_…"
             yield Finding("store", free > _MIN_FREE_BYTES, f"{free / 2**30:.1f} GiB are free{advice}")
-    except (ValueError, StoreUnavailable) as error:
+    except (CannotStart, ValueError, StoreUnavailable) as error:
         yield Finding("store", False, f"{error}; is HALFMOON_STORE_URL right, and may this user write there?")
 
 

@@ -290,18 +290,19 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
             of_algorithm[name] = value
     if getattr(options, "annotations", False):
         data = service.datasets.named(str(options.file))
-        name = options.model or data.name or data.id
-        return data, service.train(data, name, algorithm=options.algorithm, options=of_algorithm, annotations="latest")
-    query: dict[str, Any] = {**query_of(options)}
-    data = service.datasets.create(_file(options), **query)
-    _print_warnings(data.warnings)
-    try:
         return data, service.train(
             data,
-            options.model or options.file.name.partition(".")[0],
+            options.model or data.name or data.id,
             algorithm=options.algorithm,
             options=of_algorithm,
+            annotations="latest",
         )
+    name = options.model or options.file.name.partition(".")[0]
+    query: dict[str, Any] = {**query_of(options)}
+    data = service.datasets.create(_file(options), name=name, **query)
+    _print_warnings(data.warnings)
+    try:
+        return data, service.train(data, name, algorithm=options.algorithm, options=of_algorithm)
     except RequestFailed:  # where there is no answer the job may have been accepted
         data.delete()  # the next try sends the file again
         raise

@@ -40,13 +40,15 @@ def used_folder(named: Path | None, settings: "Settings") -> Path | None:
     return named
 
 
-def store_address(options: argparse.Namespace, settings: "Settings", *, existing: bool) -> str:
-    """The URL of the store. Raises CannotStart if ``existing`` is required and the data folder has no store, and where
-    nothing says which store is meant: a key in a store that no service reads would be of no use.
+def store_address(named: Path | None, settings: "Settings", *, existing: bool) -> str:
+    """The URL of the store, which lies in the data folder that is ``named``, if one is.
+
+    Raises CannotStart if ``existing`` is required and the data folder has no store, and where nothing says which store
+    is meant: a key in a store that no service reads would be of no use.
     """
     from storage.errors import CannotStart
 
-    folder = used_folder(options.data, settings)
+    folder = used_folder(named, settings)
     if folder is not None:
         if existing and not (folder / "store").is_dir():
             raise CannotStart(f"{folder} is not a data folder of `halfmoon up`: it has no folder `store`")
@@ -74,7 +76,7 @@ def backup(options: argparse.Namespace) -> int:
     from storage.upkeep.binding import check_format
 
     settings = Settings()
-    address = store_address(options, settings, existing=True)
+    address = store_address(options.data, settings, existing=True)
     check_format(open_store(address, settings.cache_dir))
     copied = back_up(
         open_raw(address),
@@ -98,7 +100,7 @@ def restore(options: argparse.Namespace) -> int:
     from storage.store import open_raw
     from storage.upkeep.backup import restore
 
-    address = store_address(options, Settings(), existing=False)
+    address = store_address(options.data, Settings(), existing=False)
     copied = restore(open_raw(address), options.file)
     print(f"{address} has {copied.files:,} files of {options.file}, {copied.bytes:,} bytes", file=sys.stderr)
     return 0
@@ -134,7 +136,7 @@ def _on_keys(action: Callable[["ApiKeys", argparse.Namespace], None], *, existin
         from storage.upkeep.binding import check_format
 
         settings = Settings()
-        store = open_store(store_address(options, settings, existing=existing), settings.cache_dir)
+        store = open_store(store_address(options.data, settings, existing=existing), settings.cache_dir)
         check_format(store)
         action(ApiKeys(store), options)
         return 0

@@ -150,6 +150,10 @@ def test_documents_of_a_refused_training_are_not_kept(hm: Halfmoon) -> None:
     with pytest.raises(InvalidRequest, match="did you mean 'tsvm'"):
         hm.train(["a", "b"], "news", algorithm="tsvmm")
     assert list(hm.datasets.all()) == []
+    assert (
+        hm.train([{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], "news").record.dataset
+        == hm.datasets["news"].id
+    ), "data of no name take the model's"
 
 
 def test_notebooks_show_what_the_service_has(hm: Halfmoon, gateway: Gateway) -> None:

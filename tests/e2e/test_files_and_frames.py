@@ -97,3 +97,4 @@ def test_from_a_table_to_labels(service: Service, tmp_path: Path, capsys: pytest
     ]
     assert main(["train", str(table), "--watch", *columns]) == 0
     assert "tickets version 2" in capsys.readouterr().out
+    assert main(["labels", "tickets", "--url", service.url]) == 0, "the file gives its name to the data"

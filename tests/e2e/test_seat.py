@@ -47,8 +47,7 @@ def test_from_a_file_to_a_file(at: Seat, tmp_path: Path, truth: dict[str, str]) 
     assert rows.keys() == truth.keys()
     assert {id for id, row in rows.items() if row["label"]} == set(answered)
     assert all(rows[id]["label"] == truth[id] for id in answered)
-    right = sum(row["predicted"] == truth[id] for id, row in rows.items())
-    assert right > 0.85 * len(rows)
+    assert sum(row["predicted"] == truth[id] for id, row in rows.items()) > 0.85 * len(rows)
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows.values())
     at.view("Documents")
     at.reach(page.get_by_label("Which documents"))
@@ -274,10 +273,9 @@ def test_more_like_these(at: Seat, service: Service, tmp_path: Path, truth: dict
 def test_a_tree_is_walked_by_keys(at: Seat, service: Service, tmp_path: Path) -> None:
     """A key goes a step deeper or labels a leaf; Enter labels as deep as a person knows; Backspace goes up."""
     write_table(tmp_path / "tree.csv", [["id", "text"], *([f"d{k}", f"text {k}"] for k in range(5))])
-    page = at.page
     open_data(at, tmp_path / "tree.csv")
     add_classes(at, ["sport/football", "sport/tennis", "politics"])
-    page.get_by_role("button", name="1 sport").wait_for()
+    at.page.get_by_role("button", name="1 sport").wait_for()
     for keys in (["1", "2"], ["1", "Enter"], ["1", "Backspace", "2"]):
         answer(at, keys)
         check_accessible(at)

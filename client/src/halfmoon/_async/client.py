@@ -72,11 +72,11 @@ class AsyncHalfmoon:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> AsyncJob:
-        """Train a model on a dataset, also by its id; other data become one.
+        """Train a model on a dataset, also by its id; other data become one, which takes the name of the model.
 
         ``more`` are fields of the job that this client does not know, ``encoder=None`` among them: the text alone.
         """
-        made = None if is_dataset(data) else await self.datasets.create(data)
+        made = None if is_dataset(data) else await self.datasets.create(data, name=model)
         fields = {
             "dataset": id_of_dataset(data if made is None else made),
             "model": model,
