@@ -131,6 +131,11 @@ def summary_of(service: Service) -> Any:
     return service.get(f"/v1/datasets/{dataset_of(service)}/annotations/summary")
 
 
+def answers_of(service: Service) -> Any:
+    """The answers to the data that were sent last, as the log has them."""
+    return service.get(f"/v1/datasets/{dataset_of(service)}/annotations?limit=500")["annotations"]
+
+
 def trained(at: Seat) -> None:
     """Wait until a version stands beside the seat."""
     at.page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)

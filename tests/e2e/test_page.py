@@ -18,6 +18,7 @@ from tests.e2e.person import (
     add_classes,
     answer,
     answer_sample,
+    answers_of,
     check_accessible,
     choose,
     dataset_of,
@@ -132,15 +133,14 @@ def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_pat
         service.kill("api")
         answered += label(at, truth, 5)
         at.page.wait_for_function(ALL_SAVED, timeout=HANG * 1000)
-        dataset = dataset_of(service)
-        entries = service.get(f"/v1/datasets/{dataset}/annotations?limit=500")["annotations"]
+        entries = answers_of(service)
         assert Counter(each["document"] for each in entries) == Counter(answered)
         assert all(each["label"] == truth[each["document"]] for each in entries)
 
 
 def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_path: Path) -> None:
     """A view that is missed while the service is away, which comes with it; files that are none; classes that are too
-    long or named twice; data that are gone.
+    long or named twice; a service that has too much to do; data that are gone.
     """
     (tmp_path / "open.csv").write_text('text,label\nfine,\n"open,\n')
     (tmp_path / "well.csv").write_text("text,label\nfine,\nfree,\n")
@@ -151,8 +151,9 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
         page.get_by_text("The service does not answer.").wait_for()
         page.unroute_all()
         page.locator(".notice").or_(page.get_by_text("Loading")).wait_for(state="detached")
-        look = "import('./page/view/table.js').then(({ lookInto }) => lookInto(new File(['x'], 'a.jpg'))).catch(String)"
-        assert "a.jpg is neither a table nor a text. Save the texts as CSV" in page.evaluate(look)
+        assert "a.jpg is neither a table nor a text. Save the texts as CSV" in page.evaluate(
+            "import('./page/view/table.js').then(({ lookInto }) => lookInto(new File(['x'], 'a.jpg'))).catch(String)"
+        )
         at.view("Data")
         choose(at, tmp_path / "open.csv")
         at.press(page.get_by_role("button", name="Use these documents"))
@@ -164,6 +165,13 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
         page.keyboard.press("Escape")
         add_classes(at, ["ham", "spam", "ham"])
         page.get_by_role("button", name="2 spam", exact=True).wait_for()
+        for busy in ("v1/models", "/documents"):
+            page.route(re.compile(busy), lambda route: route.fulfill(status=429, json={"detail": "busy"}), times=2)
+        at.view("Documents")
+        for _ in range(3):  # all is asked again, and words of waiting stand there, not of what went wrong
+            page.wait_for_event("response", lambda response: response.status == 429)
+            assert not page.get_by_role("alert").count()
+        page.get_by_role("cell", name="Read").first.wait_for()
         page.goto(f"{service.url}#/label/ds-gone")
         page.get_by_text("There is no dataset 'ds-gone'.").wait_for()
 
@@ -221,8 +229,7 @@ def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path) ->
     assert seen == set(texts)
     page.get_by_text("All documents are answered").wait_for()
     assert page.title() == "Label · Halfmoon"
-    entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
-    assert [each["label"] for each in entries] == labels[41:45]
+    assert [each["label"] for each in answers_of(service)] == labels[41:45]
 
 
 def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
@@ -235,8 +242,7 @@ def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     choose(at, tmp_path / "mails.xlsx")
     assert page.locator("select[name=text]").input_value() == "mail"
     assert page.locator("select[name=label]").input_value() == "kind"
-    cells = page.locator("tbody tr").first.locator("td").all_inner_texts()
-    assert cells == ["1", texts[0], "", "2024-01-01"]
+    assert page.locator("tbody tr").first.locator("td").all_inner_texts() == ["1", texts[0], "", "2024-01-01"]
     check_accessible(at)
     at.press(page.get_by_role("button", name="Use these documents"))
     page.wait_for_selector("article .document")
@@ -271,8 +277,7 @@ def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) ->
     page.keyboard.press("u")
     page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{second}'")
     saved(at, 1)
-    entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
-    assert [(each["document"], each["action"], each["label"]) for each in entries] == [
+    assert [(each["document"], each["action"], each["label"]) for each in answers_of(service)] == [
         (first, "label", "0"),
         (second, "label", "1"),
         (second, "undo", None),

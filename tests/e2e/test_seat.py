@@ -14,6 +14,7 @@ from tests.e2e.person import (
     NEXT,
     add_classes,
     answer,
+    answers_of,
     check_accessible,
     choose,
     dataset_of,
@@ -57,8 +58,7 @@ def test_from_a_file_to_a_file(at: Seat, tmp_path: Path, truth: dict[str, str]) 
     with page.expect_download() as download:
         at.press(page.get_by_role("button", name="Download"))
     assert download.value.suggested_filename.endswith("-labeled.ndjson")
-    lines = Path(download.value.path()).read_text().splitlines()
-    assert {json.loads(line)["id"] for line in lines} == set(answered)
+    assert {json.loads(line)["id"] for line in Path(download.value.path()).read_text().splitlines()} == set(answered)
 
 
 def test_classes_are_the_same_for_all(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
@@ -143,8 +143,10 @@ def test_the_tour(at: Seat) -> None:
     page = at.page
     at.press(page.get_by_role("button", name="Take a tour"))
     page.wait_for_selector("article .document")
-    listed = page.evaluate("import('./page/view/sample.js').then(({ sample }) => sample())")
-    about = {each["id"]: each["about"] for each in listed}
+    about = {
+        each["id"]: each["about"]
+        for each in page.evaluate("import('./page/view/sample.js').then(({ sample }) => sample())")
+    }
     keys = {"delivery": "1", "payment": "2", "account": "3"}
     for _ in range(21):
         answer(at, lambda id: keys[about[id]])
@@ -220,8 +222,10 @@ def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path
     page.keyboard.press("Enter")
     page.wait_for_function(NEXT, arg=id)
     saved(at, 26)
-    found = service.get(f"/v1/datasets/{dataset_of(service)}/documents?state=labeled&limit=100")["documents"]
-    assert {each["id"]: sorted(each["labels"]) for each in found} == {id: labels[id] for id in answered}
+    assert {
+        each["id"]: sorted(each["labels"])
+        for each in service.get(f"/v1/datasets/{dataset_of(service)}/documents?state=labeled&limit=100")["documents"]
+    } == {id: labels[id] for id in answered}
     read_by_the_model(at)
     at.view("Documents")
     at.press(page.get_by_role("button", name="Labels of d7", exact=True))
@@ -280,8 +284,7 @@ def test_a_tree_is_walked_by_keys(at: Seat, service: Service, tmp_path: Path) ->
         answer(at, keys)
         check_accessible(at)
     saved(at, 3)
-    entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
-    assert [each["label"] for each in entries] == ["sport/tennis", "sport", "politics"]
+    assert [each["label"] for each in answers_of(service)] == ["sport/tennis", "sport", "politics"]
 
 
 LIGHT_AND_DARK: tuple[Literal["light", "dark"], ...] = ("light", "dark")

@@ -11,6 +11,7 @@ from tests.e2e.person import (
     CLASSES,
     add_classes,
     answer_sample,
+    answers_of,
     check_accessible,
     dataset_of,
     label,
@@ -51,7 +52,7 @@ def test_no_answer_is_lost_and_one_truth_is_left(service: Service, tmp_path: Pat
         for at in (ann, bob):
             at.page.wait_for_function(ALL_SAVED, timeout=HANG * 1000)
         dataset = f"/v1/datasets/{dataset_of(service)}"
-        entries = service.get(f"{dataset}/annotations?limit=500")["annotations"]
+        entries = answers_of(service)
         assert Counter(each["document"] for each in entries) == Counter(answered)
         assert Counter(each["by"] for each in entries) == {"ann": 14, "bob": 2 + OFFLINE}
 

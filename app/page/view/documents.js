@@ -9,7 +9,7 @@ import { outboxOf, Saved } from "./outbox.js";
 import { project } from "./project.js";
 import { Several } from "./several.js";
 import { toast } from "./toasts.js";
-import { Empty, Problem, Scroll, counted, html, percent, reading, useEffect, useLoad, useState } from "./ui.js";
+import { AGAIN, BUSY, Empty, PASSING, Problem, Scroll, counted, html, percent, reading, useEffect, useLoad, useState } from "./ui.js";
 
 const PAGE = 50;
 const STATES = { "": "any state", labeled: "with a label", unlabeled: "without a label", skipped: "skipped" };
@@ -112,12 +112,18 @@ function useRows(dataset, filters, model) {
   };
   useEffect(() => {
     if (model === null) return;
-    let current = true;
+    let current = true, timer = 0;
     // what the filters left out must not stand there for seconds
     setState((before) => ({ ...before, listed: ofModel(filters) ? [] : before.listed, loading: true }));
     const shown = (/** @type {any} */ { documents, next, total }) => current && setState({ listed: documents, next, total, error: null, loading: false });
-    fetch(null).then(shown, (error) => current && setState((before) => ({ ...before, error, loading: false })));
-    return () => void (current = false);
+    const failed = (/** @type {any} */ error) => {
+      const passing = PASSING.includes(error.status);
+      setState((before) => ({ ...before, error: error.status === BUSY ? null : error, loading: passing }));
+      if (passing) timer = setTimeout(load, AGAIN);
+    };
+    const load = () => fetch(null).then(shown, (error) => current && failed(error));
+    load();
+    return () => ((current = false), clearTimeout(timer));
   }, [dataset, key]);
   const more = async () => {
     setState((before) => ({ ...before, loading: true }));

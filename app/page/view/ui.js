@@ -152,8 +152,10 @@ export function useKeys(hear) {
 
 /** Milliseconds until what failed for a while is tried again. */
 export const AGAIN = 2000;
+/** The service has as much to do for this person as it takes at a time. */
+export const BUSY = 429;
 /** Absent, too busy, or not ready: what is worth another attempt. */
-export const PASSING = [0, 429, 503];
+export const PASSING = [0, BUSY, 503];
 
 /** Load something when what it depends on changes; what comes too late is dropped, and what fails for a while is tried again.
  * @template T @param {() => Promise<T>} load @param {any[]} depends @returns {{value: T | null, error: any, loaded: boolean, again: () => void}} */
@@ -163,7 +165,8 @@ export function useLoad(load, depends) {
   useEffect(() => {
     let current = true, timer = 0;
     const failed = (/** @type {any} */ error) => {
-      setState((before) => ({ value: before.value, error, loaded: true }));
+      // who waits for a turn is told what for by the view
+      if (error.status !== BUSY) setState((before) => ({ value: before.value, error, loaded: true }));
       if (PASSING.includes(error.status)) timer = setTimeout(() => setTurn((before) => before + 1), AGAIN);
     };
     load().then(
