@@ -13,8 +13,10 @@ pytestmark = NEEDS_CHROMIUM
 def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_path: Path) -> None:
     """A first look without a label: two clusters of one name are confirmed together, and one is split into parts."""
     topics = ("cup match goal team", "bank bond market share", "rain cloud storm wind", "bread flour oven salt")
-    rows = [[f"d{k}", " ".join([*topics[k % 4].split(), f"w{k % 7}"])] for k in range(80)]
-    write_table(tmp_path / "topics.csv", [["id", "text"], *rows])
+    write_table(
+        tmp_path / "topics.csv",
+        [["id", "text"], *([f"d{k}", f"{topics[k % 4]} w{k % 7}"] for k in range(80))],
+    )
     page = at.page
     open_data(at, tmp_path / "topics.csv")
     dataset = dataset_of(service)  # a split sends data, too

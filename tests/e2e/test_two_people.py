@@ -150,7 +150,8 @@ def settle(at: Seat, service: Service, dataset: str, truth: dict[str, str]) -> N
         at.page.get_by_role("dialog", name=f"Document {each['id']}", exact=True).wait_for()
         at.page.keyboard.press(str(1 + CLASSES.index(truth[each["id"]])))
     at.page.wait_for_function(ALL_SAVED, timeout=HANG * 1000)
-    ids = ",".join(each["id"] for each in disputed)
-    settled = service.get(f"{dataset}/documents?limit={SAMPLE}&ids={ids}")["documents"]
+    settled = service.get(f"{dataset}/documents?limit={SAMPLE}&ids={','.join(each['id'] for each in disputed)}")[
+        "documents"
+    ]
     assert {each["id"]: each["label"] for each in settled} == {each["id"]: truth[each["id"]] for each in settled}
     assert at.complaints == [] or all("ERR_" in each or "Failed to load" in each for each in at.complaints)

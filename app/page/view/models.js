@@ -16,12 +16,13 @@ const MOST_CLASSES = 12;
 
 export function Models() {
   const models = useLoad(async () => {
-    const { models: listed } = await get("v1/models", { limit: 100 });
-    return Promise.all(listed.map((/** @type {any} */ each) => get(`v1/models/${part(each.name)}`)));
+    const [{ models: listed }, { datasets }] = await Promise.all([get("v1/models", { limit: 100 }), get("v1/datasets", { limit: 500 })]);
+    const found = await Promise.all(listed.map((/** @type {any} */ each) => get(`v1/models/${part(each.name)}`)));
+    return found.map((model) => ({ ...model, data: datasets.find((/** @type {any} */ each) => each.id === model.versions.at(-1)?.dataset) }));
   }, []);
   if (models.error) return html`<h1>Models</h1><${Problem} error=${models.error} />`;
   if (!models.value) return html`<h1>Models</h1><p class="quiet">Loading …</p>`;
-  const listed = models.value.filter(Boolean).sort((one) => (one.name === project.value.model ? -1 : 1));
+  const listed = [...models.value].sort((one) => (one.name === project.value.model ? -1 : 1));
   if (!listed.length) return html`<h1>Models</h1><${Empty} title="No model was trained yet"><p>A model comes by itself while you label.</p><a class="button primary" href=${to("data")}>Go to the data</a><//>`;
   return html`<h1>Models</h1><p>The alias <b>${LIVE}</b> is the version that your programs should use: point it to a version, and back to an older one.</p>
     ${listed.map((model) => html`<${Versions} key=${model.name} model=${model} onChange=${models.again} />`)}`;
@@ -30,7 +31,7 @@ export function Models() {
 /** @param {{model: any, onChange: () => void}} props */
 function Versions({ model, onChange }) {
   const [error, setError] = useState(/** @type {any} */ (null));
-  const audit = useLoad(() => lastAudit(model), [model.name, model.served]);
+  const audit = useLoad(() => inTurn(() => lastAudit(model)), [model.name, model.served]);
   const publish = async (/** @type {number} */ version) => {
     try {
       await call("PUT", `v1/models/${part(model.name)}/aliases/${LIVE}`, { version });
@@ -46,6 +47,7 @@ function Versions({ model, onChange }) {
   const served = model.versions.find((/** @type {any} */ each) => each.version === model.served);
   const shown = model.versions.slice(-MOST).reverse();
   return html`<section class="card"><h2>${model.name}</h2><${Problem} error=${error} />
+    ${!audit.loaded && html`<p class="quiet" role="status">Each version is measured on the last audit …</p>`}
     ${served && audit.loaded && html`<${Sentence} quality=${qualityOf(served, report)} />`}
     <${Scroll} label=${`Versions of ${model.name}`}><table class="stacked"><thead><tr><th>Version</th><th>Trained</th><th>Right</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
     <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} quality=${qualityOf(each, audit.value?.report)} onPublish=${publish} />`)}</tbody></table><//>
@@ -77,12 +79,15 @@ function Fractions({ versions }) {
     ${names.length > MOST_CLASSES && html`<p class="quiet">and ${counted(names.length - MOST_CLASSES, "rarer class")}</p>`}</section>`;
 }
 
+let turn = /** @type {Promise<any>} */ (Promise.resolve());
+
+/** Ask one after the other: the service measures few versions at a time for one person, and refuses more. @template T @param {() => Promise<T>} ask @returns {Promise<T>} */
+const inTurn = (ask) => (turn = turn.then(ask, ask));
+
 /** The data of a model, and what their last audit says of its versions; null if they were deleted. @param {any} model */
-async function lastAudit(model) {
-  const { datasets } = await get("v1/datasets", { limit: 500 });
-  const dataset = datasets.find((/** @type {any} */ each) => each.id === model.versions.at(-1)?.dataset);
+async function lastAudit({ name, data: dataset }) {
   if (!dataset) return null;
   const path = `v1/datasets/${part(dataset.id)}/audits`;
   const { audits } = await get(path);
-  return { dataset, report: audits.length ? await get(`${path}/${part(audits[0].id)}`, { model: model.name }) : null };
+  return { dataset, report: audits.length ? await get(`${path}/${part(audits[0].id)}`, { model: name }) : null };
 }
