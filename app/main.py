@@ -12,17 +12,19 @@ from importlib.resources import files
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from app.annotations import routes as annotations
 from app.contract import describe
 from app.datasets import routes as datasets
 from app.documents import routes as documents
 from app.evaluation import routes as evaluations
-from app.http.error_handlers import ErrorBoundary, add_error_handlers
+from app.http.error_handlers import ErrorBoundary
 from app.http.limits import BodyTimeout, ConnectionLimit
 from app.http.middleware import REQUEST_ID, Answers, RequestTracing
 from app.http.sockets.listener import Processes
@@ -107,20 +109,22 @@ def create_app(settings: GatewaySettings, processes: Processes | None = None) ->
     )
     app.router.routes.extend(route for router in _ROUTERS for route in router.routes)
     _add_docs(app)
-    add_error_handlers(app)
     describe(app)
-    _add_middleware(app, settings)
+    app.middleware_stack = _in_layers(app.router, settings)
     return app
 
 
-def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
-    """Add the middleware, from the innermost to the outermost."""
-    app.add_middleware(BodyTimeout, idle=settings.body_idle_timeout_seconds, rate=settings.min_body_bytes_per_second)
-    app.add_middleware(ErrorBoundary)
-    app.add_middleware(ConnectionLimit, most=settings.max_connections)
+def _in_layers(app: ASGIApp, settings: GatewaySettings) -> ASGIApp:
+    """The application in its middleware, from the innermost to the outermost. Of FastAPI's own stack it has the layer
+    that its routes need, and none of the four for errors, telemetry and limits, which are handled here.
+    """
+    timed = BodyTimeout(
+        AsyncExitStackMiddleware(app), settings.body_idle_timeout_seconds, settings.min_body_bytes_per_second
+    )
+    app = ConnectionLimit(ErrorBoundary(timed), settings.max_connections)
     if settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
+        app = CORSMiddleware(
+            app,
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=[
@@ -134,8 +138,8 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
     if tracing.is_on:
-        app.add_middleware(RequestTracing)
-    app.add_middleware(Answers, log_requests=settings.log_requests)
+        app = RequestTracing(app)
+    return Answers(app, settings.log_requests)
 
 
 def _add_docs(app: FastAPI) -> None:

@@ -148,7 +148,6 @@ EXACT = (
 _BLOCK_ROWS = 2000
 _FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?\Z", re.IGNORECASE)
-_json = msgspec.json.Encoder().encode
 
 Row = Sequence[Any]
 
@@ -203,11 +202,11 @@ def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def _cell(value: Any, guard: bool) -> Any:
     if isinstance(value, bool | list | dict):
-        value = _json(value).decode()
+        value = _encode(value).decode()
     if guard and isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.match(value):
         return f"'{value}"
     return value
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else _json(value).decode()
+    return value if value is None or isinstance(value, str) else _encode(value).decode()

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -19,13 +19,8 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _CLIENT_CLOSED_REQUEST = 499
 
 
-def add_error_handlers(app: FastAPI) -> None:
-    """Let the application answer all errors as problems, in the form that the path of the request has."""
-    for kind in (HalfmoonError, RequestValidationError, HTTPException, ClientDisconnect):
-        app.add_exception_handler(kind, _answer)
-
-
-async def _answer(request: Request, error: Exception) -> Response:
+def _answer(request: Request, error: Exception) -> Response:
+    """The answer to an error, in the form that the path of the request has."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=_CLIENT_CLOSED_REQUEST)
     return in_form_for(request.url.path, _problem(request, error))
@@ -66,7 +61,7 @@ def _http_problem(request: Request, error: HTTPException) -> Response:
 
 
 class ErrorBoundary(HttpMiddleware):
-    """ASGI middleware that answers 500 to every error that nothing else handles.
+    """ASGI middleware that answers every error as a problem: 500 to one that is none of the service's own.
 
     It stands inside the middleware that counts, tags and logs answers, so that this answer is counted, tagged and
     logged, too.
@@ -89,5 +84,4 @@ class ErrorBoundary(HttpMiddleware):
         except Exception as error:
             if started:
                 raise
-            response = await _answer(Request(scope), error)
-            await response(scope, receive, send)
+            await _answer(Request(scope), error)(scope, receive, send)

@@ -11,7 +11,7 @@ A request that would hold too much is answered with 429 and these headers (draft
 import asyncio
 import threading
 import time
-from collections import Counter
+from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,7 +39,7 @@ class Limit:
         self._most_per_caller = most_per_caller
         self.used = 0
         """sum of all reservations"""
-        self._by_caller: Counter[str] = Counter()
+        self._by_caller: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def reserve(self, caller: str, size: int = 0) -> "Reservation":
@@ -51,16 +51,17 @@ class Limit:
     def add(self, caller: str, size: int) -> None:
         """Add to the amount in use, or take what is negative from it; raises TooManyRequests."""
         with self._lock:
-            used, own = self.used, self._by_caller[caller]
+            used, own = self.used, self._by_caller.get(caller, 0)
             if used + size > self._most:
                 raise TooManyRequests(self._name, self._unit, self._most, self._most - used, _RETRY_SECONDS)
             if own + size > self._most_per_caller:
                 name, most = f"{self._name} of one caller", self._most_per_caller
                 raise TooManyRequests(name, self._unit, most, most - own, _RETRY_SECONDS)
             self.used = used + size
-            self._by_caller[caller] = own + size
-            if not self._by_caller[caller]:
-                del self._by_caller[caller]
+            if own + size:
+                self._by_caller[caller] = own + size
+            else:
+                self._by_caller.pop(caller, None)
 
 
 class Reservation(AbstractContextManager["Reservation"]):
@@ -92,12 +93,11 @@ class ConnectionLimit(HttpMiddleware):
         super().__init__(app)
         self._most = most
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def handle(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Handle the request."""
         if scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
-            await self._app(scope, receive, send)
-            return
-        await in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
+            return self._app(scope, receive, send)
+        return in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
 
 
 class BodyTimeout(HttpMiddleware):
@@ -112,11 +112,10 @@ class BodyTimeout(HttpMiddleware):
         self._idle = idle
         self._rate = rate
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def handle(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Handle the request. Raises TooSlow."""
         if BODY_COMPLETE in scope:  # most bodies come with their head: there is nothing to wait for
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
         patience, complete = self._idle, False
 
         async def receive_in_time() -> Message:
@@ -137,4 +136,4 @@ class BodyTimeout(HttpMiddleware):
             complete = not message.get("more_body", False)
             return message
 
-        await self._app(scope, receive_in_time, send)
+        return self._app(scope, receive_in_time, send)

@@ -6,8 +6,7 @@ import re
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,8 +22,8 @@ CONNECTIONS = "halfmoon.connections"
 BODY_COMPLETE = "halfmoon.body-complete"
 """Key of the ASGI scope: there once all of the body has come."""
 HELD = "halfmoon.held"
-"""Key of the ASGI scope: a stack of what the request holds, as reservations, until all of the answer but its last chunk
-has left this process, or the client is gone."""
+"""Key of the ASGI scope: a list of what gives back what the request holds, as reservations. It is called when all of
+the answer but its last chunk has left this process, or the client is gone."""
 CHUNK_BYTES = 64 << 10
 """Bytes that are sent at a time; no more wait in memory for a client that does not read."""
 _ID_HEADER = REQUEST_ID.lower().encode()
@@ -49,7 +48,7 @@ class HttpMiddleware(ABC):
         return (self.handle if scope["type"] == "http" else self._app)(scope, receive, send)
 
     @abstractmethod
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def handle(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Handle a request."""
 
 
@@ -88,21 +87,23 @@ class Answers(HttpMiddleware):
 
         async def send_counted_and_chunked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *self._added(message["headers"]), (_ID_HEADER, id)]
+                own = dict(message["headers"])
+                added = self._HTML if own.get(b"content-type", b"").startswith(b"text/html") else self._EVERY_ANSWER
+                if b"cache-control" not in own:
+                    added = (*added, (b"cache-control", b"no-store"))
+                message["headers"] = [*message["headers"], *added, (_ID_HEADER, id)]
                 self._count(scope, message["status"], time.perf_counter() - started)
             elif len(message.get("body", b"")) > CHUNK_BYTES:
                 await _send_in_chunks(message, send)
                 return
             await send(message)
 
-        with ExitStack() as scope[HELD]:
+        held = scope[HELD] = list[Callable[[], None]]()
+        try:
             await self._app(scope, receive, send_counted_and_chunked)
-
-    def _added(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
-        """The security headers of an answer with these headers."""
-        own = dict(headers)
-        added = self._HTML if own.get(b"content-type", b"").startswith(b"text/html") else self._EVERY_ANSWER
-        return added if b"cache-control" in own else (*added, (b"cache-control", b"no-store"))
+        finally:
+            for give_back in held:
+                give_back()
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "(none)")

@@ -62,34 +62,34 @@ class AuthorizedRoute(APIRoute):
 
     def get_route_handler(self) -> Handler:
         """The handler of the route, after the checks."""
-        handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
+        handle = super().get_route_handler()
 
         async def check_and_handle(request: Request) -> Response:
-            access = services_of(request).access
-            access.authorize(request.scope, tag)
-            if KEY_ID in request.scope:
-                request = Request(
-                    request.scope, receive_while_valid(request.receive, partial(access.check_again, request.scope))
-                )
-            if request.scope["query_string"]:
-                given = [name for name, _ in request.query_params.multi_items()]
-                for name in given:
-                    if name in known and given.count(name) > 1:
-                        raise InvalidRequest(name, "is given more than once")
-                    if name not in known:
-                        raise InvalidRequest(
-                            name[:MAX_TEXT],
-                            f"unknown query parameter{did_you_mean(name, known) or ';'} known are {', '.join(known)}"
-                            if known
-                            else "no query parameter is known here",
-                        )
-            return await handle(request)
+            return await handle(self.checked(request))
 
         return check_and_handle
 
-    def handler(self) -> Handler:
-        """The handler of a request that has passed the checks."""
-        return super().get_route_handler()
+    def checked(self, request: Request) -> Request:
+        """The request, if it passes the checks."""
+        access = services_of(request).access
+        access.authorize(request.scope, str(self.tags[0]))
+        if request.scope["query_string"]:
+            known = self.query_names()
+            given = [name for name, _ in request.query_params.multi_items()]
+            for name in given:
+                if name in known and given.count(name) > 1:
+                    raise InvalidRequest(name, "is given more than once")
+                if name not in known:
+                    raise InvalidRequest(
+                        name[:MAX_TEXT],
+                        f"unknown query parameter{did_you_mean(name, known) or ';'} known are {', '.join(known)}"
+                        if known
+                        else "no query parameter is known here",
+                    )
+        if KEY_ID not in request.scope:
+            return request
+        receive = receive_while_valid(request.receive, partial(access.check_again, request.scope))
+        return Request(request.scope, receive)
 
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters."""
@@ -98,34 +98,22 @@ class AuthorizedRoute(APIRoute):
 
 
 class RawRoute(AuthorizedRoute):
-    """A route from request to response without FastAPI's parsing of bodies; it is documented like others."""
+    """A route from request to response without FastAPI's parsing of bodies and stacks for dependencies, of which there
+    are none; it is documented like others.
+    """
 
     def __init__(self, path: str, endpoint: Handler, **described: Any) -> None:
         super().__init__(path, endpoint, **described)
+        self.app = self.answer
 
-        # FastAPI's own keeps two stacks for dependencies, of which there are none
-        handle = self.get_route_handler()
-
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            response = await handle(Request(scope, receive, send))
-            await response(scope, receive, send)
-
-        self.app = answer
-
-    def handler(self) -> Handler:
-        """The function itself. It reserves bytes for body and answer until the answer was sent."""
-        handle: Handler = self.endpoint
-
-        async def reserve_and_handle(request: Request) -> Response:
-            reservation: Reservation = request.scope[HELD].enter_context(
-                services_of(request).buffer_limit.reserve(caller_of(request.scope))
-            )
-            request.scope[RESERVATION] = reservation
-            response = await handle(request)
-            reservation.grow(len(response.body))
-            return response
-
-        return reserve_and_handle
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the function itself. Bytes are reserved for body and answer until the answer was sent."""
+        request = self.checked(Request(scope, receive, send))
+        reservation = scope[RESERVATION] = services_of(request).buffer_limit.reserve(caller_of(scope))
+        scope[HELD].append(reservation.__exit__)
+        response: Response = await self.endpoint(request)
+        reservation.grow(len(response.body))
+        await response(scope, receive, send)
 
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters, from their documentation."""

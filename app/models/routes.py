@@ -123,7 +123,7 @@ async def export_version(
     """
     checked = checked_number(name, number)
     # it counts as an export until it was sent
-    request.scope[HELD].enter_context(services.export_limit.reserve(caller_of(request.scope), 1))
+    request.scope[HELD].append(services.export_limit.reserve(caller_of(request.scope), 1).__exit__)
     # the file is written whole before the answer begins
     file, size = await in_thread(services.load_pool, _exported, services, name, checked, format)
     ending, media_type = _FORMATS[format]
