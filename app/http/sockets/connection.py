@@ -37,6 +37,8 @@ class Connection(HttpToolsProtocol):
 
     _head_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
+    _in_head = False
+    """Whether the head of a request has begun, and not ended. Most come whole, and start no timer."""
     _head_bytes = 0
     _body_left = 0
     """Bytes of the body that are still to come, where its length is known. They are parsed as they come, uncut."""
@@ -62,31 +64,38 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._refusal is None and len(data) <= self._body_left and not self._unparsed and not self.pipeline:
-            super().data_received(data)
+        free = not (self._unparsed or self.pipeline or self._refusal or self.transport.is_closing())
+        if free and len(data) <= max(PART_BYTES, self._body_left):
+            self._parse(data)
         elif self._refusal is None:
             self._unparsed += data
-            self._parse()
+            self._parse_waiting()
 
-    def _parse(self) -> None:
+    def _parse_waiting(self) -> None:
         """Parse the bytes so far, up to the first pipelined request that has to wait."""
         while self._unparsed and not self.pipeline and self._refusal is None and not self.transport.is_closing():
             size = max(PART_BYTES, self._body_left)
             part = bytes(memoryview(self._unparsed)[:size])
             del self._unparsed[:size]
-            super().data_received(part)
-            if self._head_timer is not None:
-                self._head_bytes += len(part)
-                if self._head_bytes > HEAD_BYTES:
-                    self._refuse(b"431 Request Header Fields Too Large")
+            self._parse(part)
+
+    def _parse(self, part: bytes) -> None:
+        super().data_received(part)
+        if self._in_head:
+            self._start_head_timer()
+        if self._head_timer is not None:
+            self._head_bytes += len(part)
+            if self._head_bytes > HEAD_BYTES:
+                self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         """Called by the parser of uvicorn."""
         super().on_message_begin()
-        self._start_head_timer()
+        self._in_head = True
 
     def on_headers_complete(self) -> None:
         """Called by the parser of uvicorn."""
+        self._in_head = False
         self._cancel_head_timer()
         self.scope[CONNECTIONS] = len(self.connections)  # type: ignore[literal-required]
         self._body_left = int(next((value for name, value in self.headers if name == b"content-length"), 0))
@@ -138,7 +147,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(self._refusal)
         elif self._unparsed:
             # the parser may be at work now: this is called in the midst of it where a request is refused at once
-            self.loop.call_soon(self._parse)
+            self.loop.call_soon(self._parse_waiting)
 
     def timeout_keep_alive_handler(self) -> None:
         """Called when no other request has come in time."""
