@@ -73,8 +73,11 @@ def body_decoder(
     spool: Spool = lambda: None,
     reserve: Reserve = reserve_nothing,
     query: Mapping[str, str] = MappingProxyType({}),
+    *,
+    counted: bool = False,
 ) -> Decoder:
-    """The decoder for a request with these headers and query parameters, which counts and decompresses its bytes.
+    """The decoder for a request with these headers and query parameters, which counts its bytes, unless they were
+    ``counted`` as they came, and decompresses them.
 
     ``reserve`` reserves memory for what is decompressed, where the body is not read as a stream.
 
@@ -95,7 +98,7 @@ def body_decoder(
     decoder = _BY_ANY_NAME[media_type].open(reading)
     if "content-encoding" in headers:
         decoder = Filtered(decompressor_of(headers, bounds, reserve), decoder)
-    return Filtered(_Counted(bounds), decoder)
+    return decoder if counted else Filtered(_Counted(bounds), decoder)
 
 
 def _as_asked(reading: Reading, query: Mapping[str, str]) -> Reading:

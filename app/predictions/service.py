@@ -177,7 +177,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
 
 
-def last_of(steps: Iterator[Response | None]) -> Response:
+def last_of(steps: Iterable[Response | None]) -> Response:
     """The response at the end of the steps, which are done at once."""
     *_, response = steps
     assert response is not None
@@ -189,9 +189,7 @@ async def in_answer_steps(request: Request, services: Services, steps: Iterator[
 
     They are done in a thread that other predictions use in between, while the client is connected.
     """
-    response = (await in_steps(request, services.predict_pool, steps))[-1]
-    assert response is not None
-    return response
+    return last_of(await in_steps(request, services.predict_pool, steps))
 
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:
@@ -262,11 +260,11 @@ def decode_documents(
     reserve: Reserve = reserve_nothing,
     query: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Batch]:
-    """The documents of a body as batches of checked rows.
+    """The documents of a body, whose bytes were counted as they came, as batches of checked rows.
 
     Raises InvalidDocuments, LimitExceeded, TooManyRequests, UnsupportedMediaType.
     """
-    body = body_decoder(headers, bounds, reserve=reserve, query=query)
+    body = body_decoder(headers, bounds, reserve=reserve, query=query, counted=True)
     position = 0
     for batch in body.read(blocks):
         if not batch.rows.n_rows:

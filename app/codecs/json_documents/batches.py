@@ -64,7 +64,7 @@ class DenseParts:
         n_features = self._lengths[part]
         held = np.fromiter((vector is not None for vector in vectors), bool, len(vectors))
         indptr = np.concatenate([[0], np.cumsum(held * n_features)]).astype(np.int64)
-        values = joined((vector for vector in vectors if vector is not None), "d")
+        values = joined((vector for vector in vectors if vector is not None), "f")
         indices = np.tile(np.arange(n_features, dtype=np.uint32), int(held.sum()))
         return without_zeros(rows_of(indptr, indices, values, n_features))
 
@@ -222,7 +222,7 @@ class BatchBuilder:
         lengths = list(map(len, indices))
         if list(map(len, values)) != lengths:
             self._refuse(documents, map(_length_fault, documents))
-        return rows_of(np.array([0, *accumulate(lengths)]), joined(indices, "I"), joined(values, "d"))
+        return rows_of(np.array([0, *accumulate(lengths)]), joined(indices, "I"), joined(values, "f"))
 
     def _named(self, documents: Sequence[Document]) -> NamedRows:
         features = [document.features if _has_features(document) else _NOTHING for document in documents]

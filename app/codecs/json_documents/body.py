@@ -8,15 +8,15 @@ import numpy as np
 
 from app.codecs.base import Decoder, Format, Reading
 from app.codecs.json.struct import Scan
-from app.codecs.json.text import InvalidJson, JsonText, document_too_long
+from app.codecs.json.text import BYTE_ORDER_MARK, InvalidJson, JsonText, document_too_long
 from app.codecs.json_documents.batches import BatchBuilder
 from app.codecs.json_documents.document import Document, DocumentDecoder
-from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark
-from core.errors import MAX_FAULTS, Fault, InvalidDocuments, invalid_documents, refuse
+from app.codecs.transport.encodings import without_byte_order_mark
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments, invalid_documents, refuse, refused
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
 
-_HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
+_HEAD = re.compile(rb'(?:%s)?\s*\{\s*"documents"\s*:\s*\[' % BYTE_ORDER_MARK)
 _HEAD_BYTES = 1024
 _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _SPACE = re.compile(rb"\s*")
@@ -175,7 +175,10 @@ class JsonDecoder(Decoder):
 
 def _wrong_shape(text: JsonText) -> InvalidDocuments:
     """The error of a body that does not begin as it must, with advice."""
-    given = bytes(text[:_HEAD_BYTES]).strip()
+    try:
+        given = bytes(without_byte_order_mark(memoryview(text[:_HEAD_BYTES]))).strip()
+    except InvalidJson as error:
+        return refused(error.detail)
     advice = ""
     if given.startswith(b"["):
         advice = '; this is an array: put it in, as in {"documents": [...]}'
@@ -200,7 +203,7 @@ _EXAMPLES = {
 }
 FORMAT = Format(
     "application/json",
-    lambda reading: Filtered(WithoutByteOrderMark(), JsonDecoder(reading)),
+    JsonDecoder,
     {
         "schema": {"$ref": "#/components/schemas/Documents"},
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
