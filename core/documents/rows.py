@@ -241,11 +241,11 @@ def is_faultless(rows: SparseRows) -> bool:
     indices = rows.indices[held]
     if not len(indices):
         return True
-    if int(indices.max()) >= rows.n_features or not np.isfinite(rows.values[held]).all():
-        return False
-    # a single row is looked at without the ends of rows
+    # a single row is looked at without the ends of rows, and ends with its largest index
     steps = _is_step(rows, np.greater_equal) if rows.n_rows > 1 else indices[:-1] >= indices[1:]
-    return not steps.any()
+    if steps.any() or int(indices.max() if rows.n_rows > 1 else indices[-1]) >= rows.n_features:
+        return False
+    return bool(np.isfinite(rows.values[held]).all())
 
 
 def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:

@@ -143,10 +143,6 @@ class Model(ABC):
         """shape (n_rows, n_columns)."""
         return self.scores_and_unseen(rows)[0]
 
-    def unseen(self, rows: SparseRows) -> int:
-        """The number of nonzeros of features that training never saw."""
-        return self.scores_and_unseen(rows)[1]
-
     @property
     def n_columns(self) -> int:
         """The number of columns of scores."""
@@ -254,6 +250,8 @@ class _Table(NamedTuple):
     """shape (n_rows, n_columns); zeros where unseen, and in the last row, that of all features beyond"""
     seen: NDArray[np.bool_]
     """shape (n_rows,): whether training saw the feature"""
+    telling: bool
+    """whether the first coefficient says so, too: it is 0 of no feature that training saw"""
 
 
 @dataclass(frozen=True)
@@ -290,18 +288,19 @@ class LinearModel(Model):
         """See Model; the features are looked up once for both."""
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
         width = max(1, _CHUNK // len(self.intercepts))
-        indptr = rows.indptr
+        indptr, table = rows.indptr, self._coefficients
         # few rows are not cut: to find out where costs as much as to read them
         for start, stop in spans(indptr, rows.n_rows, width) if rows.n_nonzeros > width else [(0, rows.n_rows)]:
             held = slice(int(indptr[start]), int(indptr[stop]))
             indices = rows.indices[held]
             # gathering converts positions to this type, so they are converted once for both
-            positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(
-                np.intp, copy=False
-            )
+            positions = (indices if table.by_feature else self._positions(indices)).astype(np.intp, copy=False)
+            # gathered as in _positions
+            coefficients = table.coefficients.take(positions, axis=0, mode="clip")
+            seen = coefficients[:, 0] != 0 if table.telling else table.seen.take(positions, mode="clip")
+            unseen += len(positions) - int(np.count_nonzero(seen))
             values = self._weighed(rows.between(start, stop))
-            scores[start:stop] = self._products(indptr[start : stop + 1] - held.start, values, positions)
-            unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
+            scores[start:stop] = _products(indptr[start : stop + 1] - held.start, values, coefficients)
         scores += self.intercepts
         return scores, unseen
 
@@ -377,7 +376,7 @@ class LinearModel(Model):
         rows = self.features if by_feature else np.arange(n_rows)
         coefficients, seen = np.zeros((n_rows + 1, n_columns)), np.zeros(n_rows + 1, bool)
         coefficients[rows], seen[rows] = self.coefficients, True
-        return _Table(by_feature, coefficients, seen)
+        return _Table(by_feature, coefficients, seen, bool(self.coefficients[:, 0].all()))
 
     def _weighed(self, rows: SparseRows) -> NDArray[np.float32]:
         """shape (n_nonzeros,): the values of rows, weighed if the model weighs them."""
@@ -385,16 +384,17 @@ class LinearModel(Model):
             return rows.values[int(rows.indptr[0]) : int(rows.indptr[-1])]
         return self.terms.weighed(rows, self._positions(rows.columns(int(rows.indptr[0]), int(rows.indptr[-1]))))
 
-    def _products(
-        self, indptr: NDArray[np.int64], values: NDArray[np.float32], positions: NDArray[np.integer[Any]]
-    ) -> NDArray[np.float64]:
-        """Scores of rows without intercepts, by the positions of their features in the table; gathered as in
-        ``_positions``. ``indptr`` begins at 0.
-        """
-        terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")
-        terms *= values[:, None]
-        filled = indptr[1:] > indptr[:-1]
-        products = np.zeros((len(filled), terms.shape[1]))
-        if filled.any():
-            products[filled] = np.add.reduceat(terms, indptr[:-1][filled], axis=0)
-        return products
+
+def _products(
+    indptr: NDArray[np.int64], values: NDArray[np.float32], coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scores of rows without intercepts, by the coefficients of the features of their values, which are multiplied in
+    place. ``indptr`` begins at 0.
+    """
+    coefficients *= values[:, None]
+    filled = indptr[1:] > indptr[:-1]
+    if filled.all():
+        return np.add.reduceat(coefficients, indptr[:-1], axis=0)
+    products = np.zeros((len(filled), coefficients.shape[1]))
+    products[filled] = np.add.reduceat(coefficients, indptr[:-1][filled], axis=0)
+    return products

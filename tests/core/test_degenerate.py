@@ -69,7 +69,7 @@ def test_all_zero_data_is_decided_by_the_intercept(name: str, n_features: int) -
     assert np.ptp(training.model.scores(rows)) == 0
     other = SparseRows(np.array([0, 2]), np.array([0, n_features - 1], np.uint32), np.ones(2, np.float32), n_features)
     np.testing.assert_array_equal(training.model.scores(other)[0], linear(training).intercepts)
-    assert training.model.unseen(other) == 2
+    assert training.model.scores_and_unseen(other)[1] == 2
     if name == "svm":
         np.testing.assert_allclose(
             training.model.scores(rows)[:, 0],

@@ -4,6 +4,7 @@ of it.
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_scores_are_dense_products(monkeypatch: pytest.MonkeyPatch, columns: int
 def test_all_rows_empty() -> None:
     model, rows = made(columns=3), rows_of(np.zeros((4, 12)))
     np.testing.assert_array_equal(model.scores(rows), np.tile(model.intercepts, (4, 1)))
-    assert model.unseen(rows) == 0
+    assert model.scores_and_unseen(rows)[1] == 0
 
 
 @pytest.mark.parametrize(("n_features", "nbytes"), [(2**22, 4 * 2**22 + 1000), (2**31, 1000)])
@@ -64,19 +65,20 @@ def test_the_search_and_the_tables_find_the_same(n_features: int, nbytes: int) -
     rows = random_rows(np.random.default_rng(2), 40, 12, 0.5)
     moved = rows._replace(indices=rows.indices + np.uint32(n_features - 12), n_features=n_features)
     np.testing.assert_array_equal(far.scores(moved), near.scores(rows))
-    assert far.unseen(moved) == near.unseen(rows) > 0
+    assert far.scores_and_unseen(moved)[1] == near.scores_and_unseen(rows)[1] > 0
     assert far.nbytes < nbytes
     below = moved._replace(indices=rows.indices)
     np.testing.assert_array_equal(far.scores(below), np.tile(far.intercepts, (40, 1)))
-    assert far.unseen(below) == rows.n_nonzeros
+    assert far.scores_and_unseen(below)[1] == rows.n_nonzeros
 
 
-def test_unseen_counts_nonzeros_in_gaps_and_beyond() -> None:
-    model = made()
+@pytest.mark.parametrize("model", [made(), replace(made(), coefficients=np.arange(7.0)[:, None])])
+def test_unseen_counts_nonzeros_in_gaps_and_beyond(model: LinearModel) -> None:
+    """Also where a feature that training saw has a coefficient of 0, as those have that it did not see."""
     rows = random_rows(np.random.default_rng(3), 50, 40, 0.4)
     for part in (rows, rows.between(10, 20)):
         used = part.indices[part.indptr[0] : part.indptr[-1]]
-        assert model.unseen(part) == np.count_nonzero(~np.isin(used, model.features)) > 0
+        assert model.scores_and_unseen(part)[1] == np.count_nonzero(~np.isin(used, model.features)) > 0
 
 
 @pytest.mark.parametrize("columns", [1, 3])
@@ -93,7 +95,7 @@ def test_arrays_carry_all_of_it(columns: int) -> None:
     assert again.n_features == model.n_features
     rows = random_rows(np.random.default_rng(4), 30, 20, 0.4)
     np.testing.assert_array_equal(again.scores(rows), model.scores(rows))
-    assert again.unseen(rows) == model.unseen(rows)
+    assert again.scores_and_unseen(rows)[1] == model.scores_and_unseen(rows)[1]
 
 
 @pytest.mark.parametrize("classes", [["x", "y"], [0, 1], [-5, 3]])
