@@ -295,6 +295,7 @@ def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:
             parts=checked.columns_by_part(documents.features),
             space=space,
             linear=checked.task.linear,
+            supervised=checked.task.supervised,
         )
     )
     report = selection.report

@@ -66,6 +66,8 @@ class TrainingTask:
     """
     linear: bool = False
     """whether the model must be linear, and of the values as they are"""
+    supervised: bool = False
+    """whether ``auto`` learns from labeled documents alone"""
     weighs_terms: bool = False
     """whether values of sparse documents are weighed as terms of text are; ``auto`` does so always"""
     names: MessageNames = field(default_factory=MessageNames)

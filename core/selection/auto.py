@@ -92,7 +92,7 @@ def auto(task: Selecting) -> Selection:
     if model.alone is not None:
         choice = choice._replace(places=[(choice.places[0][0], 1.0)])
     tried = not any(ended for _, ended in found)
-    report = report_of(offered, choice, task.classes, model.agreement, model.alone)
+    report = report_of(offered, choice, task.classes, model.agreement, model.alone, supervised=task.supervised)
     report |= time_report(task.options.seconds, tried=tried, solved=model.solved)
     as_new = any(each.candidate.generative and not each.block.data.dense for each in selected)
     return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier, as_new)
@@ -146,7 +146,9 @@ def _candidates_in_time(task: Selecting, block: SelectionBlock, span: Span) -> t
     frequent = with_frequent_features(block.data, task.watch)
     compared, several = Span(0.0, _COMPARED).between(*span), bool(block.name) or task.linear
     seconds = None if task.options.seconds is None else _COMPARING * span.stop * task.options.seconds
-    candidates = candidates_of(task.scheduler_of, block.data, frequent, task.given, compared, task.watch, several)
+    candidates = candidates_of(
+        task.scheduler_of, block.data, frequent, task.given, compared, task.watch, several, task.supervised
+    )
     with closing(candidates):
         ready = [next(candidates)]
         with task.watch.until(seconds) as deadline:

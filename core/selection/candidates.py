@@ -56,6 +56,8 @@ class Selecting(NamedTuple):
     """where copies of the rows lie"""
     linear: bool = False
     """whether the model must be linear, of one part, too"""
+    supervised: bool = False
+    """whether it learns from labeled documents alone"""
 
 
 class SelectionBlock(NamedTuple):
@@ -232,18 +234,20 @@ def candidates_of(
     span: Span,
     watch: Watch,
     of_parts: bool,
+    supervised: bool = False,
 ) -> Generator[Candidate]:
-    """All candidates one by one, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
+    """All candidates one by one, the supervised SVM first; it is alone if it must be (``supervised``), and without
+    unlabeled documents. Raises Stopped.
 
     ``scheduler_of`` makes what runs solvers over some rows. ``frequent`` has the frequent features of ``data``.
     ``given`` are the class fractions, if they are known. ``of_parts``: the documents have several parts; methods whose
     models are not linear are left out.
     """
-    alone = not data.problems[0].n_unlabeled
+    alone = supervised or not data.problems[0].n_unlabeled
     labeled = labeled_alone(frequent, watch)
     with scheduler_of(labeled.scaled.rows) as scheduler:
-        supervised = grid_search(scheduler, labeled, span if alone else span.between(0.0, _TUNED))
-    yield supervised
+        first = grid_search(scheduler, labeled, span if alone else span.between(0.0, _TUNED))
+    yield first
     if alone:
         return
     with scheduler_of(frequent.scaled.rows) as scheduler:

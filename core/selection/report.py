@@ -15,6 +15,9 @@ from core.selection.stack import Choice
 Offered = tuple[SelectionBlock, Candidate]
 
 
+_SUPERVISED = "labels by votes are no random sample: only the model of the certain labels learns from other documents"
+
+
 class Alone(StrEnum):
     """Reason for which the first of several chosen candidates is the model alone, as the beginning of a sentence."""
 
@@ -28,15 +31,18 @@ def report_of(
     classes: Sequence[str | int],
     agreement: float | None,
     alone: Alone | None = None,
+    *,
+    supervised: bool = False,
 ) -> dict[str, Any]:
     """The report of a selection among these candidates; ``agreement`` is the share of unlabeled documents on which two
     kinds of them agree.
 
-    ``alone`` is given where only the first of the chosen candidates is left in ``choice``.
+    ``alone`` is given where only the first of the chosen candidates is left in ``choice``, ``supervised`` where
+    unlabeled documents were to be left out.
     """
     chosen = [(*offered[place], weight) for place, weight in choice.places]
     data, several = offered[0][0].data, bool(offered[0][0].name)
-    why, tried, held_out = _why(offered, choice, alone), [], None
+    why, tried, held_out = _SUPERVISED if supervised else _why(offered, choice, alone), [], None
     if agreement is not None:
         why += f"; naive Bayes and an SVM give {agreement:.0%} of the unlabeled documents the same class"
     for block, candidate in offered:

@@ -68,8 +68,7 @@ class Clusters(Derived):
         found = np.empty_like(mixture.responsibilities)
         found[:, order] = mixture.responsibilities
         found = found[np.argsort(-found.sum(axis=1), kind="stable")]
-        asked = options.n_clusters
-        fewer = [f"the documents are too much alike for {asked} clusters: there are {n_clusters}"]
+        fewer = [f"the documents are too much alike for {options.n_clusters} clusters: there are {n_clusters}"]
         run.watch()
         learned = replace(
             task,
@@ -84,7 +83,7 @@ class Clusters(Derived):
             label_sets=None,
             votes=None,
         )
-        return cls(learned, np.zeros(rows.n_rows, bool), {}, fewer if n_clusters < asked else [])
+        return cls(learned, np.zeros(rows.n_rows, bool), {}, fewer if n_clusters < options.n_clusters else [])
 
     def answered(self, trained: Training) -> Training:
         """See Derived: the report says what the clusters are; no label was left out, since none was given."""
@@ -120,8 +119,7 @@ def _start(task: TrainingTask, n_clusters: int, run: Run) -> tuple[Places, Place
     present, places = np.unique(places, return_inverse=True)
     if len(present) < 2:
         raise InvalidDocuments("the documents are all alike, so there is but one cluster: add other documents")
-    off = ((points - centres[present[places]]) ** 2).sum(axis=1)
-    by_distance = np.argsort(off, kind="stable")
+    by_distance = np.argsort(((points - centres[present[places]]) ** 2).sum(axis=1), kind="stable")
     _, first = np.unique(places[by_distance], return_index=True)
     return places, by_distance[first]
 

@@ -5,12 +5,15 @@ certain labels, which learns from all that documents have in common. Which is be
 mistakes differ. So both are added as ``auto`` adds its candidates (core.selection.stack): a logarithmic opinion pool.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.models.model import LinearModel
+from core.numerics.binomial import is_worse
 from core.numerics.elementary import Matrix, Vector
 from core.problem import Linear, Result, Status, unlabeled_scores
 from core.selection.stack import Member, stack
@@ -22,19 +25,16 @@ FEWEST = 10
 """certain labels left out from which on a model of them alone is added"""
 
 
-def _member(training: Training, certain: NDArray[np.bool_], unlabeled: NDArray[np.int64]) -> Member | None:
-    """The model of a training as a part of the sum, of whose labels ``certain`` are certain, with its scores of the
-    documents that are ``unlabeled`` in both; None of one that is not linear, or not calibrated.
-    """
-    model, held_out = training.model, training.held_out
-    if not (isinstance(model, LinearModel) and isinstance(model.calibration, Calibration)) or held_out is None:
-        return None
-    scores = training.scores[np.searchsorted(training.unlabeled, unlabeled)]
+def _member(
+    training: Training, model: LinearModel, tried: tuple[Matrix, Calibration], weight: float, places: NDArray[np.int64]
+) -> Member:
+    """The model of a training as a part of the sum, with its scores of the documents at these ``places``."""
+    scores = training.scores[np.searchsorted(training.unlabeled, places)]
     results = [
         Result(Linear(coefficients, float(intercept)), own, training.objective, training.status)
         for coefficients, intercept, own in zip(model.coefficients.T, model.intercepts, scores.T, strict=True)
     ]
-    return Member(1.0, np.arange(len(model.features)), results, held_out[certain], model.calibration)
+    return Member(weight, np.arange(len(model.features)), results, *tried)
 
 
 def _likeliest(held_out: Matrix, calibration: Calibration) -> NDArray[np.intp]:
@@ -44,43 +44,45 @@ def _likeliest(held_out: Matrix, calibration: Calibration) -> NDArray[np.intp]:
 def opinion_pool(
     voted: Training, alone: Training, certain: NDArray[np.bool_], truth: NDArray[np.intp], merits: Vector | None = None
 ) -> Training:
-    """The sum of the two; ``voted`` where they cannot be added, as models that are not linear, or few labels left out.
+    """The sum of the two; of models that are not linear ``voted``, unless it is worse than ``alone`` by certain labels
+    left out. It stands where few of these are left out.
 
     ``certain``, shape (n_labeled,), are those of the labels of ``voted`` that ``alone`` has, ``truth`` their places
     among the classes of both. Each model weighs by its ``merits``, by default the inverse fourth power of how many of
     them it has wrong when they are left out, and of one more, as candidates of ``auto`` weigh by their losses.
     """
-    if alone.status is Status.CANCELLED:
-        return replace(voted, status=Status.CANCELLED)
-    model = voted.model
-    by_votes = _member(voted, certain, voted.unlabeled)
-    by_labels = _member(alone, np.ones(len(truth), bool), voted.unlabeled)
-    if by_votes is None or by_labels is None or not isinstance(model, LinearModel):
-        return voted
-    members = by_votes, by_labels
-    known = np.asarray(np.isfinite(by_votes.held_out + by_labels.held_out).all(axis=1))
-    if np.count_nonzero(known) < FEWEST:
-        return voted
-    wrong = [
-        int(np.count_nonzero(_likeliest(each.held_out[known], each.calibration) != truth[known])) for each in members
+    both, of_each = (voted, alone), (certain, np.ones(len(truth), bool))
+    tried = [
+        (each.held_out[own], each.model.calibration)
+        for each, own in zip(both, of_each, strict=True)
+        if each.held_out is not None and isinstance(each.model.calibration, Calibration)
     ]
+    known = np.isfinite(sum((own for own, _ in tried), np.zeros((len(truth), 1)))).all(axis=1)
+    if len(tried) < len(both) or np.count_nonzero(known) < FEWEST:
+        return voted
+    mistakes = [_likeliest(own[known], calibration) != truth[known] for own, calibration in tried]
+    wrong = [int(np.count_nonzero(each)) for each in mistakes]
+    model, second, held_out = voted.model, alone.model, np.full((len(certain), tried[0][0].shape[1]), np.nan)
+    if not (isinstance(model, LinearModel) and isinstance(second, LinearModel)):
+        lost, gained = (int(np.count_nonzero(one & ~other)) for one, other in (mistakes, mistakes[::-1]))
+        chosen = int(is_worse(gained, lost))
+        held_out[certain] = tried[chosen][0]
+        report = (both[chosen].report or {}) | _weighed(float(chosen), wrong)
+        return replace(both[chosen], held_out=held_out, report=report, passes=voted.passes + alone.passes)
     merits = np.array([(1.0 + each) ** -4 for each in wrong]) if merits is None else merits
     weights = (merits / merits.sum()).tolist()
-    pooled = stack(
-        [each._replace(weight=weight) for each, weight in zip(members, weights, strict=True)], len(model.features)
-    )
+    members = [
+        _member(training, own, of_labels, weight, voted.unlabeled)
+        for training, own, of_labels, weight in zip(both, (model, second), tried, weights, strict=True)
+    ]
+    pooled = stack(members, len(model.features))
     decisions = [each.decision for each in pooled.results if isinstance(each.decision, Linear)]
     calibration = Calibration.plain(model.n_columns, len(model.classes))
-    scores, held_out = unlabeled_scores(pooled.results), np.full((len(certain), model.n_columns), np.nan)
-    held_out[certain] = pooled.held_out
+    scores, held_out[certain] = unlabeled_scores(pooled.results), pooled.held_out
     likelier = voted.confidence is None or voted.confidence.likelier
     confidence = Confidence.of(_likeliest(pooled.held_out[known], calibration), truth[known], likelier)
     warnings = [each for each in voted.warnings if voted.confidence is None or each != voted.confidence.sentence()]
-    report = {
-        **(voted.report or {}),
-        **confidence.report(),
-        "certain_labels": {"weight": weights[1], "wrong": wrong[1], "wrong_with_votes": wrong[0]},
-    }
+    report = {**(voted.report or {}), **confidence.report(), **_weighed(weights[1], wrong)}
     return replace(
         voted,
         model=replace(
@@ -99,3 +101,7 @@ def opinion_pool(
         held_out=held_out,
         confidence=confidence,
     )
+
+
+def _weighed(weight: float, wrong: Sequence[int]) -> dict[str, Any]:
+    return {"certain_labels": {"weight": weight, "wrong": wrong[1], "wrong_with_votes": wrong[0]}}

@@ -4,7 +4,6 @@ The classifier says what it has learned from votes on other documents. Certain l
 whether votes help at all.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,12 +14,12 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.votes import Votes, checked_weights
 from core.errors import Fault, InvalidDocuments
 from core.models.model import LinearModel
-from core.numerics.elementary import Matrix, Vector, log
+from core.numerics.elementary import Matrix, Vector, exp, log
 from core.problem import Status
 from core.progress import WHOLE, Phase, Span
 from core.registry import AUTO
-from core.selection.candidates import LAMBDAS, grid_search
-from core.selection.class_fractions import by_class
+from core.selection.candidates import grid_search
+from core.selection.class_fractions import LAMBDA, by_class
 from core.selection.data import SelectionData
 from core.training import Run, Training, TrainingContext, TrainingTask, compacted
 from core.validation.calibration import fit_calibration
@@ -36,8 +35,10 @@ _SHARES = (1.0, 0.1, 0.0)
 """weights of labels by votes, beside certain ones, that are compared by certain labels left out"""
 _LEAST_GAIN = 1.0
 """log-likelihood by which certain labels left out must be likelier for votes to weigh less"""
-_VOTED, _ALONE = Span(0.0, 0.7), Span(0.7, 1.0)
-"""spans of the training on all labels, and of the one on the certain ones alone"""
+_ALONE, _VOTED = Span(0.0, 0.6), Span(0.6, 1.0)
+"""spans of the training on the certain labels alone, and of the one on all labels"""
+_ESTIMATED = ("class_fractions", "estimate")
+"""fields of the report that are of the model of certain labels alone, since labels by votes are no random sample"""
 _LEAST = 1e-12
 _LEAST_PROBABILITY = 0.01
 """least probability that the classifier gives a class"""
@@ -80,29 +81,41 @@ class Pooled(Derived):
         return fit.pooled(run, rounds[-1])
 
     def trained(self, train: Train, context: TrainingContext) -> Training:
-        """See Derived: on all labels, with the model of the certain ones alone beside it."""
+        """See Derived: on all labels, with the model of the certain ones alone beside it.
+
+        Who voted chose the documents. Others may be of another kind, so that only certain labels say of them what is
+        learned from documents without a label, where both models can be added.
+        """
         if self.alone is None:
             return super().trained(train, context)
-        voted = train(self.task, replace(context, span=context.span.between(*_VOTED)))
-        if voted.status is Status.CANCELLED or not isinstance(voted.model, LinearModel):
-            return voted
         alone = train(self.alone, replace(context, span=context.span.between(*_ALONE)))
-        labeled = self.task.class_indices >= 0
+        if alone.status is Status.CANCELLED:
+            return alone
+        task = replace(self.task, supervised=isinstance(alone.model, LinearModel))
+        voted = train(task, replace(context, span=context.span.between(*_VOTED)))
+        if voted.status is Status.CANCELLED:
+            return voted
+        if task.supervised:
+            estimated = {name: value for name, value in (alone.report or {}).items() if name in _ESTIMATED}
+            voted = replace(voted, report={**(voted.report or {}), **estimated})
         places = np.array([self.task.classes.index(label) for label in voted.model.classes])
         truth = np.searchsorted(places, self.task.class_indices[self.certain])
-        return opinion_pool(voted, alone, self.certain[labeled], truth)
+        return opinion_pool(voted, alone, self.certain[self.task.class_indices >= 0], truth)
 
     def probabilities(self, trained: Training, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
         """See Derived: documents that were voted on have their posteriors; where a model of certain labels alone was
-        added, the geometric mean of these and of what the model says.
+        added, the geometric mean of these and of what the model says, in which votes weigh half of what their model
+        weighs in the sum.
         """
         found = super().probabilities(trained, scores, positions)
         if found is None:
             return None
         columns = np.array([self.task.classes.index(label) for label in trained.model.classes])
         own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
-        if "certain_labels" in (trained.report or {}):
-            own = np.sqrt(own * found)
+        added = (trained.report or {}).get("certain_labels")
+        if added is not None:
+            share = (1.0 - added["weight"]) / 2
+            own = exp(share * log(own) + (1.0 - share) * log(np.maximum(found, _LEAST)))
         return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), found)
 
     def answered(self, trained: Training) -> Training:
@@ -138,8 +151,6 @@ class _Fit(NamedTuple):
     beliefs: Matrix
     """shape (n_rows, n_classes): classes of documents by votes, labels that testify and the classifier"""
     model: VoterModel
-    lambdas: Sequence[float] = LAMBDAS
-    """values of λ that the next classifier is tried with: once one is found, that alone"""
 
     @classmethod
     def of(cls, task: TrainingTask, votes: Votes) -> "_Fit":
@@ -171,11 +182,10 @@ class _Fit(NamedTuple):
     def with_classifier(self, run: Run, span: Span) -> "_Fit":
         """The fit by a classifier that knows the present labels of other documents; raises Stopped."""
         log_priors = np.tile(log(self.model.priors), (len(self.beliefs), 1))
-        heard, weights, lambdas = self.ballots.voted | self.certain, self._weights(1.0), self.lambdas
-        found = self._classified(run, weights, lambdas, span)
+        heard, weights = self.ballots.voted | self.certain, self._weights(1.0)
+        found = self._classified(run, weights, span)
         if found is not None:
-            lambdas = (found.lambda_,)
-            likely = np.maximum(found.probabilities, _LEAST_PROBABILITY)
+            likely = np.maximum(found, _LEAST_PROBABILITY)
             log_priors[weights > 0] = log(likely / likely.sum(axis=1, keepdims=True))
         beliefs, model = self.beliefs, self.model
         for _ in range(_STEPS):
@@ -183,11 +193,12 @@ class _Fit(NamedTuple):
             beliefs = model.posteriors(log_priors)
             beliefs[self.testifies] = self.classes[self.testifies]
             run.watch()
-        return self._replace(beliefs=beliefs, model=model, lambdas=lambdas)
+        return self._replace(beliefs=beliefs, model=model)
 
     def pooled(self, run: Run, span: Span) -> Pooled:
         """The labels, with the weight that certain labels give to those by votes; raises Stopped."""
-        share = self._share(run, span)
+        alone = self._alone()
+        share = self._share(run, span) if alone is None else _SHARES[0]
         report = {
             "voters": self.model.report(self.votes, self.posteriors),
             "votes": {
@@ -197,20 +208,25 @@ class _Fit(NamedTuple):
             },
         }
         voted = self.ballots.voted & ~self.certain & (share > 0)
-        warnings = [] if self.certain.any() else [_GUESSES]
-        held = self.task.class_indices >= 0
-        task = self.labeled(share)
-        return Pooled(task, self.certain, report, warnings, self.posteriors, voted, held, self._alone(task, share))
+        return Pooled(
+            task=self.labeled(share),
+            certain=self.certain,
+            report=report,
+            warnings=[] if self.certain.any() else [_GUESSES],
+            posteriors=self.posteriors,
+            voted=voted,
+            held=self.task.class_indices >= 0,
+            alone=alone,
+        )
 
-    def _alone(self, task: TrainingTask, share: float) -> TrainingTask | None:
-        """The task with the certain labels alone, of which there must be one of every class that ``task`` has, and
+    def _alone(self) -> TrainingTask | None:
+        """The task with the certain labels alone, of which there must be one of every class that all labels have, and
         FEWEST in all. A training that is to end in time has none.
         """
         alone = self.labeled(0.0)
         counts = np.bincount(alone.class_indices[self.certain], minlength=len(self.votes.classes))
-        present = np.unique(task.class_indices[task.class_indices >= 0])
-        enough = counts.sum() >= FEWEST and int(counts[present].min()) > 0
-        asked = task.algorithm == AUTO.name and task.options.get("seconds") is None and share > 0
+        enough = counts.sum() >= FEWEST and int(counts[self.named].min()) > 0
+        asked = alone.algorithm == AUTO.name and alone.options.get("seconds") is None
         return alone if enough and asked else None
 
     def labeled(self, share: float) -> TrainingTask:
@@ -235,17 +251,17 @@ class _Fit(NamedTuple):
         labels, merits = self.classes[self.certain].argmax(axis=1), list[float]()
         for share, own in zip(_SHARES, span.equal(len(_SHARES)), strict=True):
             weights = self._weights(share)
-            found = self._classified(run, weights, self.lambdas if share else LAMBDAS, own)
+            found = self._classified(run, weights, own)
             merit = -np.inf
             if found is not None:
-                likely = found.probabilities[self.certain[weights > 0]][np.arange(len(labels)), labels]
+                likely = found[self.certain[weights > 0]][np.arange(len(labels)), labels]
                 merit = float(log(np.maximum(likely, _LEAST_PROBABILITY)).sum()) - _LEAST_GAIN * bool(merits)
             merits.append(merit)
         return _SHARES[int(np.argmax(merits))]
 
-    def _classified(self, run: Run, weights: Vector, lambdas: Sequence[float], span: Span) -> "_Classified | None":
-        """What a classifier says that is tried with some values of λ; None where all labels are of one class. Raises
-        Stopped.
+    def _classified(self, run: Run, weights: Vector, span: Span) -> Matrix | None:
+        """The probabilities of the documents whose labels weigh anything, shape (n, n_classes), each by a classifier
+        that does not know its label; None where all labels are of one class. Raises Stopped.
         """
         rows, space = np.flatnonzero(weights > 0), run.context.engine.space
         present, class_indices = np.unique(self.posteriors[rows].argmax(axis=1), return_inverse=True)
@@ -264,23 +280,12 @@ class _Fit(NamedTuple):
             weights=own,
         )
         with run.scheduler(data.scaled.rows) as scheduler:
-            best = grid_search(scheduler, data, span, lambdas)
-        assert best.lambda_ is not None
-        held_out = best.held_out
+            held_out = grid_search(scheduler, data, span, [LAMBDA]).held_out
         known, found = data.left_out, np.zeros((len(rows), self.ballots.n_classes))
         calibration = fit_calibration(held_out, class_indices, held_out[known], None, run.watch)
         found[:, present] = np.bincount(class_indices, own, len(present)) / len(rows)
         found[np.ix_(known, present)] = calibration.probabilities(held_out[known])
-        return _Classified(best.lambda_, found)
-
-
-class _Classified(NamedTuple):
-    """What a classifier says of the documents whose labels weigh anything."""
-
-    lambda_: float
-    """value of λ by which labels left out are likeliest"""
-    probabilities: Matrix
-    """shape (n, n_classes): of each document by a classifier that does not know its label"""
+        return found
 
 
 def _fractions(posteriors: Matrix) -> Vector:

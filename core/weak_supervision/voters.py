@@ -152,16 +152,16 @@ class VoterModel:
         found: dict[str, dict[str, Any]] = {}
         for voter, name in enumerate(votes.voters):
             sources = np.flatnonzero(self.ballots.voter_of == voter)
-            by_class = {
-                str(votes.classes[self.ballots.class_of[each]]): self._right(np.array([each])) for each in sources
-            }
-            copies = {votes.voters[sum(pair) - voter]: share for pair, share in self.copied.items() if voter in pair}
             found[name] = {
                 **self._right(sources),
                 "coverage": float(n_ballots[voter] / max(1, votes.n_rows)),
                 "worth": float(worth[voter]) if voter < len(worth) else 0.0,
-                "copies": copies,
-                "classes": by_class,
+                "copies": {
+                    votes.voters[sum(pair) - voter]: share for pair, share in self.copied.items() if voter in pair
+                },
+                "classes": {
+                    str(votes.classes[self.ballots.class_of[each]]): self._right(np.array([each])) for each in sources
+                },
             }
         return found
 

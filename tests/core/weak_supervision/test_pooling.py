@@ -88,9 +88,12 @@ def test_votes_that_say_nothing_do_no_harm() -> None:
     answers = people(data.truth, [0.5, 0.5, 0.5], 0)
     certain = np.arange(80)
     alone = train(TrainingTask(data.rows, known(data, certain), ["c0", "c1"], "auto", {}), TrainingContext(threads=1))
-    training = learned(data, answers, certain)
-    assert there(training.report)["votes"]["weight"] < 1
-    assert wrong(training, data) <= wrong(alone, data) + 0.02
+    added = learned(data, answers, certain)
+    assert there(added.report)["certain_labels"]["weight"] > 0.5
+    in_time = learned(data, answers, certain, options={"seconds": 600.0})
+    assert there(in_time.report)["votes"]["weight"] < 1
+    for training in (added, in_time):
+        assert wrong(training, data) <= wrong(alone, data) + 0.02
 
 
 def test_documents_without_a_certain_label_are_answered() -> None:
