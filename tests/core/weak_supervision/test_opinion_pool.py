@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.problem import Status
-from core.train import Training, TrainingContext, TrainingTask, train
+from core.train import Training, TrainingTask, train
 from core.validation.confidence import Confidence
 from core.weak_supervision import pooling
 from core.weak_supervision.opinion_pool import FEWEST, opinion_pool
 from tests.core.selection.test_counts import N, counted, rows_of
-from tests.core.watcher import Watcher
 from tests.core.weak_supervision.voting import people, votes_of
 from tests.there import there
 
@@ -76,28 +74,10 @@ def test_where_they_cannot_be_added_the_one_with_votes_stands() -> None:
         assert opinion_pool(first, other, certain, truth) is first
 
 
-def test_a_stop_while_certain_labels_are_learned_from_ends_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
-    watcher = Watcher(over=lambda point: point.fraction > 0.4)
-    assert train(task_of(), TrainingContext(observer=watcher)).status is Status.CANCELLED
-    assert watcher.points[-1].fraction < 0.6
-
-
 def test_labels_by_votes_learn_from_no_other_documents() -> None:
     """Who voted chose the documents; what other documents are is said by the certain labels alone."""
-    task = task_of()
-    heard = np.flatnonzero(np.arange(N) % 2 == 0)
-    votes = there(task.votes)
-    kept = np.isin(votes.owners, heard)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(votes.owners[kept], minlength=N))]).astype(np.int64)
-    half = replace(
-        votes,
-        indptr=indptr,
-        voter=votes.voter[kept],
-        class_index=votes.class_index[kept],
-        probability=votes.probability[kept],
-    )
-    report, of_labels = there(train(replace(task, votes=half)).report), there(alone(task).report)
+    task = replace(task_of(), votes=votes_of(people(counted(5)[1], [0.85, 0.75], 5, coverage=0.3), 2))
+    report, of_labels = there(train(task).report), there(alone(task).report)
     assert [each["algorithm"] for each in report["tried"]] == ["svm"]
     assert report["estimate"] == of_labels["estimate"]
     assert report["chosen"]["why"].startswith("labels by votes are no random sample")

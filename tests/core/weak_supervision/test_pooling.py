@@ -63,8 +63,7 @@ def test_people_are_weighed_by_how_right_they_are(right: list[float], coverage: 
         training = learned(data, answers)
         own.append(wrong(training, data))
         majority.append(wrong(by_majority(data, answers), data))
-        voters = there(training.report)["voters"].values()
-        assert [each["right"] for each in voters] == pytest.approx(right, abs=0.2)
+        assert [each["right"] for each in there(training.report)["voters"].values()] == pytest.approx(right, abs=0.2)
     assert np.mean(own) < np.mean(majority) - 0.01
 
 
@@ -88,12 +87,8 @@ def test_votes_that_say_nothing_do_no_harm() -> None:
     answers = people(data.truth, [0.5, 0.5, 0.5], 0)
     certain = np.arange(80)
     alone = train(TrainingTask(data.rows, known(data, certain), ["c0", "c1"], "auto", {}), TrainingContext(threads=1))
-    added = learned(data, answers, certain)
-    assert there(added.report)["certain_labels"]["weight"] > 0.5
-    in_time = learned(data, answers, certain, options={"seconds": 600.0})
-    assert there(in_time.report)["votes"]["weight"] < 1
-    for training in (added, in_time):
-        assert wrong(training, data) <= wrong(alone, data) + 0.02
+    for options in ({}, {"seconds": 600.0}):
+        assert wrong(learned(data, answers, certain, options=options), data) <= wrong(alone, data) + 0.02
 
 
 def test_documents_without_a_certain_label_are_answered() -> None:
@@ -123,8 +118,7 @@ def test_class_fractions_are_those_of_documents_with_votes_and_without() -> None
     training = learned(data, answers, certain)
     assert there(training.report)["class_fractions"]["c1"] == pytest.approx(0.5, abs=0.06)
     told = {"c0": 0.7, "c1": 0.3}
-    training = learned(data, answers, certain, options={"class_fractions": told})
-    assert there(training.report)["class_fractions"] == told
+    assert there(learned(data, answers, certain, options={"class_fractions": told}).report)["class_fractions"] == told
 
 
 def test_the_same_votes_give_the_same_bits_on_any_number_of_threads() -> None:
@@ -173,10 +167,15 @@ def test_every_algorithm_learns_from_votes(algorithm: str) -> None:
     assert "no label is certain" in training.warnings[0]
 
 
-def test_a_stop_while_voters_are_weighed_ends_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("certain", "after", "before"), [(0, 0.0, 0.3), (60, 0.4, 0.72)], ids=["voters", "certain labels alone"]
+)
+def test_a_stop_before_votes_are_learned_from_ends_the_training(
+    monkeypatch: pytest.MonkeyPatch, certain: int, after: float, before: float
+) -> None:
     monkeypatch.setattr("core.progress.SECONDS", 0.0)
     data = pool(0, [0.6, 0.4], n=200)
-    watcher = Watcher(over=lambda point: True)
-    training = learned(data, people(data.truth, [0.8, 0.8], 0), observer=watcher)
+    watcher = Watcher(over=lambda point: point.fraction >= after)
+    training = learned(data, people(data.truth, [0.8, 0.8], 0), range(certain), observer=watcher)
     assert training.status is Status.CANCELLED
-    assert watcher.points[-1].fraction < 0.3
+    assert watcher.points[-1].fraction < before
