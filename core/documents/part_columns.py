@@ -2,7 +2,8 @@
 to length 1.
 
 So no part outweighs another by its units or by how many numbers it has. What a part is worth is left to those that
-learn from the rows.
+learn from the rows. Of a part that is one number, as a price beside a text, length 1 would leave nothing but the sign:
+it is divided by its root mean square.
 
 Vectors of an encoder lie close to each other and far from zero, which stands for a missing one. So their rows count
 from their mean: a document without a vector lies in the midst of the others.
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import DENSE, FIELDS, Rows, RowsOfKind, TextRows, field_of, in_words, is_dense, parts_of
-from core.documents.rows import SparseRows, to_dense, unit_rows
+from core.documents.rows import SparseRows, to_dense, to_float32, unit_rows
 from core.documents.vocabulary import UNKNOWN, Read, Vocabulary, number_unknown
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 
@@ -56,6 +57,15 @@ class Block(NamedTuple):
     n_columns: int
     centre: NDArray[np.float32] | None = None
     """shape (n_columns,): the mean of the rows of length 1, from which the rows count; None of a part with zeros"""
+    unit: float | None = None
+    """what the numbers of a part of one column are divided by; None: each row is scaled to length 1"""
+
+    def scaled(self, rows: SparseRows) -> SparseRows:
+        """The rows of numbers as the model learns from them."""
+        if self.unit is None:
+            return self.centred(unit_rows(rows))
+        own = rows.trimmed
+        return own._replace(values=to_float32(own.values.astype(np.float64) / self.unit))
 
     def centred(self, rows: SparseRows) -> SparseRows:
         """Rows of length 1 less the centre; a row without values stays so."""
@@ -68,12 +78,23 @@ class Block(NamedTuple):
         return SparseRows(indptr, columns, matrix.ravel(), self.n_columns)
 
 
+def unit_of(rows: SparseRows) -> float | None:
+    """The root mean square of the values of rows of one column; None of more columns, and where there is no value."""
+    values = rows.trimmed.values.astype(np.float64)
+    largest = float(np.abs(values).max(initial=0.0))
+    if rows.n_features > 1 or not largest:
+        return None
+    # summed in sequence, so that the processor has no say in it
+    total = float(np.cumsum(np.square(values / largest))[-1])
+    return largest * (total / np.count_nonzero(values)) ** 0.5
+
+
 def centre_of(vectors: SparseRows) -> NDArray[np.float32] | None:
-    """shape (n_features,): the mean of the rows scaled to length 1, of those with values; None where more than a few
-    numbers are zero, since rows that count from a mean store every number.
+    """shape (n_features,): the mean of the rows scaled to length 1, of those with values; None of one column, and where
+    more than a few numbers are zero, since rows that count from a mean store every number.
     """
     n_held = int(np.count_nonzero(np.diff(vectors.indptr)))
-    if not n_held or vectors.n_nonzeros < _FULL * n_held * vectors.n_features:
+    if vectors.n_features == 1 or not n_held or vectors.n_nonzeros < _FULL * n_held * vectors.n_features:
         return None
     total = np.zeros(vectors.n_features)
     for start, stop in vectors.slices(_SLICE):
@@ -209,7 +230,8 @@ class PartColumns(Vocabulary):
             own, meta = block.vocabulary.to_arrays()
             own |= {} if block.centre is None else {"centre": block.centre}
             arrays |= {f"part{place}_{name}": array for name, array in own.items()}
-            blocks.append({"name": block.name, "n_columns": block.n_columns, "vocabulary": meta})
+            unit = {} if block.unit is None else {"unit": block.unit}
+            blocks.append({"name": block.name, "n_columns": block.n_columns, "vocabulary": meta, **unit})
         return arrays, {
             "kind": self.kind,
             "blocks": blocks,
@@ -261,7 +283,7 @@ def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:
     read = block.vocabulary.read(part)
     rows, unknown = _within(read.rows, block.n_columns)
     return Read(
-        rows if isinstance(part, TextRows) else block.centred(unit_rows(rows)),
+        rows if isinstance(part, TextRows) else block.scaled(rows),
         read.unknown + unknown,
         read.n_values,
     )

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import FullRows, Pages, SparseRows
+from core.documents.rows import FullRows, Pages, SparseRows, to_float32
 from core.numerics.elementary import log
 from core.progress import Checkpoint
 
@@ -104,7 +104,7 @@ class TermWeights:
         # summed in sequence, so that the processor has no say in it
         lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
         weights = (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
-        return np.where(idf < 0, (-idf * rows.values[held]).astype(np.float32), weights)
+        return np.where(idf < 0, to_float32(-idf * rows.values[held]), weights)
 
 
 def weigh(rows: SparseRows, checkpoint: Checkpoint) -> TermWeights | None:

@@ -193,7 +193,7 @@ class Classifier:
             values = np.copysign(weights, values)
         idf = np.append(self.arrays["idf"], 0.0)[places]  # below 0 of numbers beside counts, which are no terms
         weights = _at_length_1(values * np.maximum(idf, 0.0), rows.owners, rows.n_rows)
-        return np.where(idf < 0, (-idf * rows.values).astype(np.float32), weights)
+        return np.where(idf < 0, _float32(-idf * rows.values), weights)
 
     def _kernel_scores(self, rows: Rows) -> Any:
         """Scores of some rows at a time, in which features that training never saw have a column of their own."""
@@ -347,20 +347,27 @@ class _Terms(_Columns):
 
 class _Parts(_Columns):
     """Blocks of columns side by side, a block a part of the documents; each row of a block has length 1, less the
-    centre of the block if it has one."""
+    centre of the block if it has one, or is one number divided by the unit of the block."""
 
     def __init__(
-        self, blocks: Mapping[str, _Columns], centres: Mapping[str, Any], encoder: Mapping[str, Any] | None
+        self,
+        blocks: Mapping[str, _Columns],
+        centres: Mapping[str, Any],
+        units: Mapping[str, float],
+        encoder: Mapping[str, Any] | None,
     ) -> None:
         super().__init__(sum(columns.n_columns for columns in blocks.values()))
-        self._blocks, self._centres, self._encoder = blocks, centres, encoder
+        self._blocks, self._centres, self._units, self._encoder = blocks, centres, units, encoder
 
     def read(self, contents: Sequence[Any]) -> Rows:
         """Parts by name."""
         found = []
         for name, columns in self._blocks.items():
             rows = columns.read([parts.get(name) for parts in contents])
-            rows = rows if isinstance(columns, _Terms) else _unit(rows)
+            if name in self._units:
+                rows = rows._replace(values=_float32(rows.values.astype(np.float64) / self._units[name]))
+            elif not isinstance(columns, _Terms):
+                rows = _unit(rows)
             found.append(_centred(rows, self._centres[name]) if name in self._centres else rows)
         starts = np.cumsum([0] + [rows.n_columns for rows in found])
         owners = np.concatenate([rows.owners for rows in found])
@@ -395,7 +402,8 @@ def _vocabulary(meta: Any, arrays: Mapping[str, Any], prefix: str = "", n_column
             blocks[each["name"]] = _vocabulary(each["vocabulary"], arrays, f"part{place}_", each["n_columns"])
             if f"part{place}_centre" in arrays:
                 centres[each["name"]] = arrays[f"part{place}_centre"]
-        return _Parts(blocks, centres, meta.get("encoder"))
+        units = {each["name"]: each["unit"] for each in meta["blocks"] if "unit" in each}
+        return _Parts(blocks, centres, units, meta.get("encoder"))
     return _Columns(n_columns)
 
 
@@ -422,6 +430,12 @@ def _matrix_rows(matrix: Any, n_columns: int) -> Rows:
         raise ValueError(f"documents must be {taken}")
     owners, columns = np.nonzero(dense)
     return Rows.of(owners, columns, dense[owners, columns], len(dense), n_columns)
+
+
+def _float32(values: Any) -> Any:
+    """The values as float32, those that lie beyond its range as its largest."""
+    largest = float(np.finfo(np.float32).max)
+    return np.clip(values, -largest, largest).astype(np.float32)
 
 
 def _unit(rows: Rows) -> Rows:

@@ -47,4 +47,5 @@ def read_vocabulary(arrays: Arrays, meta: Mapping[str, Any]) -> Vocabulary:
 def _read_block(arrays: Arrays, place: int, meta: Mapping[str, Any]) -> Block:
     prefix = f"part{place}_"
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    return Block(meta["name"], read_vocabulary(own, meta["vocabulary"]), meta["n_columns"], own.get("centre"))
+    columns = read_vocabulary(own, meta["vocabulary"])
+    return Block(meta["name"], columns, meta["n_columns"], own.get("centre"), meta.get("unit"))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, is_dense, parts_of, spans
-from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of
+from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of, unit_of
 from core.documents.rows import Space, SparseRows
 from core.documents.text.batches import TextCheckpoint
 from core.documents.text.counts import MappedCounter
@@ -212,9 +212,9 @@ def _block_of(name: str, part: RowsOfKind, columns: Vocabulary) -> Block:
     """The block of a part whose columns have this meaning."""
     match part:
         case SparseRows():
-            return Block(name, columns, part.n_features, centre_of(part) if is_dense(name) else None)
+            return Block(name, columns, part.n_features, centre_of(part) if is_dense(name) else None, unit_of(part))
         case NamedRows():
-            return Block(name, columns, part.rows.n_features)
+            return Block(name, columns, part.rows.n_features, unit=unit_of(part.rows))
         case TextRows():
             assert isinstance(columns, TextTerms)
             return Block(name, columns, len(columns.keys))

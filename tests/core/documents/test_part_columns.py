@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from core.documents.digests import row_digests
 from core.documents.kinds import NamedRows, PartRows, RowsOfKind, TextRows, checked, kind_of, shape_fault
-from core.documents.part_columns import Block, PartColumns, centre_of, side_by_side
+from core.documents.part_columns import Block, PartColumns, centre_of, side_by_side, unit_of
 from core.documents.rows import SparseRows, to_dense
 from core.documents.text.tfidf import class_names
 from core.documents.text.tfidf_fit import fit_terms
@@ -71,6 +71,35 @@ def test_a_document_without_a_vector_lies_in_the_midst_of_the_others() -> None:
     model = LinearModel(["a", "b"], 3, np.arange(3, dtype=np.uint32), np.ones((3, 1)), np.zeros(1))
     stored = read_model(*replace(model, vocabulary=vocabulary).to_arrays()).vocabulary
     np.testing.assert_array_equal(matrix_of(stored.read(PartRows({"vector": dense(given)})).rows), matrix_of(found))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-30, 1e30])
+def test_a_part_of_one_number_keeps_its_size(factor: float) -> None:
+    """Length 1 would leave nothing of a price but its sign; a document that lacks it is not counted."""
+    prices = np.array([[30], [-40], [0], [50]], np.float32) * np.float32(factor)
+    unit = there(unit_of(dense(prices)))
+    assert unit == pytest.approx(factor * (5000 / 3) ** 0.5)
+    vocabulary = PartColumns([Block("features", Names(["price"]), 1, unit=unit)])
+    found = vocabulary.read(PartRows({"features": NamedRows(dense(prices), ["price"])})).rows
+    np.testing.assert_allclose(matrix_of(found), prices / unit, rtol=1e-6)
+    model = LinearModel(["a", "b"], 1, np.arange(1, dtype=np.uint32), np.ones((1, 1)), np.zeros(1))
+    stored = read_model(*replace(model, vocabulary=vocabulary).to_arrays()).vocabulary
+    assert stored == vocabulary
+    part = PartRows({"features": NamedRows(dense(prices), ["price"])}).between(1, 4)
+    np.testing.assert_allclose(matrix_of(vocabulary.read(part).rows), prices[1:] / unit, rtol=1e-6)
+
+
+def test_a_number_that_its_unit_takes_beyond_float32_is_its_largest() -> None:
+    """As one that is typed with thirty zeros too many; infinite scores would have no probabilities."""
+    given = dense(np.array([[1e38], [-1]], np.float32))
+    found = PartColumns([Block("vector", NUMBERS, 1, unit=1e-6)]).read(PartRows({"vector": given})).rows
+    assert found.values.tolist() == [np.finfo(np.float32).max, -1e6]
+
+
+def test_a_part_of_several_numbers_or_of_none_has_no_unit() -> None:
+    assert unit_of(dense(VECTORS)) is None
+    assert unit_of(SparseRows.empty(4, 1)) is None
+    assert centre_of(dense(np.ones((4, 1), np.float32))) is None
 
 
 def test_vectors_with_many_zeros_stay_as_sparse_as_they_are() -> None:

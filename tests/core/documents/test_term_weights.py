@@ -198,3 +198,9 @@ def test_rows_are_left_as_they_are_that_are_no_bags_of_terms() -> None:
         terms, rows = weighed(matrix)
         assert terms is None
         assert np.array_equal(rows.values, matrix.data.astype(np.float32))
+
+
+def test_a_number_beyond_float32_is_its_largest() -> None:
+    rows = SparseRows(np.array([0, 1]), np.zeros(1, np.uint32), np.array([1e38], np.float32), 1)
+    weights = TermWeights(np.array([-1e3]), counts=True).weighed(rows, np.zeros(1, np.int64))
+    assert weights.tolist() == [np.finfo(np.float32).max]

@@ -16,8 +16,8 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from core.documents.kinds import NamedRows, PartRows, Rows, TextRows
-from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of
+from core.documents.kinds import NamedRows, PartRows, Rows, RowsOfKind, TextRows
+from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of, unit_of
 from core.documents.rows import SparseRows
 from core.documents.term_weights import TermWeights
 from core.documents.text.tfidf_fit import fit_terms
@@ -119,15 +119,26 @@ def vector_rows() -> SparseRows:
 def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
     terms = fit_terms(TextRows.of(TEXTS[: N // 2]), TextOptions(min_documents=1), lambda *_: None)
     names = Names([str(k) for k in range(30)])
-    vectors = Block("vector.bge", NUMBERS, 9, centre_of(vector_rows()))
-    columns = PartColumns([Block("text", terms, len(terms.keys)), Block("features", names, 30), vectors])
-    rows = PartRows({"text": TextRows.of(TEXTS), "features": named_rows(), "vector.bge": vector_rows()})
-    documents = zip(TEXTS, NAMED, VECTORS.tolist(), strict=True)
-    return (
-        columns,
-        rows,
-        [{"text": text, "features": named, "vectors": {"bge": vector}} for text, named, vector in documents],
+    prices = SparseRows(np.arange(N + 1, dtype=np.int64), np.zeros(N, np.uint32), VECTORS[:, 0], 1)
+    columns = PartColumns(
+        [
+            Block("text", terms, len(terms.keys)),
+            Block("features", names, 30),
+            Block("vector.price", NUMBERS, 1, unit=unit_of(prices)),
+            Block("vector.bge", NUMBERS, 9, centre_of(vector_rows())),
+        ]
     )
+    given: dict[str, RowsOfKind] = {
+        "text": TextRows.of(TEXTS),
+        "features": named_rows(),
+        "vector.bge": vector_rows(),
+        "vector.price": prices,
+    }
+    documents = [
+        {"text": text, "features": named, "vectors": {"bge": vector, "price": vector[:1]}}
+        for text, named, vector in zip(TEXTS, NAMED, VECTORS.tolist(), strict=True)
+    ]
+    return columns, PartRows(given), documents
 
 
 def incomplete() -> tuple[Model, Rows, list[dict[str, Any]]]:
@@ -140,7 +151,7 @@ def incomplete() -> tuple[Model, Rows, list[dict[str, Any]]]:
     lengths = np.where(np.arange(N) % 3 == 0, 0, 9)
     vectors = vector_rows().keeping(np.repeat(lengths > 0, 9))
     for document in documents[::3]:
-        del document["vectors"]
+        del document["vectors"]["bge"]
     return replace(model, vocabulary=columns), PartRows({**rows.parts, "vector.bge": vectors}), documents
 
 
@@ -332,7 +343,7 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
     ("documents", "message"),
     [
         ([{"txt": "a"}], "document 0: unknown field 'txt'"),
-        (["", {"indices": [1]}], "document 1 has indices; the model was trained on text, features, vector.bge"),
+        (["", {"indices": [1]}], "document 1 has indices; the model was trained on text, features, vector.price, vec"),
         ([{"vectors": {"bge": [1.0]}}], "vector.bge has 1 numbers; the model takes 9"),
         ([{"text": "goal"}], "give the vector of its text by the encoder bge"),
     ],
