@@ -81,12 +81,10 @@ class Block(NamedTuple):
 def unit_of(rows: SparseRows) -> float | None:
     """The root mean square of the values of rows of one column; None of more columns, and where there is no value."""
     values = rows.trimmed.values.astype(np.float64)
-    largest = float(np.abs(values).max(initial=0.0))
-    if rows.n_features > 1 or not largest:
+    if rows.n_features > 1 or not values.any():
         return None
     # summed in sequence, so that the processor has no say in it
-    total = float(np.cumsum(np.square(values / largest))[-1])
-    return largest * (total / np.count_nonzero(values)) ** 0.5
+    return float(np.sqrt(np.cumsum(np.square(values))[-1] / np.count_nonzero(values)))
 
 
 def centre_of(vectors: SparseRows) -> NDArray[np.float32] | None:

@@ -30,7 +30,7 @@ from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.posterior import refine_grid
-from core.selection.prediction import ERROR, Judgement, Prediction, judge, midpoint
+from core.selection.prediction import Judgement, judge
 from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
 
@@ -168,10 +168,8 @@ class NaiveBayes:
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        # unlabeled documents may have other clusters than the classes: then labels left out are hardly told apart
-        separation = midpoint(best.margins[:, 0], data.class_indices, data.positives[0]).separation
-        predicted = Prediction(float(run.priors[-1]), ERROR / separation)
-        estimate = combine_evidence(data, paths, predicted, given, checkpoint)
+        # its own share of a class is no evidence: it gives what it is unsure of to the class with the fewest labels
+        estimate = combine_evidence(data, paths, None, given, checkpoint)
         common = float(sizes.mean())
         return cls(
             run,
