@@ -50,6 +50,9 @@ LABELS = {
     "webkb4-stemmed-counts": 10,
     "mr-sentences-counts": 50,
     "20news-rec-counts": 10,
+    "20news-hockey-alone": 10,
+    "reuters-crude-alone": 10,
+    "webkb4-course-alone": 10,
 }
 """even labels a class; 20 to 100 in all, more of many classes"""
 LARGE = ("20news-bydate", "imdb-30k", "reuters-topics")
@@ -62,6 +65,12 @@ _PARTS = {
     "reuters-ship-crude": ("reuters-21578", ("ship", "crude")),
 }
 """texts of another set that have one of these labels, and no other"""
+_ALONE = {
+    "20news-hockey-alone": ("20news-rec", "rec.sport.hockey"),
+    "reuters-crude-alone": ("reuters-r8", "crude"),
+    "webkb4-course-alone": ("webkb4-stemmed", "course"),
+}
+"""a class of another set against all others, as people ask for one subject: the rest has clusters of its own"""
 _SUBSETS = {"cora-operating-systems": ("cora-hier", "subset_OS"), "cora-machine-learning": ("cora-hier", "subset_ML")}
 """rows of another set, by the name of its split"""
 _ZIPF = {"20news": "20news-bydate", "cora": "cora-hier"}
@@ -100,6 +109,11 @@ def documents(name: str) -> Documents:
         return _documents_of(data.X[data.splits[split]], data.y[data.splits[split]])
     if "-zipf-" in name:
         return _resized(name)
+    if name in _ALONE:
+        whole, label = _ALONE[name]
+        found = documents(whole)
+        alone = found.class_indices == found.classes.index(label)
+        return found._replace(class_indices=alone.astype(np.int32), classes=["other", label])
     as_texts = name.removesuffix(_COUNTS)
     whole, labels = ("reuters-21578", None) if name == _TOPICS else _PARTS.get(as_texts, (as_texts, None))
     if not (FOLDER / whole / "docs.jsonl.gz").exists():

@@ -301,6 +301,21 @@ def test_clusters_that_are_not_the_classes_do_not_decide_how_frequent_these_are(
     assert np.mean(found) < 0.15
 
 
+def test_a_class_with_one_label_of_twenty_is_not_taken_for_a_third_of_the_documents() -> None:
+    """One of four subjects is asked for. What nothing is known of would be given to the class with the fewest labels,
+    and the subjects of the rest are clusters of their own.
+    """
+    found = []
+    for seed in range(4):
+        data = words(seed, [0.3, 0.3, 0.3, 0.1], n=800)
+        truth = (data.truth == 3).astype(np.int64)
+        rest, asked = np.flatnonzero(truth == 0), np.flatnonzero(truth == 1)
+        class_indices = np.full(800, -1, np.int32)
+        class_indices[rest[:19]], class_indices[asked[0]] = 0, 1
+        found.append(naive_bayes_of(selection_data_of(Pool(data.rows, class_indices, truth))).estimate.fractions[1])
+    assert np.mean(found) < 0.3
+
+
 def test_auto_takes_it_where_labels_left_out_are_likelier_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     data, others = words(2, [0.5, 0.5], n=800, per_class=12), words(3, [0.5, 0.5], n=800)
     selections: list[Selection] = []
