@@ -149,7 +149,9 @@ class PartColumns(Vocabulary):
         found = [_read(block, given.get(block.name), rows.n_rows) for block in self.blocks]
         made = self.encoder and self.encoder.part
         missing = {
-            block.name: int(np.count_nonzero(np.diff(_lengths_of(given.get(block.name), rows.n_rows)) == 0))
+            block.name: int(np.count_nonzero(np.diff(part.indptr) == 0))
+            if (part := given.get(block.name))
+            else rows.n_rows
             for block in self.blocks
             if block.name != made
         }
@@ -266,10 +268,6 @@ def _with_rows(rows: SparseRows, places: NDArray[np.int64], others: SparseRows) 
     order = np.arange(rows.n_rows)
     order[places] = rows.n_rows + np.arange(len(places))
     return rows.followed_by(others).taken(order)
-
-
-def _lengths_of(part: RowsOfKind | None, n_rows: int) -> NDArray[np.int64]:
-    return np.zeros(n_rows + 1, np.int64) if part is None else part.indptr
 
 
 def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:

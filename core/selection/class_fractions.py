@@ -113,8 +113,7 @@ def combine_evidence(
 ) -> FractionEstimate:
     """The estimate by paths, for each two-class problem those without each fold and last the one with all labels.
 
-    More than two classes have ``given`` fractions. ``predicted`` is the fraction by a model that has none set, None of
-    a method whose prediction is no evidence.
+    More than two classes have ``given`` fractions. ``predicted`` is the fraction by a model that has none set.
     ``checkpoint`` is called once; what it raises ends the work.
     """
     grids, tried = (
@@ -125,6 +124,7 @@ def combine_evidence(
         return FractionEstimate(
             given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), grids, tried, [], False
         )
+    assert predicted is not None
     own, counts = paths[0], data.counts
     grid = fine_grid(own[-1].fractions)
     evidence = log_evidence_of(grid, own, data, predicted)
@@ -139,7 +139,7 @@ def combine_evidence(
     held_out = path_scores_at(own, data.folds, float(fractions[1]))[:, None]
     grounds = {
         "labeled": float(np.mean(data.problems[0].y > 0)),
-        **({} if predicted is None else {"predicted": predicted.fraction}),
+        "predicted": predicted.fraction,
         "mean": posterior.mean,
         "deviation": float(np.sqrt(posterior.variance)),
     }
@@ -154,9 +154,7 @@ def combine_evidence(
     )
 
 
-def log_evidence_of(
-    at: Vector, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction | None
-) -> Vector:
+def log_evidence_of(at: Vector, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction) -> Vector:
     """The sum of all sources but numbers of unknown origin at some fractions of two classes, both of shape (n,).
 
     A source that is not finite is left out.
@@ -165,7 +163,7 @@ def log_evidence_of(
     fractions = full.fractions[solved]
     sources = [
         log_evidence.from_sample(at, data.counts),
-        *([] if predicted is None else [log_evidence.from_prediction(at, *predicted)]),
+        log_evidence.from_prediction(at, *predicted),
         interpolate(fractions, log_evidence.from_separation(fractions, full.objectives[solved]), at),
     ]
     if len(np.unique(y[left_out])) == 2:

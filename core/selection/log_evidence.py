@@ -35,8 +35,8 @@ WORTH = 5.0
 separates somewhat"""
 LEAST = 0.01
 """bound on a predicted fraction's distance from 0 and 1"""
-_FREEDOM = 3.0
-"""degrees of freedom of the error of predicted fractions"""
+_FREEDOM, _PEAK = 3.0, 2.0 / (math.pi * math.sqrt(3.0))
+"""degrees of freedom of the error of predicted fractions, and the largest density of Student's law that has these"""
 _AT_ONCE = 1 << 18
 """losses that are computed at once"""
 _SLACK_COUNT, _SLACK_RATIO = 2, 1.2
@@ -145,15 +145,19 @@ def from_counts(log_odds: Vector) -> Vector:
     return log_add_exp(log_odds, np.zeros(1))
 
 
-def from_prediction(fractions: Vector, predicted: float, error: float) -> Vector:
+def from_prediction(fractions: Vector, predicted: float, error: float, doubt: float = 0.0) -> Vector:
     """Log-likelihood of a fraction ``predicted`` by a model that has none set, ``error`` being the scale of its error
-    in logits.
+    in logits, and ``doubt`` the probability that it says nothing.
 
     It is near the truth but for outliers, when few labels put the threshold amid all scores: so the error is Student's
-    with three degrees of freedom.
+    with three degrees of freedom. A prediction that says nothing may be any.
     """
     off = logit(fractions) - logit_of(min(max(predicted, LEAST), 1 - LEAST))
-    return np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / error) ** 2 / _FREEDOM))
+    telling = np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / error) ** 2 / _FREEDOM))
+    if not doubt:
+        return telling
+    densest, even = _PEAK * (1.0 - doubt) / error, doubt / (2.0 * logit_of(1 - LEAST))
+    return log_add_exp(telling + log_of(densest), np.full(1, log_of(even)))
 
 
 def from_held_out(scores: Matrix, y: Vector) -> Vector:

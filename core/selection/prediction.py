@@ -17,7 +17,7 @@ from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 ERROR = 0.3
 """in logits: scale of the error of a predicted fraction where labels left out say where its classes meet, or nothing
 favours a class"""
-_UNCENTRED_ERROR = 2.0
+UNCENTRED_ERROR = 2.0
 """in logits: the same where nothing says so, and the class of more labels may get nearly everything"""
 
 _FEW = 20
@@ -33,6 +33,8 @@ class Prediction(NamedTuple):
     fraction: float
     error: float
     """scale of its error, in logits"""
+    doubt: float = 0.0
+    """probability that it says nothing"""
 
 
 def predicted_fraction(scores: Vector) -> float:
@@ -53,7 +55,7 @@ def centred_prediction(
     centred = scores - middle.score
     fraction = predicted_fraction(centred)
     if middle.deviation is None:
-        return Prediction(fraction, ERROR if balanced else _UNCENTRED_ERROR)
+        return Prediction(fraction, ERROR if balanced else UNCENTRED_ERROR)
     return Prediction(fraction, _error_of(centred, middle))
 
 

@@ -30,7 +30,7 @@ from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.posterior import refine_grid
-from core.selection.prediction import Judgement, judge
+from core.selection.prediction import ERROR, UNCENTRED_ERROR, Judgement, Prediction, judge, midpoint
 from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
 
@@ -39,6 +39,9 @@ _TIMES = (math.inf, 2.0, 0.0)
 one: what is tried of rows of numbers"""
 _LEAST_GAIN = 0.08
 """share of what labels left out lose by chance that unlabeled rows of numbers must save, or they do not count"""
+_OTHER_CLUSTERS = 0.5
+"""probability that the clusters of the documents are not the classes, beforehand: the fraction that they show then says
+nothing"""
 _LEAST = 1e-300
 
 
@@ -168,8 +171,13 @@ class NaiveBayes:
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        # its own share of a class is no evidence: it gives what it is unsure of to the class with the fewest labels
-        estimate = combine_evidence(data, paths, None, given, checkpoint)
+        # unlabeled documents may have other clusters than the classes: then labels left out are hardly told apart
+        middle = midpoint(best.margins[:, 0], data.class_indices, data.positives[0])
+        centred = middle.deviation is not None or data.balanced
+        predicted = Prediction(
+            float(run.priors[-1]), ERROR / middle.separation if centred else UNCENTRED_ERROR, _OTHER_CLUSTERS
+        )
+        estimate = combine_evidence(data, paths, predicted, given, checkpoint)
         common = float(sizes.mean())
         return cls(
             run,

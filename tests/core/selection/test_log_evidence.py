@@ -120,6 +120,13 @@ def test_a_prediction_is_likeliest_where_it_is(error: float) -> None:
     np.testing.assert_allclose(evidence - evidence[0], oracle - oracle[0], atol=1e-9)
 
 
+def test_a_prediction_that_may_say_nothing_rules_nothing_out() -> None:
+    """Against the mixture of SciPy's laws: that of Student, and any logit within the bounds."""
+    evidence, width = log_evidence.from_prediction(GRID, 0.3, 0.5, 0.25), 2 * logit(0.99)
+    oracle = np.log(0.75 / 0.5 * stats.t(3).pdf((logit(GRID) - logit(0.3)) / 0.5) + 0.25 / width)
+    np.testing.assert_allclose(evidence, oracle, atol=1e-9)
+
+
 @pytest.mark.parametrize("error", [0.3, 2.0])
 @pytest.mark.parametrize("predicted", [0.0, 1.0])
 def test_a_prediction_of_nothing_rules_nothing_out(predicted: float, error: float) -> None:
