@@ -66,7 +66,9 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
         configure_logging(settings.log_format, settings.log_level)
         sys.setswitchinterval(SWITCH_SECONDS)
         _tune_malloc()
-        _raise_open_file_limit()
+        # every connection is an open file
+        _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
         # a signal before uvicorn handles them ends the start; uvicorn raises the signal again after its last request
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
@@ -92,12 +94,6 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
         server.run([listener])
         tracing.stop()
     return 0 if server.started else 1
-
-
-def _raise_open_file_limit() -> None:
-    """Raise the soft limit on open files to the hard one: every connection is an open file."""
-    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def _tune_malloc() -> None:

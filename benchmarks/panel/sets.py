@@ -112,8 +112,8 @@ def documents(name: str) -> Documents:
     if name in _ALONE:
         whole, label = _ALONE[name]
         found = documents(whole)
-        alone = found.class_indices == found.classes.index(label)
-        return found._replace(class_indices=alone.astype(np.int32), classes=["other", label])
+        alone = (found.class_indices == found.classes.index(label)).astype(np.int32)
+        return found._replace(class_indices=alone, classes=["other", label])
     as_texts = name.removesuffix(_COUNTS)
     whole, labels = ("reuters-21578", None) if name == _TOPICS else _PARTS.get(as_texts, (as_texts, None))
     if not (FOLDER / whole / "docs.jsonl.gz").exists():

@@ -17,7 +17,6 @@ from core.optimizers.smo import (
     DualSolution,
     DualTerms,
     Multipliers,
-    SmoResult,
     check_model_size,
     empty_result,
     hinge,
@@ -158,7 +157,9 @@ class _Search:
             init = state.multipliers.kernel_sums[:-1] + found.intercept
             if self._loss.supervised:
                 yield from check_model_size(self._kernel, self._loss.support(state.multipliers))
-                return self._supervised(found)
+                state.best = DualSolution(state.multipliers, found.intercept)
+                state.objective = self._loss.objective(state.best)
+                return self.result(found.status if math.isfinite(state.objective) else Status.NUMERICAL_ERROR)
         report = Report(Phase("cccp_tsvm"), 0, 0.0, np.nan, 0.1, share=0.9)
         status = yield from run_cccp(
             cache, state, self._loss.pieces(init), options.tolerance, options.max_iterations, report
@@ -171,11 +172,6 @@ class _Search:
             if self._loss.supervised
             else self._loss.kink_distance(self._state.multipliers.kernel_sums + intercept)
         )
-
-    def _supervised(self, found: SmoResult) -> Result:
-        self._state.best = DualSolution(self._state.multipliers, found.intercept)
-        self._state.objective = self._loss.objective(self._state.best)
-        return self.result(found.status if math.isfinite(self._state.objective) else Status.NUMERICAL_ERROR)
 
     def result(self, status: Status) -> Result:
         """The result of the best solution so far."""

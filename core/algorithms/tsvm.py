@@ -5,7 +5,7 @@ import numpy as np
 from core.algorithms.svm import fit_labeled
 from core.engine.requests import Adjoint, Phase, Procedure, Report, Steps, Stopped, Vector
 from core.losses.balance import label_gains, positive_fraction, threshold_labels
-from core.losses.squared_hinge import SquaredHinge, labeled_costs, transductive_objective
+from core.losses.squared_hinge import labeled_costs, transductive_objective
 from core.optimizers.newton import Iterate, StoppingRule, minimise, result_of, start_at
 from core.options.linear import TsvmOptions
 from core.problem import Problem, Status
@@ -94,7 +94,9 @@ class _Search:
     def _switch_and_retrain(self, rule: StoppingRule, report: Report) -> Procedure[Status]:
         """Loop 2 of Table 4."""
         while True:
-            costs = self._costs()
+            # a labeled row pays on the side of its label, an unlabeled one on the side of its temporary label
+            scaled = self._weight * self._weights
+            costs = self._base.with_unlabeled(scaled * (self._labels > 0), scaled * (self._labels < 0))
             ending = yield from minimise(
                 self.iterate, costs, self.options.lambda_, rule, report._replace(objective=self.objective())
             )
@@ -106,11 +108,6 @@ class _Search:
             if not pairs.size:
                 return ending.status
             self._labels[pairs] *= -1.0
-
-    def _costs(self) -> SquaredHinge:
-        """A labeled row pays on the side of its label, an unlabeled one on the side of its temporary label."""
-        scaled = self._weight * self._weights
-        return self._base.with_unlabeled(scaled * (self._labels > 0), scaled * (self._labels < 0))
 
 
 def weight_stages(final: float) -> list[float]:

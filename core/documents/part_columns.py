@@ -64,8 +64,7 @@ class Block(NamedTuple):
         """The rows of numbers as the model learns from them."""
         if self.unit is None:
             return self.centred(unit_rows(rows))
-        own = rows.trimmed
-        return own._replace(values=to_float32(own.values.astype(np.float64) / self.unit))
+        return rows.trimmed._replace(values=to_float32(rows.trimmed.values.astype(np.float64) / self.unit))
 
     def centred(self, rows: SparseRows) -> SparseRows:
         """Rows of length 1 less the centre; a row without values stays so."""

@@ -220,12 +220,9 @@ def without_zeros(rows: SparseRows) -> SparseRows:
     return rows if kept.all() else rows.keeping(kept)
 
 
-_LARGEST = float(np.finfo(np.float32).max)
-
-
 def to_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """The values as float32, those that lie beyond its range as its largest."""
-    return np.clip(values, -_LARGEST, _LARGEST).astype(np.float32)
+    return np.clip(values, np.finfo(np.float32).min, np.finfo(np.float32).max).astype(np.float32)
 
 
 def unit_rows(rows: SparseRows) -> SparseRows:

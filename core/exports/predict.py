@@ -434,8 +434,7 @@ def _matrix_rows(matrix: Any, n_columns: int) -> Rows:
 
 def _float32(values: Any) -> Any:
     """The values as float32, those that lie beyond its range as its largest."""
-    largest = float(np.finfo(np.float32).max)
-    return np.clip(values, -largest, largest).astype(np.float32)
+    return np.clip(values, np.finfo(np.float32).min, np.finfo(np.float32).max).astype(np.float32)
 
 
 def _unit(rows: Rows) -> Rows:

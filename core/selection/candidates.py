@@ -257,15 +257,11 @@ def candidates_of(
         yield transductive(frequent, found)
         trial = Trial(scheduler, data, frequent, found, given, span.between(_ESTIMATED, 1.0), watch, of_parts)
         for method in METHODS.values():
-            if method.applies(data.size) and (candidate := _try(method, trial)) is not None:
-                yield candidate
-
-
-def _try(method: Method, trial: Trial) -> Candidate | None:
-    """The candidate that a method makes, which is imported at first use; raises Stopped."""
-    module, _, function = method.trial.partition(":")
-    candidate: Candidate | None = getattr(import_module(module), function)(method, trial)
-    return candidate
+            if method.applies(data.size):
+                module, _, function = method.trial.partition(":")  # imported at first use
+                candidate: Candidate | None = getattr(import_module(module), function)(method, trial)
+                if candidate is not None:
+                    yield candidate
 
 
 def grid_search(scheduler: Scheduler, data: SelectionData, span: Span, lambdas: Sequence[float] = LAMBDAS) -> Candidate:

@@ -171,14 +171,11 @@ def judge(
     )
     logits = np.column_stack([np.zeros(len(centred)), centred]) if n_classes == 2 else centred
     own = logits[np.arange(len(logits)), class_indices]
-    likeliest = max(_fitted(logits, own, weights, steps) for steps in _steps_in_turn(len(logits) * n_classes))
+    # the logarithms of the slopes relative to SLOPE, as many at a time as make some hundred thousand logits
+    steps, height = np.linspace(-_RANGE, _RANGE, _STEPS), max(1, _AT_ONCE // (len(logits) * n_classes))
+    parts = (steps[start : start + height] for start in range(0, _STEPS, height))
+    likeliest = max(_fitted(logits, own, weights, part) for part in parts)
     return Judgement(likeliest, chance, int(np.count_nonzero(labels_of(centred) == class_indices)))
-
-
-def _steps_in_turn(n_logits: int) -> list[NDArray[np.float64]]:
-    """The logarithms of the slopes relative to SLOPE, as many at a time as make some hundred thousand logits."""
-    steps, height = np.linspace(-_RANGE, _RANGE, _STEPS), max(1, _AT_ONCE // n_logits)
-    return [steps[start : start + height] for start in range(0, _STEPS, height)]
 
 
 def _fitted(

@@ -110,7 +110,9 @@ def restore(store: Client, path: Path) -> Copied:
 
 def _in_order(store: Client, damaged: Callable[[str], object]) -> Iterator[tuple[str, bytes | None]]:
     """Keys to copy, in an order that makes the copy consistent; some with their content."""
-    over = _ended_jobs(store)
+    jobs = {prefix.split("/")[1] for prefix in obstore.list_with_delimiter(store, "jobs")["common_prefixes"]}
+    # in this order: a job is open before it has a folder
+    over = jobs - {key.split("/")[1] for key in _keys(store, "open")}
     yield from _without_content(_keys(store, "models", lambda key: key[2:3] == ["aliases"]))
     versions, whole = set(), set(over)
     for key in _keys(store, "models", lambda key: key[2:3] == ["versions"]):
@@ -145,12 +147,6 @@ def _in_order(store: Client, damaged: Callable[[str], object]) -> Iterator[tuple
 
 def _without_content(keys: Iterable[str]) -> Iterator[tuple[str, None]]:
     return ((key, None) for key in keys)
-
-
-def _ended_jobs(store: Client) -> set[str]:
-    known = {prefix.split("/")[1] for prefix in obstore.list_with_delimiter(store, "jobs")["common_prefixes"]}
-    # in this order: a job is open before it has a folder
-    return known - {key.split("/")[1] for key in _keys(store, "open")}
 
 
 def _job_of(version: bytes) -> str | None:

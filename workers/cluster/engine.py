@@ -250,7 +250,9 @@ class ClusterPasses(Passes):
         values = None
         while values is None:
             with named_errors(), self._lock:
-                self._forget()
+                # vectors that no pass has used for a while: the scheduler and a worker hold each of them
+                self._n_asked += 1
+                self._kept = {key: one for key, one in self._kept.items() if self._n_asked - one.asked <= _KEPT_PASSES}
                 self._place_anew()
                 found = [self._submitted(task, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
                 if task is tasks.scores:
@@ -301,8 +303,3 @@ class ClusterPasses(Passes):
         future = kept.future if kept and known else self._submit(worker, received, self._packed(rows), key=key)
         self._kept[key] = _Kept(future, self._n_asked)
         return future
-
-    def _forget(self) -> None:
-        """Let go of the vectors that no pass has used for a while: the scheduler and a worker hold each of them."""
-        self._n_asked += 1
-        self._kept = {key: kept for key, kept in self._kept.items() if self._n_asked - kept.asked <= _KEPT_PASSES}

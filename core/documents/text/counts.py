@@ -210,13 +210,10 @@ def term_runs(
         if stop == texts.n_rows or counts.nbytes > most_bytes:
             for keys, frequencies in counts.often(1):
                 if len(keys):
-                    yield _term_run(keys * multiplier, frequencies)
+                    hashes = keys * multiplier
+                    order = np.argsort(hashes, kind="stable")
+                    yield TermRun(hashes[order], frequencies[order])
                 report(done, words.nbytes + counts.nbytes)
-
-
-def _term_run(hashes: NDArray[np.uint64], counts: NDArray[np.int32]) -> TermRun:
-    order = np.argsort(hashes, kind="stable")
-    return TermRun(hashes[order], counts[order])
 
 
 def in_bucket(run: Run, bucket: int, n_buckets: int) -> Run:

@@ -80,7 +80,11 @@ class TextTerms(Vocabulary):
         cells, counts = np.unique(owners[known] * n_terms + columns[known], return_counts=True)
         indptr = np.searchsorted(cells, n_terms * np.arange(rows.n_rows + 1))
         owners, columns = np.divmod(cells, n_terms)
-        found = SparseRows(indptr, columns.astype(np.uint32), self._weights(owners, columns, counts), len(self.keys))
+        weights = (_log_counts(counts) + 1.0) * self.idf[columns]
+        # summed in sequence, as scikit-learn does
+        lengths = np.sqrt(np.bincount(owners, weights * weights))
+        values = (weights / lengths[owners]).astype(np.float32)
+        found = SparseRows(indptr, columns.astype(np.uint32), values, len(self.keys))
         return Read(found, n_unknown, len(words))
 
     def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
@@ -121,17 +125,6 @@ class TextTerms(Vocabulary):
             return np.full(len(keys), UNKNOWN)
         position = np.searchsorted(self.keys, keys)
         return np.where(self.keys.take(position, mode="clip") == keys, position, UNKNOWN)
-
-    def _weights(
-        self, owners: NDArray[np.int64], columns: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """shape (n,): weights of terms that occur ``counts`` times in the rows ``owners``, all of shape (n,); each row
-        has length 1.
-        """
-        weights = (_log_counts(counts) + 1.0) * self.idf[columns]
-        # summed in sequence, as scikit-learn does
-        lengths = np.sqrt(np.bincount(owners, weights * weights))
-        return (weights / lengths[owners]).astype(np.float32)
 
     @cached_property
     def _places(self) -> Places:

@@ -111,12 +111,6 @@ class _HeldOutRuns(NamedTuple):
         return cls(weight, margins, columns, paths, judgement)
 
 
-def _shares(span: Span, works: Sequence[int]) -> list[Span]:
-    """The part of each of several works, by their sizes."""
-    ends = np.cumsum([0, *works]) / sum(works)
-    return [span.between(float(start), float(stop)) for start, stop in pairwise(ends)]
-
-
 def _path(log_odds: Vector, n_labeled: int, grid: Vector) -> FractionPath:
     """The path of one two-class problem over the refined grid."""
     return shifted_path(log_odds[:n_labeled], log_odds[n_labeled:], refine_grid(grid))
@@ -151,7 +145,8 @@ class NaiveBayes:
     ) -> Self:
         """Fit without each fold and with all labels, and estimate the fractions over refined grids; raises Stopped."""
         moments, weights = Moments(data, checkpoint), weights_of(data)
-        parts = _shares(span, [data.n_folds] * len(weights) + [1])
+        works = [data.n_folds] * len(weights) + [1]
+        parts = [span.between(*ends) for ends in pairwise((np.cumsum([0, *works]) / sum(works)).tolist())]
         best = max(
             (
                 _HeldOutRuns.of(scheduler, data, moments, weight, grids, own, checkpoint)

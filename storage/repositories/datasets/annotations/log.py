@@ -129,7 +129,9 @@ class AnnotationLog:
                 damaged = self._refresh()
                 if damaged is not None:
                     raise damaged
-                fresh = self._fresh(entries)
+                # those with ids that are not in the log, each id once
+                first = {entry.id: entry for entry in reversed(entries)}
+                fresh = [entry for entry in entries if entry.id not in self._ids and first[entry.id] is entry]
                 if not fresh:
                     return len(self._entries), 0
                 if len(self._entries) + len(fresh) > MAX_ENTRIES:
@@ -172,11 +174,6 @@ class AnnotationLog:
         with self._current():
             return [entry for entry in self._entries if entry is not None and entry.batch == name]
 
-    def _fresh(self, entries: Sequence[Annotation]) -> list[Annotation]:
-        """The entries with ids that are not in the log, each id once."""
-        first = {entry.id: entry for entry in reversed(entries)}
-        return [entry for entry in entries if entry.id not in self._ids and first[entry.id] is entry]
-
     def _refresh(self) -> StoreDamaged | None:
         """Read the entries appended since; the damage of the last record, if it cannot be read.
 
@@ -188,7 +185,9 @@ class AnnotationLog:
             self._store.exists(key) and json_records.find_readable(self._store, key, Annotations)
             for key in self._unread
         ):
-            self._forget()
+            self._entries, self._ids, self._answers, self.label_type = [], set(), AggregatedAnswers(), None
+            self._people.clear()
+            self._unread.clear()
         if not self._entries:
             for entries in self._merged.read():
                 self._add(entries)
@@ -244,11 +243,6 @@ class AnnotationLog:
             if self._store.children(self._folder, key.rpartition("/")[2]):
                 raise StoreDamaged(key, "it is missing") from None
             raise
-
-    def _forget(self) -> None:
-        self._entries, self._ids, self._answers, self.label_type = [], set(), AggregatedAnswers(), None
-        self._people.clear()
-        self._unread.clear()
 
     def _add_record(self, entries: Sequence[Annotation]) -> None:
         self._merged.add(len(self._entries) + 1, len(entries))

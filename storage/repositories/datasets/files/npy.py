@@ -48,7 +48,10 @@ class NpyWriter(AbstractContextManager["NpyWriter"]):
     def finish(self) -> Path:
         """Write the header, now that the length is known, and close the file."""
         self._file.seek(0)
-        self._file.write(_header(self._dtype, self._length))
+        # of version 1.0, of exactly _HEADER_BYTES: NumPy pads its own to a multiple of 64, which varies with the length
+        text = f"{{'descr': '{self._dtype.str}', 'fortran_order': False, 'shape': ({self._length},), }}"
+        magic = b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little")
+        self._file.write(magic + text.ljust(_HEADER_BYTES - 11).encode("ascii") + b"\n")
         self._file.close()
         return self._path
 
@@ -137,16 +140,6 @@ def grouped(
             column[places] = each[order]
         ends[1:][found] += times
         yield
-
-
-def _header(dtype: np.dtype[Any], length: int) -> bytes:
-    """A header of version 1.0 of exactly ``_HEADER_BYTES``.
-
-    NumPy pads its own to a multiple of 64, which varies with the length of the array.
-    """
-    text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
-    magic = b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little")
-    return magic + text.ljust(_HEADER_BYTES - 11).encode("ascii") + b"\n"
 
 
 _ELEMENTS = 1 << 18

@@ -141,13 +141,10 @@ def _given(votes: Mapping[str, Vote], label_type: type | None) -> _Given:
     for voter, vote in votes.items():
         for label, probability in vote.items() if isinstance(vote, Mapping) else [(vote, 1.0)]:
             found.voters.append(voter)
-            found.labels.append(_as_integer(label) if label_type is int else label)
+            written = label_type is int and isinstance(label, str) and _INTEGER.fullmatch(label)
+            found.labels.append(int(label) if written else label)
             found.probabilities.append(float(probability))
     return found
-
-
-def _as_integer(label: Label) -> Label:
-    return int(label) if isinstance(label, str) and _INTEGER.fullmatch(label) else label
 
 
 def votes_in(arrays: Mapping[str, NDArray[Any]], voters: list[str], classes: list[Label]) -> Votes:
