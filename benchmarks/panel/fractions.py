@@ -28,7 +28,8 @@ _FILE = Path(__file__).parents[2] / "docs" / "data" / "few-labels-fractions.csv"
 _SETS = (
     "20news-zipf-0.5,20news-zipf-0.8,20news-zipf-1.2,cora-zipf-0.5,cora-zipf-0.8,cora-zipf-1.2,reuters-topics,"
     "reuters-r8,20news-bydate,webkb4-stemmed,20news-rec,cora-machine-learning,reuters-economy,waveform-generated,"
-    "g50c,keel-heart,keel-pima,keel-wdbc,ssl-digit1,ssl-usps,ssl-g241c,pcmac,sms-spam,svmlight-reuters-acq"
+    "g50c,keel-heart,keel-pima,keel-wdbc,ssl-digit1,ssl-usps,ssl-g241c,pcmac,sms-spam,svmlight-reuters-acq,"
+    "20news-hockey-alone,reuters-crude-alone,webkb4-course-alone"
 )
 _DRAWS = "even,random,smallest-2,even-half,random-half,even-twice,random-twice"
 _HEADING, _FOLLOWING = "## Told the fractions", "## Columns of the data"
