@@ -174,9 +174,8 @@ def log_evidence_of(at: Vector, paths: Sequence[FractionPath], data: SelectionDa
         # rates are nearly linear between the fractions that were tried; the likelihood of many labels is a narrow peak,
         # which these may miss
         between = log_evidence.Rates(*(np.interp(logit(at), logit(fractions), each) for each in rates))
-        sources.append(
-            interpolate(fractions, (1 - trust) * held_out, at) + trust * log_evidence.from_adjusted_count(at, between)
-        )
+        likelihood, count = interpolate(fractions, held_out, at), log_evidence.from_adjusted_count(at, between)
+        sources.append(log_evidence.likelihood_or_count(likelihood, count, trust))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 

@@ -188,13 +188,20 @@ def from_held_out(scores: Matrix, y: Vector) -> Vector:
     return log_add_exp(telling, np.full(1, chance)) - log_of(2.0)
 
 
-def trust_in_count(scores: Matrix, y: Vector) -> float:
-    """How far the adjusted count is trusted in the place of the likelihood of labels left out, from 0 to 1; arguments
-    as in ``from_held_out``.
+def likelihood_or_count(held_out: Vector, count: Vector, trust: float) -> Vector:
+    """The log-evidence of labels left out: their likelihood or their adjusted count, each relative to its largest.
 
-    The likelihood prefers a threshold midway between the classes. That steadies an estimate by few labels or of classes
-    that are hardly told apart, and is a bias where there are many and they are: then the count, which has none, is
-    precise.
+    The likelihood prefers a threshold midway between the classes. That steadies an estimate by few labels, and is a
+    bias where a class is rare. The count has none, and says little by few labels. Which of both is right is as likely
+    beforehand; the count alone is, as far as it has ``trust``.
+    """
+    likelihood, counted = held_out - held_out.max(), count - count.max()
+    return np.asarray((1.0 - trust) * log_add_exp(likelihood, counted) + trust * counted)
+
+
+def trust_in_count(scores: Matrix, y: Vector) -> float:
+    """How far the adjusted count alone is trusted, from 0 to 1: of many labels of classes that are told apart it is
+    precise. Arguments as in ``from_held_out``.
     """
     above, n_positive, n_negative = scores > 0, np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     shares = [

@@ -183,11 +183,14 @@ def _compared(
         f"{served.number} {alone[1]} on {lost}"
     )
     if worse:
+        labeled = Counter(label for given in documents.given(lost_of) for label in given)
+        label, count = labeled.most_common(1)[0] if labeled else (None, lost)
         why = (
             f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = "
-            f"{p_value:.1g}). "
+            f"{p_value:.1g}). {count} of these {lost} documents are labeled {label!r}: check that these labels are "
+            f"right; more labels of documents like these would help most, and POST /v1/models/{served.name}/suggest "
+            'names some. A job with "publish": "always" takes over in any case'
         )
-        why += _remedy(served.name, documents, lost_of)
     else:
         why = (
             f"the new version takes over, as it is not clearly worse: {counts}"
@@ -202,18 +205,6 @@ def _compared(
         gained=gained,
         lost=lost,
         p_value=p_value,
-    )
-
-
-def _remedy(name: str, documents: Documents, lost: Positions) -> str:
-    """The remedy for a version that is worse: ``lost`` are the positions of the documents on which it is."""
-    counts = Counter(label for given in documents.given(lost) for label in given)
-    label, count = counts.most_common(1)[0] if counts else (None, len(lost))
-    return (
-        f"{count} of these {len(lost)} documents are labeled {label!r}: check that these labels are right; "
-        "more labels of documents like these would "
-        f'help most, and POST /v1/models/{name}/suggest names some. A job with "publish": "always" takes over '
-        "in any case"
     )
 
 

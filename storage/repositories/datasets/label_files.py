@@ -157,7 +157,9 @@ class LabelWriters:
                 (place, "weight", f"must be a number of at least 0, not {batch.weights[place]:g}") for place in odd
             ]
         known = () if batch.drawn is None else np.flatnonzero(batch.drawn).tolist()
-        faults += [(place, "drawn", WITHOUT_LABEL) for place in known if not _is_labeled(batch, place)]
+        lists, unlabeled = batch.label_lists, (place for place in known if batch.labels[place] is None)
+        missing = (place for place in unlabeled if lists is None or lists.applied[place] is None)
+        faults += [(place, "drawn", WITHOUT_LABEL) for place in missing]
         return faults
 
     def _mixed(self, batch: Batch) -> Iterator[tuple[int, str, str]]:
@@ -237,8 +239,3 @@ def _kind_of(batch: Batch) -> LabelKind | None:
 
 def _type_in(labels: Sequence[Label | None]) -> type | None:
     return next((type(label) for label in labels if label is not None), None)
-
-
-def _is_labeled(batch: Batch, place: int) -> bool:
-    lists = batch.label_lists
-    return batch.labels[place] is not None or (lists is not None and lists.applied[place] is not None)

@@ -133,6 +133,15 @@ def test_a_prediction_of_nothing_rules_nothing_out(predicted: float, error: floa
     assert np.isfinite(log_evidence.from_prediction(GRID, predicted, error)).all()
 
 
+def test_labels_left_out_speak_by_their_likelihood_or_by_their_count() -> None:
+    """What the one rules out the other may allow, however likely all labels are by either; of many the count alone."""
+    likelihood, count = -50.0 * (GRID - 0.5) ** 2, -200.0 * (GRID - 0.2) ** 2
+    either = log_evidence.likelihood_or_count(likelihood - 30.0, count + 3.0, 0.0)
+    oracle = np.logaddexp(likelihood - likelihood.max(), count - count.max())
+    np.testing.assert_allclose(either, oracle, atol=1e-12)
+    np.testing.assert_allclose(log_evidence.likelihood_or_count(likelihood, count, 1.0), count - count.max())
+
+
 def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
     y = np.array([1.0, 1.0, -1.0, -1.0])
     right, half, wrong = log_evidence.from_held_out(np.array([y, [1.0, 1.0, 1.0, 1.0], -y]), y)
