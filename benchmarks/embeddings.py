@@ -138,12 +138,11 @@ def logistic_regression(X: Matrix, task: Task) -> NDArray[Any]:
     return np.asarray(model.fit(X[task.labeled], labels).predict(X))
 
 
-def auto(rows: SparseRows, task: Task, parts: Mapping[str, slice]) -> NDArray[Any]:
-    answer = task.known
+def auto(rows: SparseRows, known: NDArray[Any], seed: int, parts: Mapping[str, slice]) -> NDArray[Any]:
+    """The labels that are ``known``, shape (n_documents,), and those that ``auto`` gives by its defaults."""
+    answer = known.copy()
     classes = list(range(int(answer.max()) + 1))
-    training = train(
-        TrainingTask(rows, answer, classes, "auto", {}, seed=task.seed, parts=parts), TrainingContext(threads=1)
-    )
+    training = train(TrainingTask(rows, known, classes, "auto", {}, seed=seed, parts=parts), TrainingContext(threads=1))
     answer[training.unlabeled] = training.model.labels_of(training.scores, training.probabilities)
     return answer
 
@@ -153,9 +152,9 @@ METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
     "LR on both": lambda task: logistic_regression(
         sp.hstack([terms_of(task.name), sp.csr_matrix(pool(task.name).vectors)]).tocsr(), task
     ),
-    "auto on text": lambda task: auto(rows_of(terms_of(task.name)), task, {}),
-    "auto on vectors": lambda task: auto(rows_of(sp.csr_matrix(pool(task.name).vectors)), task, {}),
-    "auto on both": lambda task: auto(documents_of(task.name)[0], task, documents_of(task.name)[1]),
+    "auto on text": lambda task: auto(rows_of(terms_of(task.name)), task.known, task.seed, {}),
+    "auto on vectors": lambda task: auto(rows_of(sp.csr_matrix(pool(task.name).vectors)), task.known, task.seed, {}),
+    "auto on both": lambda task: auto(documents_of(task.name)[0], task.known, task.seed, documents_of(task.name)[1]),
 }
 
 

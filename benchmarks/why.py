@@ -21,8 +21,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import BUILD, texts
-from benchmarks.embeddings import encoded
-from core.train import TrainingContext, TrainingTask, train
+from benchmarks.embeddings import auto, encoded
 from workers.encoders.catalogue import AT_HAND
 
 SETS = {
@@ -65,6 +64,13 @@ class Task(NamedTuple):
     """ascending"""
     seed: int
 
+    @property
+    def known(self) -> NDArray[np.int32]:
+        """shape (n_documents,): class indices, -1 where unlabeled."""
+        known = np.full(len(self.class_indices), -1, np.int32)
+        known[self.labeled] = self.class_indices[self.labeled]
+        return known
+
 
 @cache
 def terms(name: str) -> sp.csr_matrix:
@@ -93,36 +99,24 @@ def supervised(X: Matrix, task: Task) -> NDArray[Any]:
 
 
 def self_training(X: Matrix, task: Task) -> NDArray[Any]:
-    known = np.full(len(task.class_indices), -1)
-    known[task.labeled] = task.class_indices[task.labeled]
-    return np.asarray(SelfTrainingClassifier(LogisticRegression(max_iter=1000)).fit(X, known).predict(X))
+    return np.asarray(SelfTrainingClassifier(LogisticRegression(max_iter=1000)).fit(X, task.known).predict(X))
 
 
-def auto(parts: Mapping[str, Matrix], task: Task) -> NDArray[Any]:
+def auto_on(parts: Mapping[str, Matrix], task: Task) -> NDArray[Any]:
     """``auto`` by its defaults, on documents of some ``parts``."""
-    class_indices = np.full(len(task.class_indices), -1, np.int32)
-    class_indices[task.labeled] = task.class_indices[task.labeled]
     matrices = [sp.csr_matrix(part) for part in parts.values()]
     ends = np.cumsum([0, *(matrix.shape[1] for matrix in matrices)]).tolist()
     columns = {name: slice(*each) for name, each in zip(parts, pairwise(ends), strict=True)} if len(parts) > 1 else {}
-    classes = list(range(int(task.class_indices.max()) + 1))
-    rows = rows_of(sp.hstack(matrices).tocsr())
-    training = train(
-        TrainingTask(rows, class_indices, classes, "auto", {}, seed=task.seed, parts=columns),
-        TrainingContext(threads=1),
-    )
-    answer = task.class_indices.copy()
-    answer[training.unlabeled] = training.model.labels_of(training.scores, training.probabilities)
-    return answer
+    return auto(rows_of(sp.hstack(matrices).tocsr()), task.known, task.seed, columns)
 
 
 METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
     "supervised": lambda task: supervised(terms(task.name), task),
     "self-training": lambda task: self_training(terms(task.name), task),
     "embeddings": lambda task: supervised(embeddings(task.name), task),
-    "Halfmoon on text": lambda task: auto({"text": terms(task.name)}, task),
-    "Halfmoon on embeddings": lambda task: auto({"vector": embeddings(task.name)}, task),
-    "Halfmoon": lambda task: auto({"text": terms(task.name), "vector": embeddings(task.name)}, task),
+    "Halfmoon on text": lambda task: auto_on({"text": terms(task.name)}, task),
+    "Halfmoon on embeddings": lambda task: auto_on({"vector": embeddings(task.name)}, task),
+    "Halfmoon": lambda task: auto_on({"text": terms(task.name), "vector": embeddings(task.name)}, task),
 }
 
 
