@@ -219,6 +219,15 @@ def dataset(gateway: Gateway) -> str:
     return made
 
 
+@pytest.fixture
+def unchanged(gateway: Gateway) -> Iterator[None]:
+    """The model "news" is served, and the test is to change nothing in the store."""
+    publish(gateway.store)
+    before = gateway.kept()
+    yield
+    assert gateway.kept() == before
+
+
 def publish(
     store: Store,
     name: str = "news",

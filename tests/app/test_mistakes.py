@@ -2,14 +2,13 @@
 a failure of the service.
 """
 
-import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import yaml
 
+from tests.app.codecs.encodings import as_npy, scipy_npz
 from tests.app.codecs.test_parser_fuzz import npz
 from tests.app.conftest import TWO_CLASSES, Gateway, publish
 from tests.app.datasets.test_kinds import text_model
@@ -18,18 +17,6 @@ CSV = "text/csv"
 NPZ, NPY = "application/x-npz", "application/x-npy"
 Mistake = tuple[str, str | None, str | bytes, str]
 """call; media type; body, in which {vectors} and {texts} stand for ids of datasets; a part of the detail"""
-
-
-def npy(array: Any) -> bytes:
-    file = io.BytesIO()
-    np.lib.format.write_array(file, array, allow_pickle=True)
-    return file.getvalue()
-
-
-def sparse(matrix: Any) -> bytes:
-    file = io.BytesIO()
-    sp.save_npz(file, matrix)
-    return file.getvalue()
 
 
 UPLOAD = "POST /v1/datasets"
@@ -79,7 +66,12 @@ BINARY: dict[str, Mistake] = {
         npz(text=np.array(["a", None], object)),
         "text: is an array of Python objects, which are never unpickled; send text",
     ),
-    "npz pickle": (UPLOAD, NPZ, npy(np.zeros(3)), "this is a .npy file, of one array; it is sent as application/x-npy"),
+    "npz pickle": (
+        UPLOAD,
+        NPZ,
+        as_npy(np.zeros(3)),
+        "this is a .npy file, of one array; it is sent as application/x-npy",
+    ),
     "npz csr noshape": (
         UPLOAD,
         NPZ,
@@ -115,27 +107,27 @@ BINARY: dict[str, Mistake] = {
     "npz dia": (
         UPLOAD,
         NPZ,
-        sparse(sp.eye(3).todia()),
+        scipy_npz(sp.eye(3).todia()),
         "format: the matrix is in 'dia' format; send it by rows, as of matrix.tocsr()",
     ),
     "npz trunc": (UPLOAD, NPZ, npz(X=np.eye(3))[:-30], "not a zip file, or cut short"),
-    "npy 1d": (UPLOAD, NPY, npy(np.zeros(3)), "X: must have two dimensions, documents and features, not 1"),
+    "npy 1d": (UPLOAD, NPY, as_npy(np.zeros(3)), "X: must have two dimensions, documents and features, not 1"),
     "npy object": (
         UPLOAD,
         NPY,
-        npy(np.array([1, "a"], object)),
+        as_npy(np.array([1, "a"], object)),
         "X: is an array of Python objects, which are never unpickled; send X.astype('float",
     ),
     "npy text": (
         UPLOAD,
         NPY,
-        npy(np.array(["a", "b"])),
+        as_npy(np.array(["a", "b"])),
         "X: is an array of <U1, which is not accepted; an array of texts is called text",
     ),
     "npy nan": (
         UPLOAD,
         NPY,
-        npy(np.array([[np.inf]])),
+        as_npy(np.array([[np.inf]])),
         "values: the value of index 0 is not a finite number, or beyond 3.4e38, the largest of floa",
     ),
     "npz labels name": (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse
 
 Documents = Sequence[dict[str, Any]]
 
@@ -53,6 +54,13 @@ def npz(arrays: dict[str, Any], *, compressed: bool = True) -> bytes:
     buffer = io.BytesIO()
     (np.savez_compressed if compressed else np.savez)(buffer, **arrays)
     return buffer.getvalue()
+
+
+def scipy_npz(matrix: Any) -> bytes:
+    """The matrix as SciPy writes it."""
+    file = io.BytesIO()
+    scipy.sparse.save_npz(file, matrix)
+    return file.getvalue()
 
 
 def as_npz(documents: Documents) -> bytes:

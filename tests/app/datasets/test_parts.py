@@ -1,6 +1,5 @@
 """Documents of several parts: uploads in every format, stored files, predictions and explanations."""
 
-import io
 import json
 from typing import Any
 
@@ -14,6 +13,7 @@ from core.documents.vocabulary import NUMBERS
 from core.models.model import LinearModel
 from core.options.text import TextOptions
 from storage.repositories.datasets import Datasets
+from tests.app.codecs.encodings import npz
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 
 DOCUMENTS: list[dict[str, Any]] = [
@@ -26,15 +26,14 @@ PREDICT = "/v1/models/news/predict"
 
 
 def as_npz() -> bytes:
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        text=np.array([document.get("text", "") for document in DOCUMENTS]),
-        X=np.array([document.get("vector", [0.0, 0.0]) for document in DOCUMENTS]),
-        labels=np.array([document.get("label", "") for document in DOCUMENTS]),
-        ids=np.array([document["id"] for document in DOCUMENTS]),
+    return npz(
+        {
+            "text": np.array([document.get("text", "") for document in DOCUMENTS]),
+            "X": np.array([document.get("vector", [0.0, 0.0]) for document in DOCUMENTS]),
+            "labels": np.array([document.get("label", "") for document in DOCUMENTS]),
+            "ids": np.array([document["id"] for document in DOCUMENTS]),
+        }
     )
-    return buffer.getvalue()
 
 
 def as_lines(documents: list[dict[str, Any]]) -> bytes:
@@ -54,12 +53,6 @@ def test_the_same_documents_in_every_format(gateway: Gateway, media_type: str, b
     assert made["warnings"][:2] == ["1 of 4 documents without text", "1 of 4 documents without vector"]
 
 
-def npz_of(**arrays: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize("beside", [[], ["text"], ["text", "vector"]], ids=str)
 def test_named_vectors_in_npz_are_those_of_json(gateway: Gateway, beside: list[str]) -> None:
     titles, bodies = np.asfortranarray([[1.0, 0.0, 2.0], [0.0, 0.5, 0.0]]), np.array([[3, 4], [5, 6]])
@@ -72,9 +65,7 @@ def test_named_vectors_in_npz_are_those_of_json(gateway: Gateway, beside: list[s
     arrays = {"vectors.title": titles, "vectors.body": bodies} | {
         {"vector": "X"}.get(name, name): np.array(own[name]) for name in beside
     }
-    answer = gateway.client.post(
-        "/v1/datasets", content=npz_of(**arrays), headers={"content-type": "application/x-npz"}
-    )
+    answer = gateway.client.post("/v1/datasets", content=npz(arrays), headers={"content-type": "application/x-npz"})
     assert answer.status_code == 201, answer.text
     assert [part["name"] for part in answer.json()["parts"]] == [*beside, "vector.body", "vector.title"]
     assert answer.json()["sha256"] == gateway.upload(documents)["sha256"]
@@ -91,7 +82,7 @@ def test_named_vectors_in_npz_are_those_of_json(gateway: Gateway, beside: list[s
 )
 def test_wrong_named_vectors_are_named(gateway: Gateway, arrays: dict[str, Any], field: str, detail: str) -> None:
     headers = {"content-type": "application/x-npz"}
-    fault = problem_of(gateway.client.post("/v1/datasets", content=npz_of(**arrays), headers=headers), 422)["errors"][0]
+    fault = problem_of(gateway.client.post("/v1/datasets", content=npz(arrays), headers=headers), 422)["errors"][0]
     assert (fault["field"], fault["detail"]) == (field, detail)
 
 
@@ -161,11 +152,10 @@ def test_predictions_by_all_parts_and_by_some(gateway: Gateway, model: LinearMod
         PREDICT, content=as_lines([{"vector": [0, 3]}]), headers={"content-type": NDJSON}
     ).json()
     assert lines["scores"] == [[-2.0]]
-    buffer = io.BytesIO()
-    np.savez(buffer, text=np.array(["goal"]), X=np.array([[5.0, 0.0]]))
-    assert gateway.client.post(
-        PREDICT, content=buffer.getvalue(), headers={"content-type": "application/x-npz"}
-    ).json()["scores"] == [[3.0]]
+    body = npz({"text": np.array(["goal"]), "X": np.array([[5.0, 0.0]])})
+    assert gateway.client.post(PREDICT, content=body, headers={"content-type": "application/x-npz"}).json()[
+        "scores"
+    ] == [[3.0]]
 
 
 @pytest.mark.parametrize(

@@ -473,12 +473,10 @@ def test_a_prediction_may_be_too_large(start: Start) -> None:
         ("/v1/jobs", {"content-type": "application/json", "content-encoding": "zstd"}),
     ],
 )
+@pytest.mark.usefixtures("unchanged")
 def test_types_that_are_not_read(gateway: Gateway, path: str, headers: dict[str, str]) -> None:
-    publish(gateway.store)
-    before = gateway.kept()
     problem = problem_of(gateway.client.post(path, content=json.dumps({}), headers=headers), 415)
     assert problem["type"] == "/problems/unsupported-media-type"
-    assert gateway.kept() == before
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "-a", ".a", "a b", "x" * 129, "ä"])

@@ -1,7 +1,6 @@
 """Uploads in all formats and encodings: equal documents give equal datasets."""
 
 import gzip
-import io
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 import scipy.sparse
 
 from storage.names import new_id
-from tests.app.codecs.encodings import ENCODERS, as_ndjson, as_npz, dense_of, npz
+from tests.app.codecs.encodings import ENCODERS, as_ndjson, as_npz, dense_of, npz, scipy_npz
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of
 from tests.stores import no_file_beyond
 from tests.waiting import HANG, until
@@ -74,10 +73,8 @@ def test_braces_quotes_and_escapes_in_texts(gateway: Gateway) -> None:
 def test_what_scipy_writes_is_read(gateway: Gateway) -> None:
     dense = np.random.default_rng(0).random((50, 30))
     matrix = scipy.sparse.csr_array(dense * (dense < 0.2))
-    buffer = io.BytesIO()
-    scipy.sparse.save_npz(buffer, matrix)
     answer = gateway.client.post(
-        "/v1/datasets", content=buffer.getvalue(), headers={"content-type": "application/x-npz"}
+        "/v1/datasets", content=scipy_npz(matrix), headers={"content-type": "application/x-npz"}
     )
     assert answer.status_code == 201, answer.text
     assert (answer.json()["n_documents"], answer.json()["n_nonzeros"], answer.json()["n_features"]) == (
@@ -110,9 +107,7 @@ def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"
     """More numbers than are held at once, zeros of both signs among them, and full rows."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((4001, 300)) * (rng.random((4001, 300)) < np.linspace(0, 1.2, 4001)[:, None])
-    sparse = io.BytesIO()
-    scipy.sparse.save_npz(sparse, scipy.sparse.csr_array(matrix))
-    bodies = sparse.getvalue(), npz({"X": np.asarray(matrix, order=order)}, compressed=False)
+    bodies = scipy_npz(scipy.sparse.csr_array(matrix)), npz({"X": np.asarray(matrix, order=order)}, compressed=False)
     made = [
         gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}).json()
         for body in bodies

@@ -177,13 +177,11 @@ def test_a_model_without_probabilities_has_no_calibration(gateway: Gateway) -> N
     ],
     ids=str,
 )
+@pytest.mark.usefixtures("unchanged")
 def test_what_is_refused(gateway: Gateway, body: dict[str, Any], status: int, field: str | None) -> None:
-    publish(gateway.store)
-    before = gateway.kept()
     problem = problem_of(gateway.client.post("/v1/models/news/evaluate", json=body), status)
     if field:
         assert problem["errors"][0]["field"] == field
-    assert gateway.kept() == before
 
 
 def test_faults_name_the_document(gateway: Gateway) -> None:
@@ -312,11 +310,9 @@ def test_curves_of_the_most_frequent_labels_alone(gateway: Gateway) -> None:
     assert found["macro_break_even"] == 1
 
 
+@pytest.mark.usefixtures("unchanged")
 def test_nothing_is_left_behind(gateway: Gateway) -> None:
-    publish(gateway.store)
-    before = gateway.kept()
     evaluate(gateway, {"documents": drawn(["no", "yes"])})
-    assert gateway.kept() == before
 
 
 TEXTS: Documents = [

@@ -1,7 +1,6 @@
 """Blocking work in steps: the threads serve others in between, and work ends when its client has left."""
 
 import asyncio
-import io
 import re
 import socket
 import threading
@@ -18,6 +17,7 @@ from app.codecs import dispatch
 from app.codecs.arrays import npz
 from app.http import requests
 from storage.repositories.datasets import Batch, DatasetBuilder
+from tests.app.codecs import encodings
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.app.http.test_hostile import dial, head
 from tests.waiting import SOON, until
@@ -65,12 +65,6 @@ def test_work_ends_when_its_client_has_left() -> None:
     assert done == [0, 1, 2, 3]
 
 
-def matrix_in_columns() -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, X=np.ones((400, 50), np.float32, order="F"))
-    return buffer.getvalue()
-
-
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event, list[int]]]:
     """Many small steps: an event for the first, one that lets it go on, and the rows of all."""
@@ -94,7 +88,7 @@ def test_a_matrix_whose_client_has_left_is_not_read_on(
     gateway: Gateway, steps: tuple[threading.Event, threading.Event, list[int]], path: str
 ) -> None:
     publish(gateway.store)
-    before, body = gateway.kept(), matrix_in_columns()
+    before, body = gateway.kept(), encodings.npz({"X": np.ones((400, 50), np.float32, order="F")})
     begun, go_on, rows = steps
     with dial(gateway) as client:
         client.sendall(head(path, "application/x-npz", len(body)) + body)

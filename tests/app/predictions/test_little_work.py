@@ -1,7 +1,6 @@
 """Which predictions the event loop computes, and which a thread."""
 
 import gzip
-import io
 import threading
 from typing import Any
 
@@ -13,16 +12,11 @@ from core.documents.rows import SparseRows
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
 from core.models.model import LinearModel
+from tests.app.codecs.encodings import npz
 from tests.app.conftest import Gateway, Start, problem_of, publish
 
 PREDICT, INFER = "/v1/models/news/predict", "/v2/models/news/infer"
 SVMLIGHT, NPZ = "text/x-svmlight", "application/x-npz"
-
-
-def zipped(**arrays: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
 
 
 def kernel_model(n_support: int) -> KernelModel:
@@ -53,7 +47,7 @@ def scored(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (b"0 1:1\n" * 8000, SVMLIGHT, "identity", True),
         (b"0\n" * 10_000, SVMLIGHT, "identity", True),
         (gzip.compress(b"0 1:1\n"), SVMLIGHT, "gzip", True),
-        (zipped(X=np.zeros((100_000, 1), np.int8)), NPZ, "identity", True),
+        (npz({"X": np.zeros((100_000, 1), np.int8)}), NPZ, "identity", True),
     ],
     ids=["few", "many", "empty", "gzip", "npz"],
 )
@@ -90,7 +84,7 @@ def test_what_a_kernel_model_keeps_counts() -> None:
 
 def test_documents_without_a_single_feature_are_refused(gateway: Gateway) -> None:
     publish(gateway.store)
-    body = zipped(X=np.zeros((400_000, 0)))
+    body = npz({"X": np.zeros((400_000, 0))})
     for path in (PREDICT, "/v1/datasets"):
         answer = gateway.client.post(path, content=body, headers={"Content-Type": NPZ})
         assert problem_of(answer, 422)["detail"] == "X: has 400000 documents without a single feature"
@@ -112,7 +106,7 @@ def test_so_many_documents_in_one_prediction(start: Start) -> None:
     gateway = start(max_predicted_documents=3)
     publish(gateway.store)
     for n_rows, status in ((3, 200), (4, 413)):
-        for body, media_type in ((b"0 1:1\n" * n_rows, SVMLIGHT), (zipped(X=np.ones((n_rows, 1))), NPZ)):
+        for body, media_type in ((b"0 1:1\n" * n_rows, SVMLIGHT), (npz({"X": np.ones((n_rows, 1))}), NPZ)):
             assert (
                 gateway.client.post(PREDICT, content=body, headers={"Content-Type": media_type}).status_code == status
             )

@@ -75,6 +75,13 @@ def loop(store: Store, context: WorkerContext, fake: list[Faked]) -> Loop:
     return Loop(store, context, fake)
 
 
+@pytest.fixture
+def labeled(loop: Loop) -> None:
+    """A version of 12 labels is served, and 18 more labels have come since."""
+    loop.train(after(RIGHT, truth(12)))
+    loop.label(30)
+
+
 def verdict(job: Job) -> Comparison:
     return there(there(job.outcome).comparison)
 
@@ -87,9 +94,8 @@ def test_the_first_version_takes_over(loop: Loop, store: Store) -> None:
     assert Models(store).resolve("news").comparison == found
 
 
+@pytest.mark.usefixtures("labeled")
 def test_a_version_that_is_clearly_worse_does_not_take_over(loop: Loop, store: Store) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
     job = loop.train(after(RIGHT, np.where(np.arange(30) < 24, -truth(30), truth(30))))
     found = verdict(job)
     assert (found.takes_over, found.against, found.labels, found.gained, found.lost) == (False, 1, 18, 0, 12)
@@ -110,9 +116,8 @@ def test_a_version_that_is_clearly_worse_does_not_take_over(loop: Loop, store: S
     assert models.resolve("news@trial").number == 2
 
 
+@pytest.mark.usefixtures("labeled")
 def test_what_it_is_compared_with_is_the_version_that_is_served(loop: Loop, store: Store) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
     for _ in range(2):
         assert verdict(loop.train(after(RIGHT, -truth(30)))).against == 1
     better = verdict(loop.train(after(RIGHT, truth(30))))
@@ -139,9 +144,8 @@ def test_without_labels_that_neither_was_told_it_takes_over(loop: Loop) -> None:
     assert found.why == "the new version takes over: no label exists that neither was told"
 
 
+@pytest.mark.usefixtures("labeled")
 def test_labels_that_no_fold_leaves_out_do_not_count(loop: Loop) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
     assert verdict(loop.train(after(RIGHT, np.where(np.arange(30) < 20, -truth(30), np.nan)))).labels == 8
 
 
@@ -155,9 +159,8 @@ def test_documents_are_known_by_their_content(loop: Loop, store: Store) -> None:
     assert (found.takes_over, found.labels, found.lost) == (False, 18, 18)
 
 
+@pytest.mark.usefixtures("labeled")
 def test_always_takes_over(loop: Loop, store: Store) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
     found = verdict(loop.train(after(RIGHT, -truth(30)), publish="always"))
     assert found.why == "the new version takes over without a comparison: the job requested that"
     assert Models(store).resolve("news").number == 2
@@ -220,20 +223,18 @@ def delete_files(store: Store) -> None:
     store.delete(Models(store).version("news", 1).files["model"].key)
 
 
+@pytest.mark.usefixtures("labeled")
 @pytest.mark.parametrize("lose", [delete_dataset, delete_files])
 def test_what_was_deleted_is_not_compared(loop: Loop, store: Store, lose: Callable[[Store], None]) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
     lose(store)
     assert verdict(loop.train(after(RIGHT, -truth(30)))).why.endswith(
         "or the dataset that it learned from was deleted or cannot be read"
     )
 
 
+@pytest.mark.usefixtures("labeled")
 @pytest.mark.parametrize("error", [StoreDamaged("jobs/x"), InvalidDocuments("too large a value")])
 def test_what_cannot_be_read_is_not_compared(loop: Loop, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    loop.train(after(RIGHT, truth(12)))
-    loop.label(30)
 
     def load(*_: Any) -> None:
         raise error

@@ -84,6 +84,14 @@ def fail(store: Store) -> str:
     return id
 
 
+@pytest.fixture
+def webhook(store: Store) -> Webhook:
+    """It is to be told of a job that has failed."""
+    made = register(store)
+    fail(store)
+    return made
+
+
 def outbox(store: Store) -> list[str]:
     return store.children("outbox")
 
@@ -146,9 +154,8 @@ def test_a_job_that_was_deleted_before_is_not_announced(store: Store, process: P
     assert (process.deliver(), outbox(store)) == ([], [])
 
 
+@pytest.mark.usefixtures("webhook")
 def test_tries_come_later_and_later_and_end(store: Store, process: Process) -> None:
-    register(store)
-    fail(store)
     process.error = "the answer was 500"
     delays = [0.0, 5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0]
     for delay in delays:
@@ -158,11 +165,10 @@ def test_tries_come_later_and_later_and_end(store: Store, process: Process) -> N
     assert (outbox(store), process.deliver(10**6)) == ([], [])
 
 
+@pytest.mark.usefixtures("webhook")
 def test_a_message_whose_senders_die_is_given_up(
     store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register(store)
-    fail(store)
     process.dies = True
     monkeypatch.setattr(module, "_TRY_SECONDS", -1.0)
     for _ in range(30):
@@ -170,10 +176,9 @@ def test_a_message_whose_senders_die_is_given_up(
     assert outbox(store) == []
 
 
+@pytest.mark.usefixtures("webhook")
 def test_a_clock_that_is_set_back_delays_no_message(store: Store, process: Process) -> None:
     """Neither of the process that failed to send it, nor of one that comes later."""
-    register(store)
-    fail(store)
     process.error = "the answer was 500"
     process.at += 25 * 3600.0
     assert len(process.deliver()) == 1
@@ -186,10 +191,9 @@ def test_a_clock_that_is_set_back_delays_no_message(store: Store, process: Proce
     assert outbox(store) == []
 
 
+@pytest.mark.usefixtures("webhook")
 def test_a_clock_that_is_ahead_uses_up_no_tries(store: Store, process: Process) -> None:
     """Of two processes, one an hour ahead: a message is tried as seldom as its delays say."""
-    register(store)
-    fail(store)
     other = Process(store)
     process.at += 3600.0
     process.error = other.error = "the answer was 500"
@@ -275,9 +279,7 @@ def test_messages_do_not_pile_up_without_end(store: Store, process: Process, mon
     assert {id: len(names) for id, names in Webhooks(store).waiting().items()} == {webhook.id: 1}
 
 
-def test_a_damaged_record_loses_no_message(store: Store, process: Process) -> None:
-    webhook = register(store)
-    fail(store)
+def test_a_damaged_record_loses_no_message(store: Store, process: Process, webhook: Webhook) -> None:
     process.error = "the answer was 500"
     process.deliver()
     key = f"webhooks/{webhook.id}.json"
@@ -301,11 +303,10 @@ def test_no_log_has_an_address(store: Store, process: Process) -> None:
     assert "hush" not in str(lines)
 
 
+@pytest.mark.usefixtures("webhook")
 def test_another_process_goes_on_where_one_was_killed(
     store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register(store)
-    fail(store)
     process.dies = True
     assert process.deliver() == []
     other = Process(store)
@@ -317,9 +318,8 @@ def test_another_process_goes_on_where_one_was_killed(
     assert (outbox(store), Process(store).deliver()) == ([], [])
 
 
+@pytest.mark.usefixtures("webhook")
 def test_of_many_processes_one_sends(store: Store) -> None:
-    register(store)
-    fail(store)
     processes = [Process(store) for _ in range(3)]
     for process in processes:
         process.error = "the answer was 500"
@@ -338,9 +338,7 @@ def test_a_receiver_that_is_gone_is_removed(store: Store, process: Process) -> N
     assert kept.id.startswith("webhook-")
 
 
-def test_a_webhook_that_was_deleted_gets_nothing_more(store: Store, process: Process) -> None:
-    webhook = register(store)
-    fail(store)
+def test_a_webhook_that_was_deleted_gets_nothing_more(store: Store, process: Process, webhook: Webhook) -> None:
     process.error = "the answer was 500"
     process.deliver()
     Webhooks(store).delete(webhook.id)
