@@ -102,7 +102,7 @@ class Answers(HttpMiddleware):
         try:
             await self._app(scope, receive, send_counted_and_chunked)
         finally:
-            for give_back in held:
+            for give_back in held:  # none raises
                 give_back()
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:

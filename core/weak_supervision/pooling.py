@@ -19,7 +19,7 @@ from core.problem import Status
 from core.progress import WHOLE, Phase, Span
 from core.registry import AUTO
 from core.selection.candidates import grid_search
-from core.selection.class_fractions import LAMBDA, by_class
+from core.selection.class_fractions import LAMBDA, by_class, fraction_warnings
 from core.selection.data import SelectionData
 from core.training import Run, Training, TrainingContext, TrainingTask, compacted
 from core.validation.calibration import fit_calibration
@@ -37,7 +37,7 @@ _LEAST_GAIN = 1.0
 """log-likelihood by which certain labels left out must be likelier for votes to weigh less"""
 _ALONE, _VOTED = Span(0.0, 0.6), Span(0.6, 1.0)
 """spans of the training on the certain labels alone, and of the one on all labels"""
-_ESTIMATED = ("class_fractions", "estimate")
+_ESTIMATED = ("class_fractions", "estimate", "fractions")
 """fields of the report that are of the model of certain labels alone, since labels by votes are no random sample"""
 _LEAST = 1e-12
 _LEAST_PROBABILITY = 0.01
@@ -90,14 +90,18 @@ class Pooled(Derived):
             return super().trained(train, context)
         alone = train(self.alone, replace(context, span=context.span.between(*_ALONE)))
         if alone.status is Status.CANCELLED:
-            return alone
+            return replace(alone, held_out=None)  # of certain labels, which are not all
         task = replace(self.task, supervised=isinstance(alone.model, LinearModel))
         voted = train(task, replace(context, span=context.span.between(*_VOTED)))
         if voted.status is Status.CANCELLED:
             return voted
         if task.supervised:
             estimated = {name: value for name, value in (alone.report or {}).items() if name in _ESTIMATED}
-            voted = replace(voted, report={**(voted.report or {}), **estimated})
+            voted = replace(
+                voted,
+                report=(voted.report or {}) | estimated,
+                warnings=[*voted.warnings, *fraction_warnings(estimated)],
+            )
         places = np.array([self.task.classes.index(label) for label in voted.model.classes])
         truth = np.searchsorted(places, self.task.class_indices[self.certain])
         return opinion_pool(voted, alone, self.certain[self.task.class_indices >= 0], truth)

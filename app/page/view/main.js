@@ -43,11 +43,11 @@ effect(() => {
   );
 });
 
-/** Load the page again, since a browser may not ask twice for a module, as soon as the service answers: before, nothing would be left of the page.
+/** Load the page again, since a browser may not ask twice for a module, once the service answers: before, nothing would be left of the page. Not at once: where it answers but sends no module, it has too much to do.
  * @param {string} name of the view that is missed */
 function loadAgain(name) {
   if (wanted() !== name) return;
-  get("v1/health/live").then(() => location.reload(), (error) => ((missed.value = error), setTimeout(() => loadAgain(name), AGAIN)));
+  get("v1/health/live").then(() => setTimeout(() => location.reload(), AGAIN), (error) => ((missed.value = error), setTimeout(() => loadAgain(name), AGAIN)));
 }
 
 /** Fetched once the tour begins. */

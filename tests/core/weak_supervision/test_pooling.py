@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidDocuments
 from core.problem import Status
+from core.progress import Stopped
 from core.train import Training, TrainingContext, TrainingTask, train
+from tests.core.selection.methods.test_naive_bayes import words
 from tests.core.selection.test_auto import Pool, pool
 from tests.core.watcher import Watcher
 from tests.core.weak_supervision.voting import Answers, people, rules, votes_of
@@ -179,3 +181,23 @@ def test_a_stop_before_votes_are_learned_from_ends_the_training(
     training = learned(data, people(data.truth, [0.8, 0.8], 0), range(certain), observer=watcher)
     assert training.status is Status.CANCELLED
     assert watcher.points[-1].fraction < before
+
+
+def test_a_stop_while_all_texts_are_scored_ends_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model of certain labels alone holds out these alone."""
+
+    def stopped(*given: Any) -> None:
+        raise Stopped
+
+    data = words(2, [0.5, 0.5])
+    monkeypatch.setattr("core.train.scores_in_slices", stopped)
+    training = learned(data, people(data.truth, [0.8, 0.8], 0), range(60))
+    assert training.status is Status.CANCELLED
+
+
+def test_the_report_says_which_fractions_are_a_guess_beside_votes() -> None:
+    data = words(7, [0.6, 0.4], n=300)
+    training = learned(data, people(data.truth, [0.8, 0.7], 0, coverage=0.5), range(12))
+    assert training.report is not None
+    guessed = training.report["fractions"]["guessed"]
+    assert any("is a guess" in each for each in training.warnings) == bool(guessed)
