@@ -147,10 +147,9 @@ class PartColumns(Vocabulary):
             raise InvalidDocuments(detail, [Fault("0", field_of(unknown[0]), detail)])
         found = [_read(block, given.get(block.name), rows.n_rows) for block in self.blocks]
         made = self.encoder and self.encoder.part
+        absent = SparseRows.empty(rows.n_rows, 0)
         missing = {
-            block.name: int(np.count_nonzero(np.diff(part.indptr) == 0))
-            if (part := given.get(block.name))
-            else rows.n_rows
+            block.name: int(np.count_nonzero(np.diff(given.get(block.name, absent).indptr) == 0))
             for block in self.blocks
             if block.name != made
         }

@@ -94,8 +94,12 @@ class Votes:
             of_row = (array[start:stop].tolist() for array in (self.voter, self.class_index, self.probability))
             for voter, class_index, probability in zip(*of_row, strict=True):
                 given.setdefault(self.voters[voter], {})[self.classes[class_index]] = probability
-            # the class alone, where the vote is for it without a doubt
-            yield {voter: next(iter(vote)) if [*vote.values()] == [1.0] else vote for voter, vote in given.items()}
+            yield {voter: _shortest(vote) for voter, vote in given.items()}
+
+
+def _shortest(vote: dict[str | int, float]) -> Vote:
+    """The class alone, where the vote is for it without a doubt."""
+    return next(iter(vote)) if list(vote.values()) == [1.0] else vote
 
 
 def checked_weights(weights: NDArray[np.float64] | None, n_rows: int) -> NDArray[np.float64]:

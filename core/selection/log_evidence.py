@@ -156,8 +156,10 @@ def from_prediction(fractions: Vector, predicted: float, error: float, doubt: fl
     telling = np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / error) ** 2 / _FREEDOM))
     if not doubt:
         return telling
-    densest, even = _PEAK * (1.0 - doubt) / error, doubt / (2.0 * logit_of(1 - LEAST))
-    return log_add_exp(telling + log_of(densest), np.full(1, log_of(even)))
+    # densities by the logit: that of Student's law, and an even one over all that may be predicted
+    return log_add_exp(
+        telling + log_of(_PEAK * (1.0 - doubt) / error), np.full(1, log_of(doubt / (2.0 * logit_of(1 - LEAST))))
+    )
 
 
 def from_held_out(scores: Matrix, y: Vector) -> Vector:

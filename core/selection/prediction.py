@@ -17,7 +17,7 @@ from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 ERROR = 0.3
 """in logits: scale of the error of a predicted fraction where labels left out say where its classes meet, or nothing
 favours a class"""
-UNCENTRED_ERROR = 2.0
+_UNCENTRED_ERROR = 2.0
 """in logits: the same where nothing says so, and the class of more labels may get nearly everything"""
 
 _FEW = 20
@@ -54,9 +54,7 @@ def centred_prediction(
     middle = midpoint(held_out, class_indices, 1)
     centred = scores - middle.score
     fraction = predicted_fraction(centred)
-    if middle.deviation is None:
-        return Prediction(fraction, ERROR if balanced else UNCENTRED_ERROR)
-    return Prediction(fraction, _error_of(centred, middle))
+    return Prediction(fraction, middle.error(balanced) if middle.deviation is None else _error_of(centred, middle))
 
 
 def midpoints(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> Vector:
@@ -84,6 +82,12 @@ class Midpoint(NamedTuple):
     """share of the class above it less that of the others, from .1 to 1"""
     n_labels: int = 0
     """labels left out on both sides, as many of each"""
+
+    def error(self, balanced: bool) -> float:
+        """The scale of the error of a fraction that is predicted by scores which the labels left out say so much of;
+        ``balanced``: the classes have equally many labels, so that the scores favour none.
+        """
+        return _UNCENTRED_ERROR if self.deviation is None and not balanced else ERROR / self.separation
 
 
 def midpoint(held_out: Vector, class_indices: NDArray[np.integer[Any]], positive: int) -> Midpoint:
@@ -173,8 +177,7 @@ def judge(
     own = logits[np.arange(len(logits)), class_indices]
     # the logarithms of the slopes relative to SLOPE, as many at a time as make some hundred thousand logits
     steps, height = np.linspace(-_RANGE, _RANGE, _STEPS), max(1, _AT_ONCE // (len(logits) * n_classes))
-    parts = (steps[start : start + height] for start in range(0, _STEPS, height))
-    likeliest = max(_fitted(logits, own, weights, part) for part in parts)
+    likeliest = max(_fitted(logits, own, weights, steps[start : start + height]) for start in range(0, _STEPS, height))
     return Judgement(likeliest, chance, int(np.count_nonzero(labels_of(centred) == class_indices)))
 
 

@@ -30,7 +30,7 @@ from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.posterior import refine_grid
-from core.selection.prediction import ERROR, UNCENTRED_ERROR, Judgement, Prediction, judge, midpoint
+from core.selection.prediction import Judgement, Prediction, judge, midpoint
 from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
 
@@ -168,10 +168,7 @@ class NaiveBayes:
                 path.labeled /= size
         # unlabeled documents may have other clusters than the classes: then labels left out are hardly told apart
         middle = midpoint(best.margins[:, 0], data.class_indices, data.positives[0])
-        centred = middle.deviation is not None or data.balanced
-        predicted = Prediction(
-            float(run.priors[-1]), ERROR / middle.separation if centred else UNCENTRED_ERROR, _OTHER_CLUSTERS
-        )
+        predicted = Prediction(float(run.priors[-1]), middle.error(data.balanced), _OTHER_CLUSTERS)
         estimate = combine_evidence(data, paths, predicted, given, checkpoint)
         common = float(sizes.mean())
         return cls(
