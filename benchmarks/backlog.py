@@ -31,7 +31,8 @@ from core.problem import Status
 from storage.names import new_id
 from storage.queue.queue import Queue
 from storage.queue.redis_state import connect
-from storage.records import Attempt, Dataset, JobRequest, JobState, Outcome, Publication, Record, Version
+from storage.records import Dataset, JobRequest, JobState, Outcome, Publication, Record, Version
+from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records
 from tests.app.conftest import serving

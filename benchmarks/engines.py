@@ -31,7 +31,7 @@ from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge
 from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import open_store
-from workers.worker.scratch import ScratchFiles
+from workers.worker.inputs import ScratchFiles
 from workers.worker.training import EngineChoice
 
 _LENGTH, _FEATURES, _PIECE, _LABELED = 76, 47_236, 100_000, 1_000

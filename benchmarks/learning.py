@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from app.predictions.schemas import Strategy
 from benchmarks.base import DOCS, machine, rows_of, table, write
 from benchmarks.data import BUILD
+from benchmarks.panel.automatic import answered, suggested
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.results import Results, code_digest, digest
 from benchmarks.panel.score import class_fractions, error, total_variation
 from benchmarks.panel.sets import documents
-from benchmarks.panel.suggestions import answered, suggested
 from benchmarks.plots import Panel, draw
 from core.documents.rows import SparseRows
 from core.evaluation.measures import Reliability
@@ -151,7 +151,7 @@ def curves(names: Sequence[str], seeds: int, jobs: int, results: Results) -> Cur
 
 def _kept(results: Results, task: tuple[str, Learner, int]) -> Curve:
     name, learner, seed = task
-    basis = digest(code_digest("core", "benchmarks/learning.py", "benchmarks/panel/suggestions.py"), *map(str, task))
+    basis = digest(code_digest("core", "benchmarks/learning.py", "benchmarks/panel/automatic.py"), *map(str, task))
     return results.get(f"{name}/{learner.algorithm}-{learner.strategy}-{seed}", basis, lambda: run(*task))
 
 

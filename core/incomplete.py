@@ -132,21 +132,10 @@ class Incomplete(NamedTuple):
         scores = scores_in_slices(model, self.task.rows, watch)[found.unlabeled]
         probabilities = model.probabilities(scores)
         assert probabilities is not None
-        report, of_all = dict(total.report or {}), found.report or {}
-        # what the fractions of the whole pool rest on
-        report |= {name: of_all[name] for name in ("class_fractions", "estimate", "fractions") if name in of_all}
-        if report.get("estimate"):
-            report["class_fractions"] = by_class(probabilities.mean(axis=0), model.classes)
-        report["incomplete"] = {
-            "documents": int(np.count_nonzero(~self.complete)),
-            "lack": list(self.lacked),
-            "confidence": of_all.get("confidence"),
-            "weight": report.pop("certain_labels", {}).get("weight", 0.0),
-        }
-        # what is told of a share of the seconds, or of the documents
-        partial = {NO_UNLABELED, *time_warnings(of_all), *fraction_warnings(whole.report or {})}.difference(
-            fraction_warnings(of_all)
-        )
+        of_all = found.report or {}
+        # warnings of a share of the seconds, or of the documents
+        partial = {NO_UNLABELED, *time_warnings(of_all), *fraction_warnings(whole.report or {})}
+        partial -= {*fraction_warnings(of_all)}
         return replace(
             total,
             model=model,
@@ -157,10 +146,26 @@ class Incomplete(NamedTuple):
             trace=[*found.trace, *whole.trace],
             passes=found.passes + whole.passes,
             warnings=list(dict.fromkeys(each for each in (*found.warnings, *total.warnings) if each not in partial)),
-            report=report,
+            report=self._report(total.report or {}, of_all, by_class(probabilities.mean(axis=0), model.classes)),
             range_remedy=whole.range_remedy or found.range_remedy,
             largest=lambda: whole.largest() or found.largest(),
         )
+
+    def _report(self, total: dict[str, Any], of_all: dict[str, Any], fractions: dict[str, float]) -> dict[str, Any]:
+        """The report of the sum, with the class fractions of the whole pool and what they rest on; ``fractions`` are
+        the mean probabilities.
+        """
+        report = {name: value for name, value in total.items() if name != "certain_labels"}
+        report |= {name: of_all[name] for name in ("class_fractions", "estimate", "fractions") if name in of_all}
+        if report.get("estimate"):
+            report["class_fractions"] = fractions
+        report["incomplete"] = {
+            "documents": int(np.count_nonzero(~self.complete)),
+            "lack": list(self.lacked),
+            "confidence": of_all.get("confidence"),
+            "weight": total.get("certain_labels", {}).get("weight", 0.0),
+        }
+        return report
 
     def _sum_of(self, found: Training, whole: Training) -> Training:
         """The training ``whole`` with the model that was ``found`` of all documents added.

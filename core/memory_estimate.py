@@ -9,10 +9,10 @@ from core.engine import EngineName
 from core.engine.parts import count_of_parts
 from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
+from core.options.auto import ridge_bytes
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
 from core.selection.registry import MANY_ROWS, candidate_bytes, path_bytes, path_fractions
-from core.several.size import ridge_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32

@@ -1,4 +1,5 @@
-"""The records that gateway and workers share, each noun once, and the keys under which they are stored.
+"""The records that several rooms share, each noun once, and the keys under which they are stored. Others stand beside
+the repository that writes them.
 
 Every record but an alias and a profile is written once and never changed. What changes is which records exist. The
 state of a job follows from its records (see ``docs/architecture.md``), so neither a lost message nor a late writer can
@@ -134,122 +135,6 @@ class Dataset(DatasetFacts):
     (.npy, lines of JSON)"""
 
 
-class ClassProfile(Record):
-    """How people see a class: its place among the others is that in the list."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    name: Label
-    """Name of the class, which is the label of its documents."""
-    key: str | None = None
-    """Key of the keyboard that gives it: the one that was set; of at most nine classes else a digit; null: none."""
-    description: str = ""
-    color: str | None = None
-    """Colour as #rrggbb; null: none."""
-
-
-class DatasetProfile(Record):
-    """Names that people give a dataset and its classes: ``datasets/{id}/profile.json``. It may change."""
-
-    name: str | None = None
-    """name in place of that of the manifest"""
-    archived: bool = False
-    guidelines: str = ""
-    """how to label, in the words of who knows"""
-    shares: dict[str, float] = {}
-    """weight of each person's share of the documents; empty: each document is for whoever comes"""
-    overlap: float = 0.0
-    """share of the documents that everybody answers"""
-    classes: list[ClassProfile] = []
-
-
-class Suggested(Record):
-    """Documents that were suggested to be labeled, by position: ``datasets/{documents}/suggested/{sha256}.json``."""
-
-    chosen: list[int]
-    """those that a model chose, ascending"""
-    random: list[int]
-    """those that were drawn at random, ascending"""
-    found: list[int] = []
-    """those that a search has found, ascending"""
-
-
-Action = Literal["label", "settle", "skip", "undo", "flag", "note"]
-"""What a person did with a document: gave it a label, left it out, took back what was done last, marked it for others
-or took the mark away, wrote a note."""
-
-
-class AnnotationFacts(Record):
-    """Facts about an answer of a person: the fields that its entry in the log and its answer have in common.
-
-    Their descriptions are those of the contract.
-    """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    id: str
-    document: str
-    """Id of the document."""
-    action: Action
-    label: Label | None = None
-    labels: tuple[Label, ...] | None = None
-    """Labels in its place, in a dataset of several."""
-    by: str | None = None
-    mode: Literal["blind", "assisted"] | None = None
-    note: str | None = None
-    """Text of the action note."""
-    batch: str | None = None
-    """Name of what was done at once."""
-    undo_of: str | None = None
-    """Id of the entry that an undo takes back; null: the last of the same person."""
-    at: AwareDatetime
-
-
-class Annotation(AnnotationFacts):
-    """An answer of a person about a document; an entry of the log of a dataset.
-
-    Its id is the client's: the same again changes nothing.
-    """
-
-    position: int
-    """position of the document in the dataset"""
-    drawn: str = "unknown"
-    """how the label was come by, as a word of core.documents.drawn.Draw"""
-
-    @property
-    def given(self) -> Given | None:
-        """The label, or all of several; None of other actions."""
-        return self.label if self.labels is None else self.labels
-
-
-class Annotations(Record):
-    """Entries that were appended together: ``datasets/{id}/annotations/{first}.json``, by the number of the first of
-    them.
-
-    The number of the next record is that of this one plus its entries, so that the records are a chain: of many writers
-    one creates the next.
-    """
-
-    entries: list[Annotation]
-
-
-class Audit(Record):
-    """Random sample of the documents that had no label: ``datasets/{id}/audits/{audit}.json``."""
-
-    id: str
-    dataset: str
-    positions: list[int]
-    """positions of the documents, in the order in which they were drawn: every beginning is a random sample"""
-    unlabeled: int
-    """number of documents that had no label then, of which these were drawn"""
-    seed: int
-    model: str | None = None
-    """name of the model that the audit is for, if that was said"""
-    annotations: int
-    """number of entries in the log of the dataset then"""
-    created_at: AwareDatetime
-
-
 class JobState(StrEnum):
     """State of a job. The last three are final."""
 
@@ -268,7 +153,6 @@ class JobState(StrEnum):
 
 Publish = Literal["if_better", "always"]
 """When a new version takes over from the one that is served: unless it is clearly worse, or in any case."""
-
 
 JobSize = Literal["small", "medium", "large"]
 """Size of a job, by the memory that it is expected to need."""
@@ -354,34 +238,6 @@ class JobRequest(JobDraft):
     created_at: AwareDatetime
 
 
-class Attempt(Record):
-    """Claim of a worker to run a job: ``jobs/{id}/attempts/{number}.json``."""
-
-    number: int
-    """number of the attempt, from 1; the fencing token of the job: one worker gets it, and the newest attempt alone
-    goes on"""
-    worker: str
-    started_at: AwareDatetime
-
-
-class Death(Record):
-    """How the process of an attempt died.
-
-    ``jobs/{id}/attempts/{number}.killed.json``. Its worker writes it, unless it died as well.
-    """
-
-    signal: int | None
-    """signal that killed it; None if it ended by itself, with an error"""
-    peak_bytes: int
-    """bytes of memory that it had at most"""
-
-
-class Cancellation(Record):
-    """Request to cancel a job: ``jobs/{id}/cancel.json``."""
-
-    requested_at: AwareDatetime
-
-
 class Progress(BaseModel):
     """Progress of a job.
 
@@ -444,10 +300,7 @@ class HeldOut(Record):
 
 
 class Outcome(Record):
-    """How a job ended.
-
-    ``jobs/{id}/outcome.json``. The first that is created counts; the files of every other attempt are removed.
-    """
+    """How a job ended: ``jobs/{id}/outcome.json``. The first counts; the files of every other attempt are removed."""
 
     state: Literal[JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED]
     attempt: int
@@ -533,19 +386,6 @@ class Version(VersionFacts):
     def takes_over(self) -> bool:
         """Whether the name of the model stands for this version, unless a newer one takes over."""
         return self.comparison is None or self.comparison.takes_over
-
-
-class Alias(Record):
-    """Name of a version that may move: ``models/{name}/aliases/{alias}.json``, which is replaced."""
-
-    version: int
-    updated_at: AwareDatetime
-
-
-class Encoding(Record):
-    """Vectors of texts by one encoder: ``datasets/{documents}/encodings/{encoder}/{id}.json``."""
-
-    file: File
 
 
 class Job(BaseModel):

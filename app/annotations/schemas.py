@@ -9,7 +9,8 @@ from pydantic import Field
 
 from app.codecs.json_documents.document import DrawWord, Integer, ShortText
 from app.http.schemas import RecordSchema, Schema
-from storage.records import Action, Annotation, AnnotationFacts, Label
+from storage.records import Label
+from storage.repositories.datasets.annotations.answers import Action, Annotation, AnnotationFacts
 
 MAX_ANNOTATIONS = 10_000
 """Most annotations of one request."""

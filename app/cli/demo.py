@@ -313,12 +313,11 @@ def _show_meaning(
     service: "Halfmoon", console: Console, data: "Dataset", hidden: Mapping[str, str], by_terms: "Job"
 ) -> None:
     """Train on the same labels with the encoder of the service, and compare with the job ``by_terms``."""
-    job = service.train(data, "functions-meaning", options={"seconds": READING_SECONDS})
-    if job.record.encoder is None:
-        job.cancel()
+    if not any(encoder["default"] for encoder in service.models.encoders()):
         console.print("An encoder would know what the words mean: pip install 'halfmoon[encoder]' brings one.\n")
         return
     with bars(console) as progress:
+        job = service.train(data, "functions-meaning", options={"seconds": READING_SECONDS})
         both = follow(progress, "auto, with meaning", job)
     read = both.report["encoder"]
     table = results("The same labels, by what is known of a text", ["auto on"], ["wrong"])

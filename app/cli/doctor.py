@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from app.cli.store import store_address, used_folder
 from app.codecs.base import BLOCK_BYTES, COLUMNS
-from app.codecs.dispatch import ENDINGS, body_decoder
+from app.codecs.dispatch import ENDINGS, body_decoder, check_size
 from app.datasets.documents import Fields, stored_documents
 from app.errors import InvalidRequest, UnsupportedMediaType, shortened
 from app.http.sockets.listener import check_exposure
@@ -274,6 +274,7 @@ def _headers(path: Path) -> dict[str, str] | None:
 def _read(
     path: Path, headers: Mapping[str, str], query: Mapping[str, str], datasets: Datasets, settings: GatewaySettings
 ) -> Dataset:
+    check_size(path.stat().st_size, settings.upload_bounds)
     with ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
         builder = stack.enter_context(datasets.builder())

@@ -53,35 +53,19 @@ _ADVICE = {
 """What to do instead, by a part of the media type."""
 
 
-class _Counted(Filter):
-    """Counts the bytes of a body as sent. Raises LimitExceeded."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
-        self._size = 0
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """See Filter."""
-        self._size += len(data)
-        check_size(self._size, self._bounds)
-        return iter((data,))
-
-
 def body_decoder(
     headers: Mapping[str, str],
     bounds: Bounds,
     spool: Spool = lambda: None,
     reserve: Reserve = reserve_nothing,
     query: Mapping[str, str] = MappingProxyType({}),
-    *,
-    counted: bool = False,
 ) -> Decoder:
-    """The decoder for a request with these headers and query parameters, which counts its bytes, unless they were
-    ``counted`` as they came, and decompresses them.
+    """The decoder for a request with these headers and query parameters, which decompresses its bytes; whoever feeds it
+    has counted them (``check_size``).
 
     ``reserve`` reserves memory for what is decompressed, where the body is not read as a stream.
 
-    Raises UnsupportedMediaType, and LimitExceeded where Content-Length is too large.
+    Raises UnsupportedMediaType.
     """
     media_type, parameters = _content_type(headers.get("content-type", ""))
     if media_type not in _BY_ANY_NAME:
@@ -89,16 +73,11 @@ def body_decoder(
             f"a body of type {media_type[:64] or '(none)'}",
             f"{_advice(media_type)}documents come as {', '.join(FORMATS)}",
         )
-    length = headers.get("content-length", "")
-    if length.isdecimal():
-        check_size(int(length), bounds)
     reading = Reading(bounds, spool, reserve, parameters=parameters, formats=_BY_ANY_NAME)
-    if query:
-        reading = _as_asked(reading, query)
-    decoder = _BY_ANY_NAME[media_type].open(reading)
+    decoder = _BY_ANY_NAME[media_type].open(_as_asked(reading, query))
     if "content-encoding" in headers:
         decoder = Filtered(decompressor_of(headers, bounds, reserve), decoder)
-    return decoder if counted else Filtered(_Counted(bounds), decoder)
+    return decoder
 
 
 def _as_asked(reading: Reading, query: Mapping[str, str]) -> Reading:
@@ -151,6 +130,12 @@ def is_compressed(headers: Mapping[str, str]) -> bool:
     """Whether the body is compressed, so that it may grow a thousandfold."""
     format = _BY_ANY_NAME.get(media_type_of(headers))
     return "content-encoding" in headers or (format is not None and format.compressed)
+
+
+def check_length(headers: Mapping[str, str], bounds: Bounds) -> None:
+    """Raises LimitExceeded where Content-Length is too large."""
+    length = headers.get("content-length", "")
+    check_size(int(length) if length.isdecimal() else 0, bounds)
 
 
 def check_size(size: int, bounds: Bounds) -> None:

@@ -34,7 +34,8 @@ from app.http.schemas import (
     path_parameter,
 )
 from app.services import Services, ServicesDep
-from storage.records import Dataset, DatasetProfile
+from storage.records import Dataset
+from storage.repositories.datasets.repository import DatasetProfile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
@@ -155,13 +156,13 @@ async def change_labels(request: Request) -> Response:
     id, name = request.path_params["id"], request.query_params.get("name")
     changes = LabelChanges()
     try:
-        await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
+        await in_steps(request, services.pools.parse, changes.read(body, request.scope[RESERVATION].grow))
         relabel = partial(
             services.datasets.relabel, id, changes.labels, changes.drawn, name, changes.excluded, body.label_kind
         )
-        return _created(await in_thread(services.store_pool, relabel))
+        return _created(await in_thread(services.pools.store, relabel))
     finally:
-        await in_thread(services.parse_pool, changes.clear)
+        await in_thread(services.pools.parse, changes.clear)
 
 
 def _shown(services: Services, dataset: Dataset) -> DatasetOut:

@@ -8,7 +8,8 @@ from msgspec import Meta
 from app.codecs.json_documents.document import ShortText
 from app.http.schemas import Page, RecordSchema, Schema
 from storage.names import NAME
-from storage.records import ClassProfile, Dataset, DatasetFacts, DatasetProfile, Label, LabelKind
+from storage.records import Dataset, DatasetFacts, Label, LabelKind
+from storage.repositories.datasets.repository import ClassProfile, DatasetProfile
 
 Share = Annotated[float, Meta(gt=0, le=1e6)]
 

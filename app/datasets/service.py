@@ -20,7 +20,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from app.codecs.base import BLOCK_BYTES, Decoder, Reserve, in_blocks
-from app.codecs.dispatch import body_decoder, document_blocks
+from app.codecs.dispatch import body_decoder, check_length, check_size, document_blocks
 from app.codecs.json.struct import decoded_slices, is_given
 from app.codecs.json.text import InvalidJson
 from app.datasets.schemas import ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut, LabelsBody
@@ -33,10 +33,11 @@ from app.services import Services
 from core.documents.label_sets import label_order
 from core.errors import Fault, refuse
 from storage.errors import translate_os_errors
-from storage.records import MAX_TEXT, ClassProfile, Dataset, Given, Label, labels_in
+from storage.records import MAX_TEXT, Dataset, Given, Label, labels_in
 from storage.repositories.datasets import DatasetBuilder
 from storage.repositories.datasets.files.npy import draw_detail
 from storage.repositories.datasets.labels import label_detail, labels_detail
+from storage.repositories.datasets.repository import ClassProfile
 
 T = TypeVar("T")
 _ENTRY_BYTES = 160
@@ -56,13 +57,16 @@ async def read_dataset(request: Request, services: Services, name: str | None) -
     Memory does not grow with the body; after an error nothing is kept.
     """
     reservation: Reservation = request.scope[RESERVATION]
-    pool = services.store_pool
-    with services.upload_limit.reserve(caller_of(request.scope), 1):
+    pool, bounds = services.pools.store, services.settings.upload_bounds
+    with services.limits.uploads.reserve(caller_of(request.scope), 1):
         async with _exit_in_thread(pool, ExitStack()) as stack:
             body, builder = await in_thread(pool, _start_upload, request, services, name, stack)
-            block = bytearray()
+            check_length(request.headers, bounds)
+            block, size = bytearray(), 0
             async for chunk in request.stream():
                 block += chunk
+                size += len(chunk)
+                check_size(size, bounds)
                 if len(block) >= BLOCK_BYTES:
                     await in_steps(None, pool, _parse(body, builder, bytes(block)))
                     block.clear()

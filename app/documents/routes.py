@@ -14,7 +14,18 @@ from app.documents import service
 from app.documents.schemas import MAX_PAGE, DocumentPage, DocumentQuery
 from app.documents.service import document_columns, document_rows
 from app.errors import InvalidRequest
-from app.http.answers import CSV, PARQUET, csv_blocks, iter_file, json_answer, negotiate, write_parquet, written_file
+from app.http.answers import (
+    CSV,
+    JSON,
+    NDJSON,
+    PARQUET,
+    csv_blocks,
+    iter_file,
+    json_answer,
+    negotiate,
+    write_parquet,
+    written_file,
+)
 from app.http.requests import AuthorizedRoute, in_thread
 from app.http.schemas import error_responses
 from app.predictions.scoring import run_scoring
@@ -23,11 +34,10 @@ from app.services import ServicesDep
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 
-_JSON, _NDJSON = "application/json", "application/x-ndjson"
 _encode_lines = msgspec.json.Encoder().encode_lines
 _LINES = {"schema": {"type": "string"}, "example": '{"id":"d1","text":"…","label":null,"drawn":null,"skipped":false}\n'}
 _ALL = {
-    _NDJSON: _LINES,
+    NDJSON: _LINES,
     CSV: {"schema": {"type": "string"}, "example": "id,text,label,drawn,skipped\nd1,…,,,false\n"},
     PARQUET: {
         "schema": {"type": "string", "format": "binary", "description": "The same table; needs the extra arrow."}
@@ -54,30 +64,29 @@ async def list_documents(
     those that people gave, else those of the dataset. What one person has claimed is listed for no other person until
     the claim ends, by itself.
     """
-    media_type = negotiate(request, (_JSON, _NDJSON, CSV, PARQUET))
-    if media_type != _JSON:  # all documents, whatever a page would have
+    media_type = negotiate(request, (JSON, NDJSON, CSV, PARQUET))
+    if media_type != JSON:  # all documents, whatever a page would have
         query = replace(query, limit=MAX_PAGE)
     service.check(query)
-    if query.claim and media_type != _JSON:
-        raise InvalidRequest("claim", f"is for a page: ask for {_JSON}")
+    if query.claim and media_type != JSON:
+        raise InvalidRequest("claim", f"is for a page: ask for {JSON}")
     loaded = None if query.model is None else await load_model(services, query.model)
-    predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)
-    pages = service.pages(services, id, query, predictor, joined=media_type == CSV)
+    pages = service.pages(services, id, query, loaded, joined=media_type == CSV)
     if query.needs_scores:
         # it takes predictions of all documents, so it runs where datasets are scored
         first = await run_scoring(request, services, next, pages)
     else:
         first = await asyncio.to_thread(next, pages)
-    if media_type == _JSON:
+    if media_type == JSON:
         return json_answer(first)
-    if media_type == _NDJSON:
+    if media_type == NDJSON:
         lines = (_encode_lines(page["documents"]) for page in chain([first], pages))
-        return StreamingResponse(lines, media_type=_NDJSON)
+        return StreamingResponse(lines, media_type=NDJSON)
     dataset = await asyncio.to_thread(services.datasets.get, id)
-    columns = document_columns(dataset, predictor and predictor.version)
+    columns = document_columns(dataset, loaded and loaded.version)
     separator = query.separator if media_type == CSV else None
     rows = document_rows(dataset, columns, chain([first], pages), separator)
     if separator is not None:
         return StreamingResponse(csv_blocks(columns, rows, exact=query.exact), media_type=CSV)
-    file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, columns, rows))
+    file = await in_thread(services.pools.store, written_file, services.store, partial(write_parquet, columns, rows))
     return StreamingResponse(iter_file(file), media_type=PARQUET)

@@ -16,10 +16,10 @@ from app.documents.search import search
 from app.errors import InvalidRequest
 from app.http.answers import Column, Row, columns_beside
 from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
+from app.predictions.service import Loaded
 from app.services import Services
 from core.documents.drawn import Draw
 from core.documents.kinds import field_of
-from core.models.model import Model
 from storage.records import Dataset, Label, Version
 from storage.repositories.datasets import Answer, Documents, StoredFields
 
@@ -33,13 +33,6 @@ Positions = NDArray[np.int64]
 Page = dict[str, Any]
 
 
-class Predictor(NamedTuple):
-    """The version that a query names."""
-
-    version: Version
-    model: Model
-
-
 class _Opened(NamedTuple):
     """A dataset with the answers of people and the predictions of a model."""
 
@@ -48,7 +41,7 @@ class _Opened(NamedTuple):
     extra: StoredFields
     part: Part
     """What the person whose share it is has to label; without one all documents and answers."""
-    predictor: Predictor | None
+    loaded: Loaded | None
     scores: DatasetScores | None
     """Predictions of all documents, if the query needs them."""
 
@@ -72,14 +65,14 @@ def check(query: DocumentQuery) -> None:
 
 
 def pages(
-    services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None, *, joined: bool
+    services: Services, dataset: str, query: DocumentQuery, loaded: Loaded | None, *, joined: bool
 ) -> Iterator[Page]:
     """The page of a query and the following ones, each read when it is asked for; ``joined`` labels are to be written
     with separators between them.
 
     Raises InvalidRequest, InvalidDocuments, NotFound.
     """
-    opened = _open(services, dataset, query, predictor)
+    opened = _open(services, dataset, query, loaded)
     if joined and opened.documents.label_kind == "several":
         odd = next(
             (
@@ -120,15 +113,15 @@ def pages(
             return
 
 
-def _open(services: Services, dataset: str, query: DocumentQuery, predictor: Predictor | None) -> _Opened:
+def _open(services: Services, dataset: str, query: DocumentQuery, loaded: Loaded | None) -> _Opened:
     part = part_of(services, dataset, query.share, query.by if query.claim is not None else None)
     documents = services.datasets.open_annotated(dataset, part.answers)
     scores = None
-    if predictor is not None and query.needs_scores:
-        scores = scores_of_dataset(services, *predictor, dataset, documents)
+    if loaded is not None and query.needs_scores:
+        scores = scores_of_dataset(services, loaded.version, loaded.model, dataset, documents)
         if scores.probabilities is None and query.bounded:
             raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
-    return _Opened(dataset, documents, services.datasets.fields(dataset), part, predictor, scores)
+    return _Opened(dataset, documents, services.datasets.fields(dataset), part, loaded, scores)
 
 
 def _where(opened: _Opened, wanted: Callable[[Answer], bool]) -> NDArray[np.bool_]:
@@ -156,11 +149,11 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
         wanted &= _where(opened, lambda answer: answer.disputed)
     if query.flagged:
         wanted &= _where(opened, lambda answer: answer.flagged)
-    if scores is not None and opened.predictor is not None:
+    if scores is not None and opened.loaded is not None:
         if query.predicted is not None:
-            wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.predictor.version.classes)
+            wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.loaded.version.classes)
         if query.mistaken:
-            wanted &= labeled & (scores.predicted != class_indices_among(documents, opened.predictor.version.classes))
+            wanted &= labeled & (scores.predicted != class_indices_among(documents, opened.loaded.version.classes))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
             if query.probability_below < 1:
@@ -264,9 +257,9 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
             "notes": answer.notes,
             "flagged": answer.flagged,
         }
-    if opened.predictor is not None:
-        _add_predictions(opened, opened.predictor, found, documents)
-    version = None if opened.predictor is None else opened.predictor.version
+    if opened.loaded is not None:
+        _add_predictions(opened, opened.loaded, found, documents)
+    version = None if opened.loaded is None else opened.loaded.version
     return {
         "documents": list(documents.values()),
         "next": None if cursor is None else str(cursor),
@@ -276,18 +269,16 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
     }
 
 
-def _add_predictions(
-    opened: _Opened, predictor: Predictor, found: Positions, documents: dict[int, dict[str, Any]]
-) -> None:
+def _add_predictions(opened: _Opened, loaded: Loaded, found: Positions, documents: dict[int, dict[str, Any]]) -> None:
     ascending = np.sort(found)
     scores = opened.scores
     if scores is None:
-        scores, places = scores_at(predictor.model, opened.documents, ascending), range(len(ascending))
+        scores, places = scores_at(loaded.model, opened.documents, ascending), range(len(ascending))
     else:
         places = ascending.tolist()
     for place, position in zip(places, ascending.tolist(), strict=True):
         documents[position] |= {
-            "predicted": predictor.version.classes[int(scores.predicted[place])],
+            "predicted": loaded.version.classes[int(scores.predicted[place])],
             "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
             "score": float(scores.scores[place]),
         }

@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from app.evaluation.report import PLOTS, SVG
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.evaluation.service import HTML, JSON, evaluate
+from app.evaluation.service import evaluate
+from app.http.answers import HTML, JSON
 from app.http.requests import RawRoute, on_versions, services_of, version_reference
 from app.http.schemas import DOCUMENT_BODY, DOCUMENTS, error_responses, json_body
 

@@ -19,20 +19,18 @@ from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator, SeveralEvaluator
 from app.evaluation.report import PLOTS, SVG, page_of, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.http.answers import json_answer, negotiate, temporary_file
+from app.http.answers import HTML, JSON, json_answer, negotiate, temporary_file
 from app.http.requests import RESERVATION, read_blocks, read_json, run_until_disconnect
 from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
 from app.services import Services
-from core.documents.digests import row_digests
+from core.documents.kinds import row_digests
 from core.errors import MAX_FAULTS, Fault, refuse
 from storage.errors import NotFound
 from storage.records import Dataset, LabelKind, Version
 from storage.repositories.datasets import Batch, Documents
 from storage.repositories.datasets.label_files import KNOWN
 from storage.repositories.datasets.labels import Classes
-
-JSON, HTML = "application/json", "text/html"
 
 _MOST_TOLD = 100_000
 _TOLD = "{} of the {} labeled documents were trained on with their labels: the figures are too optimistic"
@@ -52,7 +50,7 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     loaded = await load_model(services, reference)
     arguments = _answer, services, loaded, asked, batches, media_type, plot
     if asked.dataset is None:
-        return loaded.marked(await run_until_disconnect(request, services.evaluate_pool, *arguments))
+        return loaded.marked(await run_until_disconnect(request, services.pools.evaluate, *arguments))
     return loaded.marked(await run_scoring(request, services, *arguments))
 
 

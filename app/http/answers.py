@@ -140,6 +140,7 @@ def _open(store: Store) -> IO[bytes]:
         folder.rmdir()
 
 
+JSON, NDJSON, HTML = "application/json", "application/x-ndjson", "text/html"
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 EXACT = (
     "In CSV: texts as they are. By default one that begins as a formula does (= + - @, also after spaces, and full "

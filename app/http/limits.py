@@ -13,15 +13,15 @@ import threading
 import time
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
+from typing import NamedTuple, Self
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import TooManyConnections, TooManyRequests, TooSlow, error_response, in_form_for
+from app.errors import RETRY_SECONDS, TooManyConnections, TooManyRequests, TooSlow, error_response, in_form_for
 from app.http.middleware import BODY_COMPLETE, CONNECTIONS, HttpMiddleware
+from app.settings import GatewaySettings
 
 _LIVENESS_PATHS = ("/v1/health/live", "/v2/health/live")
-_RETRY_SECONDS = 1
-"""A reservation is held by a request that is being answered, so it is soon given back."""
 
 
 class Limit:
@@ -29,7 +29,7 @@ class Limit:
     loop and from threads.
 
     A caller is an API key, or an address where no keys are required (``app.http.access.caller_of``). So no caller can
-    hold all there is.
+    hold all there is. A request that is being answered soon gives back what it holds: others need not wait for long.
     """
 
     def __init__(self, name: str, unit: str, most: int, most_per_caller: int) -> None:
@@ -53,10 +53,10 @@ class Limit:
         with self._lock:
             used, own = self.used, self._by_caller.get(caller, 0)
             if used + size > self._most:
-                raise TooManyRequests(self._name, self._unit, self._most, self._most - used, _RETRY_SECONDS)
+                raise TooManyRequests(self._name, self._unit, self._most, self._most - used, RETRY_SECONDS)
             if own + size > self._most_per_caller:
                 name, most = f"{self._name} of one caller", self._most_per_caller
-                raise TooManyRequests(name, self._unit, most, most - own, _RETRY_SECONDS)
+                raise TooManyRequests(name, self._unit, most, most - own, RETRY_SECONDS)
             self.used = used + size
             if own + size:
                 self._by_caller[caller] = own + size
@@ -80,6 +80,37 @@ class Reservation(AbstractContextManager["Reservation"]):
     def __exit__(self, *error: object) -> None:
         self._limit.add(self._caller, -self.size)
         self.size = 0
+
+
+class Limits(NamedTuple):
+    """The limits on what requests hold."""
+
+    uploads: Limit
+    """on uploads that are received"""
+    bodies: Limit
+    """on bytes of bodies and answers in memory"""
+    scorings: Limit
+    """on datasets that are scored or wait for it"""
+    exports: Limit
+    """on models that are written as files or sent"""
+
+    @classmethod
+    def of(cls, settings: GatewaySettings) -> Self:
+        """The limits of the settings."""
+        requests = "concurrent-requests"
+        return cls(
+            Limit("uploads", requests, settings.max_concurrent_uploads, settings.max_concurrent_uploads_per_caller),
+            Limit(
+                "bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller
+            ),
+            Limit(
+                "datasets being scored",
+                requests,
+                settings.max_concurrent_scorings,
+                settings.max_concurrent_scorings_per_caller,
+            ),
+            Limit("exports", requests, settings.max_concurrent_exports, settings.max_concurrent_exports_per_caller),
+        )
 
 
 class ConnectionLimit(HttpMiddleware):

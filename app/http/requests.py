@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextvars import ContextVar, copy_context
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -27,7 +27,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from app.codecs.base import Bounds, Reserve
-from app.codecs.dispatch import check_size, decompressor_of, is_compressed, media_type_of
+from app.codecs.dispatch import check_length, check_size, decompressor_of, is_compressed, media_type_of
 from app.codecs.json.struct import StructT, decode_struct
 from app.codecs.transport.encodings import Filter, filtered, without_byte_order_mark
 from app.errors import InvalidRequest, UnsupportedMediaType
@@ -74,7 +74,7 @@ class AuthorizedRoute(APIRoute):
         access = services_of(request).access
         access.authorize(request.scope, str(self.tags[0]))
         if request.scope["query_string"]:
-            known = self.query_names()
+            known = self.query_names
             given = [name for name, _ in request.query_params.multi_items()]
             for name in given:
                 if name in known and given.count(name) > 1:
@@ -91,6 +91,7 @@ class AuthorizedRoute(APIRoute):
         receive = receive_while_valid(request.receive, partial(access.check_again, request.scope))
         return Request(request.scope, receive)
 
+    @cached_property
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters."""
         described = (self.dependant, *self.dependant.dependencies)
@@ -109,12 +110,13 @@ class RawRoute(AuthorizedRoute):
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the function itself. Bytes are reserved for body and answer until the answer was sent."""
         request = self.checked(Request(scope, receive, send))
-        reservation = scope[RESERVATION] = services_of(request).buffer_limit.reserve(caller_of(scope))
+        reservation = scope[RESERVATION] = services_of(request).limits.bodies.reserve(caller_of(scope))
         scope[HELD].append(reservation.__exit__)
         response: Response = await self.endpoint(request)
         reservation.grow(len(response.body))
         await response(scope, receive, send)
 
+    @cached_property
     def query_names(self) -> Sequence[str]:
         """Names of the query parameters, from their documentation."""
         return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
@@ -241,9 +243,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
     """The body as sent, in blocks of at least _MIN_BLOCK_BYTES but for the last; raises LimitExceeded, TooManyRequests,
     TooSlow.
     """
-    length = request.headers.get("content-length", "")
-    if length.isdecimal():
-        check_size(int(length), bounds)
+    check_length(request.headers, bounds)
     reservation: Reservation = request.scope[RESERVATION]
     blocks: list[bytes] = []
     pending: list[bytes] = []
@@ -310,7 +310,7 @@ async def read_json(
     blocks = await read_blocks(request, bounds)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         return _decoded(blocks, decompressor, kind, reservation.grow)
-    return await in_thread(services.parse_pool, _decoded, blocks, decompressor, kind, reservation.grow)
+    return await in_thread(services.pools.parse, _decoded, blocks, decompressor, kind, reservation.grow)
 
 
 def _decoded(blocks: list[bytes], decompressor: Filter, kind: type[StructT], reserve: Reserve) -> StructT:
@@ -336,7 +336,7 @@ def on_json(
         async def handle(request: Request) -> Response:
             services = services_of(request)
             given = await read_json(request, services, body)
-            made = await in_thread(services.store_pool, partial(work, services, given, **request.path_params))
+            made = await in_thread(services.pools.store, partial(work, services, given, **request.path_params))
             return json_answer(made, status)
 
         handle.__doc__ = work.__doc__

@@ -53,7 +53,7 @@ async def oip_live(request: Request) -> Response:
 async def oip_ready(request: Request) -> Response:
     """Report readiness: the store and Redis can be written."""
     services = services_of(request)
-    if not isinstance(await in_thread(services.store_pool, ready_now, services), Ready):
+    if not isinstance(await in_thread(services.pools.store, ready_now, services), Ready):
         raise Unavailable("Redis or the store cannot be written; /v1/health/ready says which")
     return json_answer({"ready": True})
 
@@ -70,7 +70,7 @@ async def oip_model(request: Request) -> Response:
     """Show the input and output tensors of a model."""
     services = services_of(request)
     version, model, _ = await load_model(services, version_reference(request))
-    versions = await in_thread(services.load_pool, services.models.versions, version.name)
+    versions = await in_thread(services.pools.load, services.models.versions, version.name)
     return json_answer(metadata(version, model, [each.number for each in versions]))
 
 

@@ -66,7 +66,7 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
         raise InvalidRequest("outputs", "each output may be requested once")
     bounds, reserve = services.settings.prediction_bounds, request.scope[RESERVATION].grow
     if len(body.inputs) + len(binary) >= services.settings.large_request_bytes:
-        rows = (await in_steps(request, services.predict_pool, documents_of(body.inputs, bounds, reserve, binary)))[-1]
+        rows = (await in_steps(request, services.pools.predict, documents_of(body.inputs, bounds, reserve, binary)))[-1]
     else:
         *_, rows = documents_of(body.inputs, bounds, reserve, binary)
     assert rows is not None

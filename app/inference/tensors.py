@@ -78,7 +78,7 @@ async def read_parts(request: Request, services: Services) -> BinaryBody:
         )
     bounds, reserve = services.settings.request_bounds, request.scope[RESERVATION].grow
     decompressor = decompressor_of(request.headers, bounds, reserve)
-    data = await in_thread(services.parse_pool, filtered, await read_blocks(request, bounds), decompressor)
+    data = await in_thread(services.pools.parse, filtered, await read_blocks(request, bounds), decompressor)
     length = request.headers.get(LENGTH)
     if length is None:
         return BinaryBody(data, data[:0])

@@ -10,17 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from app.codecs.base import SEPARATOR
 from app.http.answers import Column, Row, columns_beside
 from storage.errors import StoreUnavailable
 from storage.repositories.datasets import StoredFields
 from storage.repositories.datasets.files.ids import Ids
 
-NDJSON = "application/x-ndjson"
 _BLOCK_LINES = 2000
-
-
-SEPARATOR = ";"
-"""stands between the labels of a document in a table"""
 Line = dict[str, Any]
 """a stored line: see LabeledDocument and, of several labels, DocumentLabels"""
 

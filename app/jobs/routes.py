@@ -16,6 +16,7 @@ from app.http.access import KEY_ID
 from app.http.answers import (
     CSV,
     EXACT,
+    NDJSON,
     PARQUET,
     csv_blocks,
     iter_file,
@@ -34,7 +35,7 @@ from app.http.requests import (
     services_of,
 )
 from app.http.schemas import DOCUMENTS, ENCODING, EXTRA, NAME, Cursor, PageSize, error_responses, json_body, left_out
-from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
+from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
 from app.services import Services, ServicesDep
@@ -171,10 +172,10 @@ async def create_job(request: Request) -> Response:
     )
     try:
         # also without the client: a job is accepted or not, whoever waits for the answer
-        *_, answer = await in_steps(None, services.store_pool, steps)
+        *_, answer = await in_steps(None, services.pools.store, steps)
     except BaseException:
         # what was begun is removed in a thread, too
-        await asyncio.shield(in_thread(services.store_pool, steps.close))
+        await asyncio.shield(in_thread(services.pools.store, steps.close))
         raise
     assert answer is not None
     return answer
@@ -273,7 +274,7 @@ async def download_labels(
     columns, rows = await asyncio.to_thread(label_columns, path, beside), label_rows(path, beside)
     if media_type == CSV:
         return StreamingResponse(csv_blocks(columns, rows, exact=exact), media_type=CSV)
-    file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, columns, rows))
+    file = await in_thread(services.pools.store, written_file, services.store, partial(write_parquet, columns, rows))
     return StreamingResponse(iter_file(file), media_type=PARQUET)
 
 

@@ -108,7 +108,7 @@ def submit(
         finally:
             if not created:
                 services.datasets.delete(dataset.id)
-    return Accepted(job, allowance.without(int(created)))
+    return Accepted(job, allowance._replace(left=allowance.left - created))
 
 
 def _submit(

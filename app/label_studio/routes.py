@@ -81,7 +81,7 @@ async def label_studio_setup(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, SetupBody)
     try:
-        await in_thread(services.parse_pool, text_choice, body.schema)
+        await in_thread(services.pools.parse, text_choice, body.schema)
     except NotTextChoice as error:
         raise InvalidRequest("schema", str(error)) from None
     loaded = await find(services, _named(request, body.project))
@@ -112,7 +112,7 @@ async def label_studio_predict(request: Request) -> Response:
 async def label_studio_versions(request: Request) -> Response:
     """List the versions of a model."""
     services, named = services_of(request), _named(request, "")
-    versions = await in_thread(services.load_pool, services.models.versions, named.name)
+    versions = await in_thread(services.pools.load, services.models.versions, named.name)
     return json_answer(BackendVersions(versions=[f"{named.name}:{version.number}" for version in reversed(versions)]))
 
 

@@ -123,9 +123,9 @@ async def export_version(
     """
     checked = checked_number(name, number)
     # it counts as an export until it was sent
-    request.scope[HELD].append(services.export_limit.reserve(caller_of(request.scope), 1).__exit__)
+    request.scope[HELD].append(services.limits.exports.reserve(caller_of(request.scope), 1).__exit__)
     # the file is written whole before the answer begins
-    file, size = await in_thread(services.load_pool, _exported, services, name, checked, format)
+    file, size = await in_thread(services.pools.load, _exported, services, name, checked, format)
     ending, media_type = _FORMATS[format]
     headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}-{number}.{ending}"'}
     return StreamingResponse(iter_file(file), headers=headers, media_type=media_type)

@@ -7,7 +7,7 @@ from pydantic import Field
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from app.errors import PROBLEM_TYPES, RETRY_SECONDS, problem_response
-from app.http.answers import negotiate
+from app.http.answers import HTML, negotiate
 from app.http.requests import AuthorizedRoute
 from app.http.schemas import Schema, error_responses
 from app.operations.problem_pages import PAGES, page_of, text_of
@@ -36,7 +36,7 @@ class Ready(Schema):
 router = APIRouter(prefix="/v1/health", tags=["health"], route_class=AuthorizedRoute)
 problems_router = APIRouter(prefix="/problems", tags=["health"], route_class=AuthorizedRoute)
 metrics_router = APIRouter(tags=["metrics"], route_class=AuthorizedRoute)
-TEXT, HTML = "text/plain", "text/html"
+TEXT = "text/plain"
 _PAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Cause and remedy",

@@ -101,8 +101,8 @@ async def run_scoring(request: Request, services: Services, function: Callable[.
 
     Raises TooManyRequests and ClientDisconnect.
     """
-    with services.scoring_limit.reserve(caller_of(request.scope), 1):
-        return await run_until_disconnect(request, services.score_pool, function, *arguments)
+    with services.limits.scorings.reserve(caller_of(request.scope), 1):
+        return await run_until_disconnect(request, services.pools.score, function, *arguments)
 
 
 def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[ScoredBatch]:

@@ -137,7 +137,7 @@ async def label(request: Request, services: Services, reference: str) -> Respons
     loaded = await load_model(services, reference)
     if fits_event_loop(loaded.model, 1) and len(body.text) < services.settings.large_request_bytes:
         return loaded.marked(_labeled(loaded.model, body.text))
-    return loaded.marked(await in_thread(services.predict_pool, _labeled, loaded.model, body.text))
+    return loaded.marked(await in_thread(services.pools.predict, _labeled, loaded.model, body.text))
 
 
 def _labeled(model: Model, text: str) -> Response:
@@ -173,7 +173,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
         if fits_event_loop(loaded.model, sum(batch.rows.n_rows for batch in batches)):
             return last_of(steps)
         if len(batches) == 1:  # one step that takes time: to come back for the others would cost more than they do
-            return await in_thread(services.predict_pool, last_of, steps)
+            return await in_thread(services.pools.predict, last_of, steps)
     return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
 
 
@@ -189,7 +189,7 @@ async def in_answer_steps(request: Request, services: Services, steps: Iterator[
 
     They are done in a thread that other predictions use in between, while the client is connected.
     """
-    return last_of(await in_steps(request, services.predict_pool, steps))
+    return last_of(await in_steps(request, services.pools.predict, steps))
 
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:
@@ -231,7 +231,7 @@ async def load_model(services: Services, reference: str) -> Loaded:
     resolved, cache = await services.version_cache.resolve(reference), services.model_cache
     model = cache.find(resolved.version)
     if model is None:
-        loading = asyncio.create_task(in_thread(services.load_pool, cache.load, resolved.version))
+        loading = asyncio.create_task(in_thread(services.pools.load, cache.load, resolved.version))
         try:
             while not (await asyncio.wait([loading], timeout=version_cache.ANSWER_SECONDS))[0]:
                 # a large model is waited for while the store answers
@@ -264,7 +264,7 @@ def decode_documents(
 
     Raises InvalidDocuments, LimitExceeded, TooManyRequests, UnsupportedMediaType.
     """
-    body = body_decoder(headers, bounds, reserve=reserve, query=query, counted=True)
+    body = body_decoder(headers, bounds, reserve=reserve, query=query)
     position = 0
     for batch in body.read(blocks):
         if not batch.rows.n_rows:

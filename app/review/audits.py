@@ -25,8 +25,9 @@ from core.numerics.binomial import clopper_pearson, fewest_labels, promise
 from core.validation.label_calibration import LabelCalibration
 from storage.errors import Conflict, NotFound
 from storage.names import new_id
-from storage.records import Audit, Version
+from storage.records import Version
 from storage.repositories.datasets import Answer, Documents
+from storage.repositories.datasets.annotations.offered import Audit
 
 _MOST_VERSIONS = 50
 _MORE = 20

@@ -74,7 +74,7 @@ async def draw_audit(request: Request) -> Response:
     """
     services, id = services_of(request), request.path_params["id"]
     body = await read_json(request, services, AuditBody)
-    audit = await in_thread(services.store_pool, audits.draw, services, id, body)
+    audit = await in_thread(services.pools.store, audits.draw, services, id, body)
     return json_answer(audit, 201, {"Location": f"/v1/datasets/{id}/audits/{audit.id}"})
 
 

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, Self
 
 from fastapi import Depends
 
 from app.http.access import Access
-from app.http.limits import Limit
+from app.http.limits import Limits
 from app.http.requests import services_of
 from app.services.admission import Admission, Backlog, StoreProbe
 from app.services.job_follower import JobFollower, JobReader
@@ -40,11 +40,43 @@ from workers.encoders.catalogue import Encoders
 _LOCAL_FRESH_SECONDS = 0.05
 """Seconds for which the version that a model serves is cached, where the store is a local folder."""
 _RESOLVE_THREADS = 4
-"""Threads that ask the store which version a name or an alias stands for."""
 _RELEASE_SECONDS = 30.0
 """Seconds between two times that freed memory is given back to the system."""
 _DAMAGE_CHECK_SECONDS = 30.0
 """Seconds between two looks whether what was damaged is so still."""
+
+
+class Pools(NamedTuple):
+    """Threads by what they do."""
+
+    parse: ThreadPoolExecutor
+    """parse large bodies; they never wait for the store, as those of predictions do not"""
+    store: ThreadPoolExecutor
+    """parse and store uploads, and store what other requests make"""
+    predict: ThreadPoolExecutor
+    """compute large predictions; they never wait for the store, so that models in memory answer while it hangs"""
+    load: ThreadPoolExecutor
+    """load models"""
+    score: ThreadPoolExecutor
+    """score datasets"""
+    evaluate: ThreadPoolExecutor
+    """evaluate models on posted documents; so these delay no prediction, and no dataset delays them"""
+    resolve: ThreadPoolExecutor
+    """ask the store which version a name or an alias stands for"""
+    follow: ThreadPoolExecutor
+    """look how followed jobs are"""
+
+    @classmethod
+    def of(cls, settings: GatewaySettings) -> Self:
+        """The threads of the settings; none has begun."""
+        counts = {
+            **dict.fromkeys(("parse", "store"), settings.parse_threads),
+            **dict.fromkeys(("predict", "load"), settings.predict_threads),
+            **dict.fromkeys(("score", "evaluate"), settings.score_threads),
+            "resolve": _RESOLVE_THREADS,
+            "follow": settings.event_poll_threads,
+        }
+        return cls(**{name: ThreadPoolExecutor(count, name) for name, count in counts.items()})
 
 
 @dataclass(frozen=True)
@@ -74,28 +106,8 @@ class Services:
     other_metrics: Callable[[], Mapping[int, bytes]] | None
     """Metrics of the other processes at the address of this one, by process id; None if it has the address alone."""
     backlog: Backlog
-    upload_limit: Limit
-    """Limit on uploads that are received at a time."""
-    buffer_limit: Limit
-    """Limit on bytes of bodies and answers in memory."""
-    scoring_limit: Limit
-    """Limit on datasets that are scored or wait for it."""
-    export_limit: Limit
-    """Limit on models that are written as files or sent."""
-    parse_pool: ThreadPoolExecutor
-    """Threads that parse large bodies. They never wait for the store, as those of predictions do not."""
-    store_pool: ThreadPoolExecutor
-    """Threads that parse and store uploads, and store what other requests make."""
-    predict_pool: ThreadPoolExecutor
-    """Threads that compute large predictions. They never wait for the store, so that models in memory answer while it
-    hangs."""
-    load_pool: ThreadPoolExecutor
-    """Threads that load models."""
-    score_pool: ThreadPoolExecutor
-    """Threads that score datasets."""
-    evaluate_pool: ThreadPoolExecutor
-    """Threads that evaluate models on posted documents. With threads of their own they delay no prediction, and no
-    dataset delays them."""
+    limits: Limits
+    pools: Pools
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -112,10 +124,9 @@ def open_services(
     Raises CannotStart for a store that must not be used, ValueError for an address that is none.
     """
     with ExitStack() as stack:
-
-        def pool(threads: int, name: str) -> ThreadPoolExecutor:
-            return stack.enter_context(ThreadPoolExecutor(threads, name))
-
+        pools = Pools.of(settings)
+        for pool in pools:
+            stack.enter_context(pool)
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
         admission = Admission(store, redis, settings.queue)
@@ -126,12 +137,10 @@ def open_services(
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
         fresh_seconds = _LOCAL_FRESH_SECONDS if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
-        reader, polling = JobReader(jobs, redis_state, queue), pool(settings.event_poll_threads, "poll jobs")
-        version_cache = VersionCache(
-            models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds
-        )
+        reader = JobReader(jobs, redis_state, queue)
+        version_cache = VersionCache(models, pools.resolve, fresh_seconds, settings.max_version_age_seconds)
         job_follower = JobFollower(
-            lambda id: version_cache.published(reader.now(id)), settings.event_poll_seconds, polling
+            lambda id: version_cache.published(reader.now(id)), settings.event_poll_seconds, pools.follow
         )
         services = Services(
             settings=settings,
@@ -156,35 +165,10 @@ def open_services(
             queue=queue,
             job_follower=job_follower,
             backlog=Backlog(jobs, settings.max_unfinished_jobs, settings.max_unfinished_jobs_per_key),
-            upload_limit=Limit(
-                "uploads",
-                "concurrent-requests",
-                settings.max_concurrent_uploads,
-                settings.max_concurrent_uploads_per_caller,
-            ),
-            buffer_limit=Limit(
-                "bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller
-            ),
-            scoring_limit=Limit(
-                "datasets being scored",
-                "concurrent-requests",
-                settings.max_concurrent_scorings,
-                settings.max_concurrent_scorings_per_caller,
-            ),
-            export_limit=Limit(
-                "exports",
-                "concurrent-requests",
-                settings.max_concurrent_exports,
-                settings.max_concurrent_exports_per_caller,
-            ),
+            limits=Limits.of(settings),
             other_metrics=other_metrics,
             quota=quota,
-            store_pool=pool(settings.parse_threads, "store"),
-            parse_pool=pool(settings.parse_threads, "parse"),
-            predict_pool=pool(settings.predict_threads, "predict"),
-            load_pool=pool(settings.predict_threads, "load"),
-            score_pool=pool(settings.score_threads, "score"),
-            evaluate_pool=pool(settings.score_threads, "evaluate"),
+            pools=pools,
         )
         stack.callback(services.delivery.close)
         for task in _periodic_tasks(services):

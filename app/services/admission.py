@@ -165,10 +165,6 @@ class Allowance(NamedTuple):
         if self.left <= 0:
             raise TooManyRequests(self.name, _UNIT, self.most, self.left, _RETRY_SECONDS)
 
-    def without(self, n_jobs: int) -> "Allowance":
-        """The allowance after so many more jobs."""
-        return self._replace(left=self.left - n_jobs)
-
     def headers(self) -> dict[str, str]:
         """The rate-limit headers."""
         return rate_limit(self.name, _UNIT, self.most, self.left)

@@ -105,10 +105,10 @@ def _of_gateway(services: "Services") -> list[Metric]:
         GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.loaded.size),
         GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", len(cache.loaded)),
         CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads),
-        GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", services.upload_limit.used),
-        GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", services.buffer_limit.used),
+        GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", services.limits.uploads.used),
+        GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", services.limits.bodies.used),
         GaugeMetricFamily(
-            "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", services.scoring_limit.used
+            "halfmoon_scored_datasets", "Datasets that are scored or wait for it.", services.limits.scorings.used
         ),
         GaugeMetricFamily(
             "halfmoon_damaged_records",

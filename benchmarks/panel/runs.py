@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.panel import draws
-from benchmarks.panel.automatic import automatic, told
+from benchmarks.panel.automatic import answered, automatic, told
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.peers import PEERS, peer_score
 from benchmarks.panel.references import supervised, told_fractions
 from benchmarks.panel.results import Results, code_digest, digest
 from benchmarks.panel.score import Score, Setting
 from benchmarks.panel.sets import documents
-from benchmarks.panel.suggestions import answered
 from benchmarks.panel.tasks import ROUNDS, Task, labels_of
 from core.documents.drawn import Draw
 
@@ -73,12 +72,12 @@ class Bench(NamedTuple):
 
     def automatic(self, labels: Labels) -> dict[str, Any]:
         """The score of ``auto`` and its suggestions."""
-        basis = code_digest("core", f"{_HERE}/automatic.py", f"{_HERE}/suggestions.py")
+        basis = code_digest("core", f"{_HERE}/automatic.py")
         return self._kept("auto", basis, labels, automatic)
 
     def told(self, labels: Labels, fractions: NDArray[np.float64]) -> Score:
         """The score of ``auto`` that is told class fractions, shape (n_classes,)."""
-        basis = code_digest("core", f"{_HERE}/automatic.py", f"{_HERE}/suggestions.py")
+        basis = code_digest("core", f"{_HERE}/automatic.py")
         method = f"auto-{digest(fractions.tobytes())}"
         return Score(**self._kept(method, basis, labels, lambda setting: told(setting, fractions)._asdict()))
 

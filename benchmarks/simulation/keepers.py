@@ -13,7 +13,8 @@ from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
 from storage.errors import Conflict, NotFound, Unavailable
 from storage.names import new_id
-from storage.records import Alias, Dataset, Outcome, Version
+from storage.records import Dataset, Outcome, Version
+from storage.repositories.aliases import Alias
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models

@@ -38,6 +38,7 @@ from benchmarks.simulation.world import Odds, World, uncollected
 from core.problem import Status
 from storage import names
 from storage.errors import Conflict, JobDeleted, NotFound, Unavailable
+from storage.process.settings import Settings
 from storage.queue import redis_state
 from storage.records import JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories import aliases as alias_records
@@ -56,8 +57,7 @@ from workers.worker.attempt import Attempts, RunningAttempt
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import StopReason, StoreWatch
 
-_LEASE_SECONDS = 3.0
-_MAX_ATTEMPTS = 3
+_SETTINGS = Settings(lease_seconds=3.0, job_timeout_seconds=1e9, max_attempts=3)
 _STORM_SECONDS = 60.0
 _END_SECONDS = 1200.0
 """Seconds of the clock in which all jobs must have ended; the longest of 150 seeds took 74."""
@@ -97,8 +97,9 @@ class _Heartbeat:
 
     progress, trace, without_redis = None, (), False
 
-    def __init__(self, simulation: "Simulation", state: Any, job_id: str, number: int, worker: str, **_: Any) -> None:
-        self._simulation, self._leases, self._attempt, self._worker = simulation, state.leases, (job_id, number), worker
+    def __init__(self, simulation: "Simulation", context: WorkerContext, job_id: str, number: int) -> None:
+        self._simulation, self._attempt = simulation, (job_id, number)
+        self._leases, self._worker = context.redis_state.leases, context.worker
         self.reason: StopReason | None = None
         self.ended = False
 
@@ -116,8 +117,8 @@ class _Heartbeat:
     def _beat(self) -> None:
         while not self.ended:
             with suppress(Unavailable):
-                self._leases.renew(*self._attempt, self._worker, _LEASE_SECONDS)
-            self._simulation.world.sleep(_LEASE_SECONDS / 4)
+                self._leases.renew(*self._attempt, self._worker, _SETTINGS.lease_seconds)
+            self._simulation.world.sleep(_SETTINGS.lease_seconds / 4)
 
 
 class _Watch(StoreWatch):
@@ -316,9 +317,7 @@ class Simulation:
 
     def _work(self, process: str) -> None:
         store: Any = self.store
-        context = WorkerContext(
-            store, self.state, self.queue, process, 1, _LEASE_SECONDS, 1e9, 600.0, _MAX_ATTEMPTS, 1, 1, 0
-        )
+        context = WorkerContext(_SETTINGS, store, self.state, self.queue, process, 1, 1, 0)
         while True:
             with suppress(Unavailable):
                 id = self.queue.take()
@@ -328,9 +327,14 @@ class Simulation:
 
     def _reconcile(self, process: str) -> None:
         store: Any = self.store
-        limits = {"lease_seconds": _LEASE_SECONDS, "abandoned_seconds": ABANDONED_SECONDS}
+        limits = {"lease_seconds": _SETTINGS.lease_seconds, "abandoned_seconds": ABANDONED_SECONDS}
         reconciler = Reconciler(
-            Jobs(store), self.state, self.queue, max_attempts=_MAX_ATTEMPTS, clock=lambda: self.world.now, **limits
+            Jobs(store),
+            self.state,
+            self.queue,
+            max_attempts=_SETTINGS.max_attempts,
+            clock=lambda: self.world.now,
+            **limits,
         )
         while True:
             with suppress(Unavailable):
@@ -429,7 +433,7 @@ def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
     deaths = _count(store, id, "json") - _count(store, id, "returned.json")
     if (
         outcome.state is JobState.FAILED
-        and deaths < _MAX_ATTEMPTS
+        and deaths < _SETTINGS.max_attempts
         and not _was_refused(store, id)
         and _is_there(store, id)
     ):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.store_storm.faults import Fault, Hit, Injector
 from benchmarks.store_storm.parties import START_SECONDS, Parties, parties
-from storage.records import Attempt
+from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import json_records, open_store
 from tests.e2e.service import large

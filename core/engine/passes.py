@@ -113,8 +113,8 @@ class Passes:
         self._threads.close()
 
     def answer(self, request: Request | None, alone: bool = False) -> Vector | None:
-        """The answer to a request for a pass, None to any other; ``alone``: by the calling thread, while others are at
-        something else.
+        """The answer to a request for a pass, None where it was written; ``alone``: by the calling thread, while others
+        are at something else. Raises TypeError for any other request.
         """
         match request:
             case Product():
@@ -125,6 +125,8 @@ class Passes:
                 self.adjoint(request, alone)
             case Adjoints(requests):
                 self.adjoints(requests, alone)
+            case _:
+                raise TypeError(f"{request!r} is no pass")
         return None
 
     def scores(self, request: Scores, alone: bool = False) -> None:

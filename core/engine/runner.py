@@ -219,6 +219,7 @@ class Scheduler:
         """The answer to a solver; ``alone``: by the calling thread, while others are at something else."""
         if isinstance(run.request, Report):
             self._report(run, run.request)
+        if isinstance(run.request, Report | Yield):
             return None
         self._count_passes([run])
         if isinstance(run.request, KernelRequest):

@@ -23,10 +23,10 @@ from core.engine.requests import Adjoint, Product, Report, Scores, Steps, Vector
 from core.engine.runner import Scheduler
 from core.kernels.products import inverted, multiply_rows
 from core.numerics.small_dense import Matrix, combined, factor_rows, invert_rows, row_products
+from core.options.auto import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
 from core.problem import Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import LabelSolutions, Spread, standardised
-from core.several.size import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
 from core.several.task import SeveralTask
 from core.validation.label_calibration import fit_labels
 

@@ -9,11 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
+from pydantic import AwareDatetime
+
 from storage.errors import NotFound, StoreDamaged
 from storage.names import is_id, is_name, new_id
-from storage.records import Alias
+from storage.records import Record
 from storage.repositories.deletions import Sightings
 from storage.store import Store, json_records
+
+
+class Alias(Record):
+    """Name of a version that may move: ``models/{name}/aliases/{alias}.json``, which is replaced."""
+
+    version: int
+    updated_at: AwareDatetime
+
 
 _MARK_SECONDS = 60
 """Seconds for which a mark was seen, after which it counts as abandoned."""

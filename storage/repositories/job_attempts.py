@@ -8,10 +8,35 @@ jobs/{id}/attempts/{n}.killed.json   how the process of attempt n died
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from pydantic import AwareDatetime
+
 from storage.names import is_id, numbers_in
-from storage.records import Attempt, Death, Record
+from storage.records import Record
 from storage.store import Store, json_records
 from storage.store.json_records import in_parallel
+
+
+class Attempt(Record):
+    """Claim of a worker to run a job: ``jobs/{id}/attempts/{number}.json``."""
+
+    number: int
+    """number of the attempt, from 1; the fencing token of the job: one worker gets it, and the newest attempt alone
+    goes on"""
+    worker: str
+    started_at: AwareDatetime
+
+
+class Death(Record):
+    """How the process of an attempt died.
+
+    ``jobs/{id}/attempts/{number}.killed.json``. Its worker writes it, unless it died as well.
+    """
+
+    signal: int | None
+    """signal that killed it; None if it ended by itself, with an error"""
+    peak_bytes: int
+    """bytes of memory that it had at most"""
+
 
 _RETURN = ".returned.json"
 

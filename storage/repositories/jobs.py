@@ -15,12 +15,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import AwareDatetime
+
 from storage.errors import Conflict, JobDeleted, NotFound, RedisUnavailable, StoreDamaged, translate_os_errors
 from storage.names import check_name, is_id, new_id
 from storage.problems import problem_of
 from storage.queue.redis_state import RedisState, TraceRow
 from storage.records import (
-    Cancellation,
     Dataset,
     File,
     Job,
@@ -30,6 +31,7 @@ from storage.records import (
     Outcome,
     Progress,
     Publication,
+    Record,
     Version,
 )
 from storage.repositories.deletions import Deletions
@@ -39,6 +41,12 @@ from storage.repositories.models import Models
 from storage.repositories.webhooks import Webhooks
 from storage.store import KeyMissing, Store, json_records, staging_folder
 from storage.store.json_records import delete_except, in_parallel
+
+
+class Cancellation(Record):
+    """Request to cancel a job: ``jobs/{id}/cancel.json``."""
+
+    requested_at: AwareDatetime
 
 
 class Jobs(JobAttempts):

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import check_name, first_page, is_name, numbers_in, version_number
 from storage.recent import Recent
-from storage.records import Alias, Confidence, File, Job, JobRequest, Outcome, Record, Version
-from storage.repositories.aliases import Aliases
+from storage.records import Confidence, File, Job, JobRequest, Outcome, Record, Version
+from storage.repositories.aliases import Alias, Aliases
 from storage.repositories.deletions import Sightings
 from storage.store import KeyMissing, Store, json_records
 from storage.store.json_records import in_parallel

@@ -6,23 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-from storage.records import (
-    Alias,
-    Annotations,
-    Attempt,
-    Audit,
-    Cancellation,
-    Dataset,
-    DatasetProfile,
-    Death,
-    JobRequest,
-    Outcome,
-    Publication,
-    Record,
-    Suggested,
-    Version,
-)
+from storage.records import Dataset, JobRequest, Outcome, Publication, Record, Version
+from storage.repositories.aliases import Alias
 from storage.repositories.api_keys import ApiKey
+from storage.repositories.datasets.annotations.answers import Annotations
+from storage.repositories.datasets.annotations.offered import Audit, Suggested
+from storage.repositories.datasets.repository import DatasetProfile
+from storage.repositories.job_attempts import Attempt, Death
+from storage.repositories.jobs import Cancellation
 from storage.repositories.webhooks import Webhook
 from storage.store import Store, json_records
 

@@ -31,8 +31,9 @@ from storage.names import new_id
 from storage.problems import WORKER_DIED, problem
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
-from storage.records import Death, Job, JobState, Outcome, Problem, QueuePlace
+from storage.records import Job, JobState, Outcome, Problem, QueuePlace
 from storage.repositories.deletions import Sightings
+from storage.repositories.job_attempts import Death
 from storage.repositories.jobs import Jobs
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

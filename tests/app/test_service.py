@@ -204,9 +204,7 @@ def test_following_jobs_has_threads_of_its_own(start: Start) -> None:
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
         next(answer.iter_lines())
-        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("poll jobs")] == [
-            "poll jobs_0"
-        ]
+        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("follow")] == ["follow_0"]
 
 
 def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:

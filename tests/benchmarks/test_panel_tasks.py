@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from app.predictions.schemas import Strategy
 from benchmarks.panel import tasks as panel
+from benchmarks.panel.automatic import answered, suggested
 from benchmarks.panel.sets import Documents
-from benchmarks.panel.suggestions import answered, suggested
 from benchmarks.panel.tasks import A_ROUND, DRAWS, STRATEGIES, Task
 from core.documents.drawn import Draw
 from core.documents.rows import SparseRows

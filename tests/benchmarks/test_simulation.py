@@ -16,8 +16,9 @@ from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
 from storage.names import age_seconds, new_id
 from storage.queue.redis_state import Leases
-from storage.records import Alias, JobState, Outcome, Publication, Version
+from storage.records import JobState, Outcome, Publication, Version
 from storage.repositories import models as model_records
+from storage.repositories.aliases import Alias
 from storage.repositories.datasets import Datasets
 from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.idempotency import IdempotencyKeys

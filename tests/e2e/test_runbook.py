@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import yaml
 
-from storage.records import Attempt
 from storage.repositories.api_keys import ApiKeys, Scope
+from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import open_store
 from storage.store.json_records import read

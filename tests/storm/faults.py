@@ -11,7 +11,7 @@ from random import Random
 
 import psutil
 
-from storage.records import Attempt
+from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import KeyMissing, json_records
 from tests.e2e.service import Service

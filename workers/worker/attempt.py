@@ -74,6 +74,7 @@ class Attempts:
     def _take_lease(self, job_id: str) -> int | None:
         """Take the lease of the next attempt; returns its number, None if there is nothing to do."""
         leases, jobs = self._context.redis_state.leases, Jobs(self._context.store)
+        seconds = self._context.settings.lease_seconds
         try:
             job = jobs.get(job_id)
         except NotFound:
@@ -83,10 +84,10 @@ class Attempts:
         if (
             jobs.withdraw_if_deleted(job.request)
             or job.outcome is not None
-            or (last and leases.held(job_id, last, self._context.lease_seconds))
+            or (last and leases.held(job_id, last, seconds))
         ):
             return None
-        return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
+        return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, seconds) else None
 
 
 class RunningAttempt:
@@ -98,18 +99,8 @@ class RunningAttempt:
         self._job_id, self._number = job_id, number
         self._prefix = f"jobs/{job_id}/attempts/{number}"
         self._place: QueuePlace | None = None
-        self.heartbeat = Heartbeat(
-            context.redis_state,
-            job_id,
-            number,
-            context.worker,
-            lease_seconds=context.lease_seconds,
-            job_timeout_seconds=context.job_timeout_seconds,
-            worker_pid=context.worker_pid,
-            # it ends because its worker has died
-            on_orphaned=lambda: context.reconciler().retry_now(job_id, number),
-        )
-        self._retry = StoreRetry(context.store_retry_seconds, lambda: self.heartbeat.reason is not None)
+        self.heartbeat = Heartbeat(context, job_id, number)
+        self._retry = StoreRetry(context.settings.store_retry_seconds, lambda: self.heartbeat.reason is not None)
 
     def run(self) -> None:
         """Claim the attempt and run it to its outcome, or hand its job back; nothing if another worker was first."""
@@ -213,7 +204,7 @@ class RunningAttempt:
         if self.heartbeat.reason in WITHOUT_OUTCOME:
             return None
         if self.heartbeat.reason is StopReason.TIMED_OUT:
-            seconds = self._context.job_timeout_seconds
+            seconds = self._context.settings.job_timeout_seconds
             detail = f"the job ran for more than the {seconds:g} seconds that a job may take here"
             return self._ended(JobState.FAILED, error=problem(TIMED_OUT, detail))
         return self._ended(JobState.CANCELLED)

@@ -1,8 +1,8 @@
 """Everything that a worker process works with, opened once and passed to each attempt."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from core.engine import EngineName
+from storage.process.settings import Settings
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.repositories.jobs import Jobs
@@ -15,6 +15,7 @@ from workers.encoders.catalogue import Encoders
 class WorkerContext(NamedTuple):
     """Connections and limits of one worker process."""
 
+    settings: Settings
     store: Store
     redis_state: RedisState
     queue: Queue
@@ -22,18 +23,11 @@ class WorkerContext(NamedTuple):
     """name of the worker, unique among all that are alive; the holder of its leases"""
     threads: int
     """number of threads that a training computes with"""
-    lease_seconds: float
-    job_timeout_seconds: float
-    store_retry_seconds: float
-    """seconds that a job waits for a store that is full or does not answer"""
-    max_attempts: int
-    max_model_bytes: int
     max_job_bytes: int
+    """bytes of memory that a job may take"""
     worker_pid: int
     """process id of the worker, whose death ends its attempts: the process that runs them, or its parent"""
     encoders: Encoders = Encoders({})
-    engine: Literal["auto"] | EngineName = "auto"
-    """the setting"""
     cluster: ClusterAddress | None = None
     """the cluster that large trainings are shared with"""
     traced: bool = False
@@ -45,6 +39,6 @@ class WorkerContext(NamedTuple):
             Jobs(self.store),
             self.redis_state,
             self.queue,
-            lease_seconds=self.lease_seconds,
-            max_attempts=self.max_attempts,
+            lease_seconds=self.settings.lease_seconds,
+            max_attempts=self.settings.max_attempts,
         )

@@ -33,9 +33,10 @@ from core.phases import phase_in_words
 from core.progress import TracePoint
 from storage.errors import RedisUnavailable, StoreDamaged, StoreUnavailable
 from storage.process.background import BackgroundThread
-from storage.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
+from storage.queue.redis_state import TRACE_POINTS, TraceRow
 from storage.records import Progress
 from storage.repositories.jobs import Jobs
+from workers.worker.context import WorkerContext
 
 _INTERVAL_SECONDS = 0.1
 _PROGRESS_SECONDS = 0.2
@@ -63,30 +64,15 @@ class Heartbeat(BackgroundThread):
     does not answer, progress is not published.
     """
 
-    def __init__(
-        self,
-        redis_state: RedisState,
-        job_id: str,
-        attempt: int,
-        holder: str,
-        *,
-        lease_seconds: float,
-        job_timeout_seconds: float,
-        worker_pid: int,
-        on_orphaned: Callable[[], None],
-    ) -> None:
+    def __init__(self, context: WorkerContext, job_id: str, attempt: int) -> None:
         super().__init__(f"heartbeat of {job_id}")
         self.reason: StopReason | None = None
         self.without_redis = False
         """whether Redis did not answer when it was last needed"""
-        self._redis_state = redis_state
-        self.job_id = job_id
+        self._context = context
+        self._job_id = job_id
         self._attempt = attempt
-        self._holder = holder
-        self._lease_seconds = lease_seconds
-        self._deadline = time.monotonic() + job_timeout_seconds
-        self._worker_pid = worker_pid
-        self._on_orphaned = on_orphaned
+        self._deadline = time.monotonic() + context.settings.job_timeout_seconds
         self._latest: TracePoint | None = None
         self._phase = ""
         self._points: list[TraceRow] = []
@@ -136,26 +122,27 @@ class Heartbeat(BackgroundThread):
     def _run(self) -> None:
         while not self._done.wait(_INTERVAL_SECONDS):
             # known before the fork: a process whose parent has died already would here get the one that has taken over
-            if self._worker_pid not in (os.getpid(), os.getppid()):
+            if self._context.worker_pid not in (os.getpid(), os.getppid()):
                 self._exit_as_orphan()
             try:
                 now = time.monotonic()
                 self._renew_lease(now)
                 self._publish_progress(now)
-                if self.reason is None and self._redis_state.cancel_requested(self.job_id):
+                if self.reason is None and self._context.redis_state.cancel_requested(self._job_id):
                     self.stop(StopReason.CANCELLED)
                 self.without_redis = False
             except RedisUnavailable:
                 self.without_redis = True
             except Exception:  # whatever it is, the lease must go on
                 if not self._failed:
-                    _log.exception("the heartbeat of a job fails", job=self.job_id)
+                    _log.exception("the heartbeat of a job fails", job=self._job_id)
                 self._failed = True
 
     def _renew_lease(self, now: float) -> None:
         if now >= self._due["lease"]:
-            self._redis_state.leases.renew(self.job_id, self._attempt, self._holder, self._lease_seconds)
-            self._due["lease"] = now + self._lease_seconds / 4
+            seconds = self._context.settings.lease_seconds
+            self._context.redis_state.leases.renew(self._job_id, self._attempt, self._context.worker, seconds)
+            self._due["lease"] = now + seconds / 4
 
     def _publish_progress(self, now: float) -> None:
         with self._guard:
@@ -164,7 +151,7 @@ class Heartbeat(BackgroundThread):
         if not progress.phase or (not points and now < self._due["progress"]):
             return
         try:
-            self._redis_state.publish_progress(self.job_id, progress, points)
+            self._context.redis_state.publish_progress(self._job_id, progress, points)
         except RedisUnavailable:
             with self._guard:
                 self._points = (points + self._points)[-_MAX_UNPUBLISHED_POINTS:]
@@ -175,13 +162,13 @@ class Heartbeat(BackgroundThread):
         """End this process after the death of its worker, so that no stray process computes; another worker gets the
         job.
         """
-        _log.error("the worker has died; another gets the job", job=self.job_id, attempt=self._attempt)
+        _log.error("the worker has died; another gets the job", job=self._job_id, attempt=self._attempt)
         try:
-            self._on_orphaned()
+            self._context.reconciler().retry_now(self._job_id, self._attempt)
         except HalfmoonError as error:
             _log.warning(
                 "a gateway enqueues the job again when its lease has run out",
-                job=self.job_id,
+                job=self._job_id,
                 attempt=self._attempt,
                 error=str(error),
             )

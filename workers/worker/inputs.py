@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, is_dense, parts_of, spans
 from core.documents.part_columns import Block, EncoderId, PartColumns, centre_of, unit_of
@@ -32,11 +33,26 @@ from core.progress import WHOLE, Phase, Span, Watch
 from storage.errors import JobTooLarge, translate_os_errors
 from storage.records import EncoderRef
 from storage.repositories.datasets.encodings import KeptVectors, digest_of
-from storage.repositories.datasets.files.npy import NpyWriter, open_array
+from storage.repositories.datasets.files.npy import NpyWriter, mapped, open_array
 from storage.store import Store, staging_folder
 from workers.encoders.encoder import Encoder
 from workers.encoders.rows import rows_of_vectors
-from workers.worker.scratch import ScratchFiles
+
+
+class ScratchFiles:
+    """A core.documents.rows.Space with arrays in files of a folder.
+
+    The files have no names: they end with their arrays, or their process.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @translate_os_errors("write", "the rows of a training")
+    def zeros(self, count: int, dtype: DTypeLike) -> NDArray[Any]:
+        """See Space; raises StoreFull where the disk has no room, before anything is written."""
+        with TemporaryFile(dir=self._folder) as file:
+            return mapped(file, dtype, count) if count else np.zeros(count, dtype)
 
 
 class TextEngine(NamedTuple):

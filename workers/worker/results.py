@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from core.documents.digests import row_digests
-from core.documents.kinds import kind_of
+from core.documents.kinds import kind_of, row_digests
 from core.documents.label_sets import APPLIES, EXCLUDED
 from core.errors import InvalidDocuments
 from core.models.model import Model

@@ -24,14 +24,14 @@ from storage.process.tracing import load, wanted
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState, connect, redis_error_text
-from storage.records import Death
+from storage.repositories.job_attempts import Death
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store
+from storage.store.forks import run_in_store_process
 from storage.upkeep.binding import Binding, admit
 from workers.cluster.address import ClusterAddress
 from workers.encoders.catalogue import Encoders
 from workers.worker.context import WorkerContext
-from workers.worker.store_process import run_in_store_process
 from workers.worker.tasks import RQWorker, worker_context
 
 _FIRST_BACKOFF_SECONDS = 0.2
@@ -172,20 +172,15 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         load()
     redis = connect(settings.redis_url, settings.redis_timeout_seconds)
     return WorkerContext(
+        settings=settings,
         store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
         redis_state=RedisState(redis, settings.queue),
         queue=Queue(redis, settings.queue, settings.job_timeout_seconds),
         worker=name,
         threads=settings.training_threads or usable_processors(),
-        lease_seconds=settings.lease_seconds,
-        job_timeout_seconds=settings.job_timeout_seconds,
-        store_retry_seconds=settings.store_retry_seconds,
-        max_attempts=settings.max_attempts,
-        max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_memory_bytes or memory_limit(),
         worker_pid=os.getpid(),
         encoders=Encoders.of(settings, settings.training_threads or usable_processors()),
-        engine=settings.engine,
         cluster=ClusterAddress.of(settings),
         traced=traced,
     )

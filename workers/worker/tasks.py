@@ -28,7 +28,7 @@ from storage.process.system import die_with_parent, set_process_name
 from storage.process.tracing import tracing
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import TASK
-from storage.records import Death
+from storage.repositories.job_attempts import Death
 from storage.store.forks import check_fork
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext

@@ -39,7 +39,7 @@ from workers.cluster.address import ClusterAddress
 from workers.encoders.encoder import EncoderUnavailable
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat, StoreRetry
-from workers.worker.inputs import TextEngine, TrainingInputs, text_remedy, training_inputs, with_vectors
+from workers.worker.inputs import ScratchFiles, TextEngine, TrainingInputs, text_remedy, training_inputs, with_vectors
 from workers.worker.results import compare, store_results, usable
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ class ChosenEngine(NamedTuple):
         """
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.engine.passes import Engine
-        from workers.worker.scratch import ScratchFiles
 
         if self.name == "memory":
             yield Engine()
@@ -274,7 +273,7 @@ class Work:
             len(documents.classes),
             context.threads,
             context.max_job_bytes,
-            context.engine,
+            context.settings.engine,
             context.cluster,
             documents.label_sets is not None,
         )
@@ -314,7 +313,7 @@ class Work:
                     span.between(*inputs.rest),
                     self._began,
                     context.threads,
-                    context.max_model_bytes,
+                    context.settings.max_model_bytes,
                     engine,
                 ),
             )

@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 
 from storage.errors import translate_os_errors
 from storage.names import is_id, new_id
-from storage.records import Encoding
+from storage.records import File, Record
 from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import KeyMissing, Store, json_records, staging_folder
+
+
+class Encoding(Record):
+    """Vectors of texts by one encoder: ``datasets/{documents}/encodings/{encoder}/{id}.json``."""
+
+    file: File
+
 
 _KEPT_SECONDS = 5.0
 """seconds of work that are lost at most when a worker is killed"""

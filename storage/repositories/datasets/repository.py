@@ -15,12 +15,14 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from pydantic import ConfigDict, Field
+
 from core.documents.drawn import Draw
 from storage.errors import Conflict, NotFound, StoreDamaged, translate_os_errors
 from storage.names import check_name, first_page, is_id
 from storage.process.settings import DatasetLimits
 from storage.recent import LastUsed
-from storage.records import Dataset, DatasetProfile, Given, Label, LabelKind
+from storage.records import Dataset, Given, Label, LabelKind, Record
 from storage.repositories.datasets.annotations.answers import Answer, NewAnnotation, checked_entries
 from storage.repositories.datasets.annotations.log import AnnotationLog
 from storage.repositories.datasets.annotations.offered import Audits, SuggestedDocuments
@@ -39,6 +41,36 @@ from storage.repositories.datasets.quota import Quota
 from storage.repositories.deletions import Deletions, Sightings
 from storage.repositories.jobs import Jobs
 from storage.store import Store, json_records, staging_folder
+
+
+class ClassProfile(Record):
+    """How people see a class: its place among the others is that in the list."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    name: Label
+    """Name of the class, which is the label of its documents."""
+    key: str | None = None
+    """Key of the keyboard that gives it: the one that was set; of at most nine classes else a digit; null: none."""
+    description: str = ""
+    color: str | None = None
+    """Colour as #rrggbb; null: none."""
+
+
+class DatasetProfile(Record):
+    """Names that people give a dataset and its classes: ``datasets/{id}/profile.json``. It may change."""
+
+    name: str | None = None
+    """name in place of that of the manifest"""
+    archived: bool = False
+    guidelines: str = ""
+    """how to label, in the words of who knows"""
+    shares: dict[str, float] = Field(default={})
+    """weight of each person's share of the documents; empty: each document is for whoever comes"""
+    overlap: float = 0.0
+    """share of the documents that everybody answers"""
+    classes: list[ClassProfile] = Field(default=[])
+
 
 _MOST_IDS = 1 << 23
 """Ids of all datasets whose hashes are kept, 16 bytes each; beyond, those of the least recently used datasets are

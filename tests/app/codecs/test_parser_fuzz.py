@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pyarrow import ipc
 
 from app.codecs.base import Bounds, Reading
-from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
+from app.codecs.dispatch import FORMATS, check_length, decompressor_of
 from app.codecs.json_documents.document import PARTS
 from app.codecs.tables import child, helper
 from app.codecs.transport.encodings import reserve_nothing
@@ -377,4 +377,4 @@ def test_small_bodies_of_wrong_types(kind: type[msgspec.Struct], data: st.DataOb
 
 def test_the_bounds_of_the_headers_are_kept() -> None:
     with pytest.raises(LimitExceeded):
-        body_decoder({"content-type": "application/json", "content-length": "100001"}, BOUNDS)
+        check_length({"content-length": "100001"}, BOUNDS)

@@ -240,7 +240,7 @@ def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monke
     look = Jobs.get
 
     def counted(self: Jobs, id: str) -> Job:
-        if threading.current_thread().name.startswith("poll jobs"):
+        if threading.current_thread().name.startswith("follow"):
             looks.append(time.monotonic())
         return look(self, id)
 
@@ -261,7 +261,7 @@ def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monke
         for client in clients:
             client.close()
     assert len(looks) <= 2 + 1.2 * (looks[-1] - looks[0]) / 0.25
-    assert sum(thread.name.startswith("poll jobs") for thread in threading.enumerate()) <= 2
+    assert sum(thread.name.startswith("follow") for thread in threading.enumerate()) <= 2
     assert threading.active_count() <= threads + 2
     until(lambda: gateway.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled")
 

@@ -16,7 +16,8 @@ from core.options.linear import TsvmOptions
 from core.registry import OFFERED, Algorithm
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState, connect
-from storage.records import Attempt, File, JobDraft, JobState, Outcome, Progress
+from storage.records import File, JobDraft, JobState, Outcome, Progress
+from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import json_records
 from storage.store.folder import FolderStore

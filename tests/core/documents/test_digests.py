@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from core.documents.digests import row_digests
-from core.documents.kinds import NamedRows, Rows, TextRows
+from core.documents.kinds import NamedRows, Rows, TextRows, row_digests
 from core.documents.rows import SparseRows
 from tests.stores import rows
 

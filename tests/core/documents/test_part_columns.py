@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.documents.digests import row_digests
-from core.documents.kinds import NamedRows, PartRows, RowsOfKind, TextRows, checked, kind_of, shape_fault
+from core.documents.kinds import NamedRows, PartRows, RowsOfKind, TextRows, checked, kind_of, row_digests, shape_fault
 from core.documents.part_columns import Block, PartColumns, centre_of, side_by_side, unit_of
 from core.documents.rows import SparseRows, to_dense
 from core.documents.text.tfidf import class_names

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from storage.errors import IdempotencyConflict, JobDeleted, NotFound
+from storage.process.settings import Settings
 from storage.records import Job, JobDraft, JobState
 from storage.repositories.datasets import Datasets
 from storage.repositories.idempotency import IdempotencyKey
@@ -123,7 +124,7 @@ def test_a_job_that_was_made_again_after_its_deletion_is_withdrawn(store: Store,
     json_records.create(store, f"jobs/{id}/request.json", request)
     assert [job.request.id for job in jobs.unfinished()] == [id]
     if who == "worker":
-        context: Any = SimpleNamespace(store=store, store_retry_seconds=1.0, redis_state=SimpleNamespace(leases=None))
+        context: Any = SimpleNamespace(store=store, settings=Settings(), redis_state=SimpleNamespace(leases=None))
         Attempts(context).run(id)
     else:
         GarbageCollector(store, jobs, Models(store)).remove_abandoned()

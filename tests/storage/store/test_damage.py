@@ -8,7 +8,8 @@ from structlog.testing import capture_logs
 
 from storage.errors import StoreDamaged
 from storage.names import new_id
-from storage.records import Alias, File, JobState
+from storage.records import File, JobState
+from storage.repositories.aliases import Alias
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.repositories.datasets import Datasets
 from storage.repositories.datasets.quota import Quota

@@ -1,9 +1,12 @@
 """The cluster gives the bits of memory, whoever works and however many there are; failures are told by name."""
 
 import asyncio
+import os
 import random
+import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Timer
 from types import SimpleNamespace
@@ -25,14 +28,14 @@ from storage.store import open_store
 from tests.core.digests import dense, digest
 from tests.core.problems import normal, random_rows
 from tests.there import there
-from tests.waiting import SOON, until
+from tests.waiting import SLOW, SOON, until
 from tests.workers.cluster.conftest import engine_of
-from workers.cluster import local
+from workers.cluster import local, tasks
 from workers.cluster.address import TlsFiles
 from workers.cluster.engine import _KEPT_PASSES, ClusterEngine, ClusterPasses, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.cluster.tasks import FewRows, packed, received
-from workers.worker.scratch import ScratchFiles
+from workers.worker.inputs import ScratchFiles
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "svm": {"tolerance": 1e-3},
@@ -270,3 +273,58 @@ def test_a_worker_that_reads_another_store_says_so(client: Client, tmp_path: Pat
     ):
         answers.product(Product(np.ones(31), np.ones(120), np.zeros(120)))
     answers.close()
+
+
+@pytest.fixture(scope="module")
+def killable(tls: TlsFiles) -> Iterator[Client]:
+    """Nobody is replaced for silence: on a busy machine a worker that begins has none to spare for its heartbeat.
+
+    Dask by itself would give a worker up that does not come back at once.
+    """
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}),
+        dask.config.set(CONFIG),
+    ):
+        patch.setattr(local, "_SILENT_SECONDS", 600.0)
+        with local_cluster("127.0.0.1", 0, 2, tls) as cluster, connected(cluster.scheduler_address, tls) as made:
+            yield made
+
+
+def killing(task: Callable[..., Any], due: Path) -> Callable[..., Any]:
+    """The task; one of its calls kills its worker when there is this file."""
+
+    def counted(*given: Any) -> Any:
+        with suppress(FileNotFoundError):
+            due.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task(*given)
+
+    return counted
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_worker_may_be_killed_in_a_pass(killable: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, due, asked = task_of(sparse(), "svm"), tmp_path / "due", list[object]()
+    expected = digest(train(task, TrainingContext(threads=1)))
+    monkeypatch.setattr("workers.cluster.tasks.product", killing(tasks.product, due))
+
+    def observer(point: Any) -> bool:
+        if point.iteration > 0 and not asked:
+            due.touch()
+            asked.append(point)
+        return False
+
+    assert (
+        digest(train(task, TrainingContext(observer=observer, threads=1, engine=engine_of(killable, tmp_path))))
+        == expected
+    )
+    assert asked
+    assert not due.exists()
+
+
+def test_a_worker_that_was_killed_comes_back(killable: Client) -> None:
+    killable.wait_for_workers(2, timeout=SLOW)
+    before = set(killable.run(os.getpid).values())
+    os.kill(min(before), signal.SIGKILL)
+    until(lambda: len(set(killable.run(os.getpid, on_error="ignore").values()) - {min(before)}) == len(before), SLOW)

@@ -14,6 +14,7 @@ from core.models.model import LinearModel
 from core.problem import Status
 from core.progress import Observer, Phase, TracePoint
 from core.train import Training
+from storage.process.settings import Settings
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.store import Store
@@ -29,19 +30,19 @@ def make_context(
     store: Store, redis: Redis, worker: str = "w", job_timeout_seconds: float = 10 * HANG
 ) -> WorkerContext:
     return WorkerContext(
+        Settings(lease_seconds=HANG, job_timeout_seconds=job_timeout_seconds, store_retry_seconds=0.0),
         store,
         RedisState(redis, "q"),
         Queue(redis, "q"),
         worker,
         threads=1,
-        lease_seconds=HANG,
-        job_timeout_seconds=job_timeout_seconds,
-        store_retry_seconds=0.0,
-        max_attempts=3,
-        max_model_bytes=2**29,
         max_job_bytes=2**34,
         worker_pid=os.getpid(),
     )
+
+
+def with_settings(context: WorkerContext, **settings: Any) -> WorkerContext:
+    return context._replace(settings=context.settings.model_copy(update=settings))
 
 
 def trained(status: Status = Status.CONVERGED) -> Training:

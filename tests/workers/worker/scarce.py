@@ -15,7 +15,7 @@ from core.options.base import TrainingSize
 from core.options.linear import SvmOptions
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge
-from workers.worker.scratch import ScratchFiles
+from workers.worker.inputs import ScratchFiles
 from workers.worker.training import EngineChoice
 
 N_ROWS, LENGTH, STRIDE = 12_000, 1_000, 13

@@ -25,9 +25,10 @@ from tests.core.digests import dense, digest
 from tests.core.problems import random_rows
 from tests.stores import outcome_of, submit
 from tests.waiting import HANG
+from tests.workers.worker.attempts import with_settings
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.scratch import ScratchFiles
+from workers.worker.inputs import ScratchFiles
 from workers.worker.training import ChosenEngine, EngineChoice
 
 MIB = 2**20
@@ -137,7 +138,7 @@ def test_a_job_with_files_succeeds_and_its_report_says_so(context: WorkerContext
     reports = {}
     for engine in ("memory", "mapped"):
         id = submit(store)
-        Attempts(context._replace(engine=engine)).run(id)
+        Attempts(with_settings(context, engine=engine)).run(id)
         outcome = outcome_of(store, id)
         assert outcome.report is not None
         reports[outcome.report.pop("engine")] = outcome.report

@@ -24,7 +24,7 @@ from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, rows, submit
 from tests.there import there
 from tests.waiting import SOON, until
-from tests.workers.worker.attempts import Faked, attempted, in_thread, trained
+from tests.workers.worker.attempts import Faked, attempted, in_thread, trained, with_settings
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
@@ -254,7 +254,7 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
     dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 798])])
     most = RowsSize.of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
-    Attempts(context._replace(max_job_bytes=most, engine="memory")).run(id)
+    Attempts(with_settings(context._replace(max_job_bytes=most), engine="memory")).run(id)
     error = failure_of(store, id)
     assert (error.status, error.type) == (413, "/problems/job-too-large")
     assert "set text.ngrams to 1" in error.detail
@@ -284,7 +284,7 @@ def test_terms_that_outgrow_memory_go_to_files(
     ]
     found = []
     for engine, most in engines:
-        own = context._replace(engine=engine, max_job_bytes=most)
+        own = with_settings(context._replace(max_job_bytes=most), engine=engine)
         job = finished(store, own, submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 2000}))
         found.append(there(outcome_of(store, job.request.id).report)["terms_engine"])
     assert found == ["memory", "mapped", "memory", "mapped"]

@@ -13,7 +13,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import failure_of, make_dataset, outcome_of, sparse, submit
 from tests.there import there
-from tests.workers.worker.attempts import attempted
+from tests.workers.worker.attempts import attempted, with_settings
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -51,7 +51,7 @@ def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(
     store: Store, context: WorkerContext, algorithm: str
 ) -> None:
     id = submit(store, algorithm=algorithm)
-    Attempts(context._replace(max_model_bytes=300)).run(id)
+    Attempts(with_settings(context, max_model_bytes=300)).run(id)
     error = failure_of(store, id)
     assert (error.type, error.status) == ("/problems/model-too-large", 413)
     assert "would keep" in error.detail

@@ -19,7 +19,16 @@ from storage.repositories.models import Models
 from storage.store import Store
 from tests.stores import failure_of, submit
 from tests.waiting import HANG, SOON, until
-from tests.workers.worker.attempts import Faked, begun, in_thread, make_context, trained, work_until, work_until_stopped
+from tests.workers.worker.attempts import (
+    Faked,
+    begun,
+    in_thread,
+    make_context,
+    trained,
+    with_settings,
+    work_until,
+    work_until_stopped,
+)
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -113,7 +122,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
 def test_a_lease_that_ran_out_is_taken_again(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id, again = submit(store), threading.Event()
     fake.append(work_until(again.is_set))
-    thread = begun(context._replace(lease_seconds=1.0), id)
+    thread = begun(with_settings(context, lease_seconds=1.0), id)
     context.redis_state.leases.revoke(id, 1)
     until(lambda: context.redis_state.leases.held(id, 1, HANG))
     again.set()

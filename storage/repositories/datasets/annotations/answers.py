@@ -7,11 +7,71 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from pydantic import AwareDatetime, ConfigDict
+
 from core.documents.drawn import Draw
 from core.documents.label_sets import label_order
 from core.errors import Fault, refuse
-from storage.records import Action, Annotation, Dataset, Given, Label, labels_in
+from storage.records import Dataset, Given, Label, Record, labels_in
 from storage.repositories.datasets.labels import LabelLists, label_detail, list_faults
+
+Action = Literal["label", "settle", "skip", "undo", "flag", "note"]
+"""What a person did with a document: gave it a label, left it out, took back what was done last, marked it for others
+or took the mark away, wrote a note."""
+
+
+class AnnotationFacts(Record):
+    """Facts about an answer of a person: the fields that its entry in the log and its answer have in common.
+
+    Their descriptions are those of the contract.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    id: str
+    document: str
+    """Id of the document."""
+    action: Action
+    label: Label | None = None
+    labels: tuple[Label, ...] | None = None
+    """Labels in its place, in a dataset of several."""
+    by: str | None = None
+    mode: Literal["blind", "assisted"] | None = None
+    note: str | None = None
+    """Text of the action note."""
+    batch: str | None = None
+    """Name of what was done at once."""
+    undo_of: str | None = None
+    """Id of the entry that an undo takes back; null: the last of the same person."""
+    at: AwareDatetime
+
+
+class Annotation(AnnotationFacts):
+    """An answer of a person about a document; an entry of the log of a dataset.
+
+    Its id is the client's: the same again changes nothing.
+    """
+
+    position: int
+    """position of the document in the dataset"""
+    drawn: str = "unknown"
+    """how the label was come by, as a word of core.documents.drawn.Draw"""
+
+    @property
+    def given(self) -> Given | None:
+        """The label, or all of several; None of other actions."""
+        return self.label if self.labels is None else self.labels
+
+
+class Annotations(Record):
+    """Entries that were appended together: ``datasets/{id}/annotations/{first}.json``, by the number of the first of
+    them.
+
+    The number of the next record is that of this one plus its entries, so that the records are a chain: of many writers
+    one creates the next.
+    """
+
+    entries: list[Annotation]
 
 
 class Answer(NamedTuple):

@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 
 from storage.errors import LimitExceeded, StoreDamaged, StoreUnavailable
-from storage.records import Annotation, Annotations, labels_in
-from storage.repositories.datasets.annotations.answers import AggregatedAnswers, Answer
+from storage.records import labels_in
+from storage.repositories.datasets.annotations.answers import AggregatedAnswers, Annotation, Annotations, Answer
 from storage.store import KeyMissing, Store, json_records
 from storage.store.json_records import in_parallel
 

@@ -12,13 +12,44 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from pydantic import AwareDatetime, Field
+
 from core.documents.drawn import Draw
 from storage.errors import NotFound, StoreDamaged
 from storage.names import is_id
 from storage.recent import Recent
-from storage.records import Audit, Suggested
+from storage.records import Record
 from storage.store import KeyMissing, Store, json_records
 from storage.store.json_records import in_parallel
+
+
+class Suggested(Record):
+    """Documents that were suggested to be labeled, by position: ``datasets/{documents}/suggested/{sha256}.json``."""
+
+    chosen: list[int]
+    """those that a model chose, ascending"""
+    random: list[int]
+    """those that were drawn at random, ascending"""
+    found: list[int] = Field(default=[])
+    """those that a search has found, ascending"""
+
+
+class Audit(Record):
+    """Random sample of the documents that had no label: ``datasets/{id}/audits/{audit}.json``."""
+
+    id: str
+    dataset: str
+    positions: list[int]
+    """positions of the documents, in the order in which they were drawn: every beginning is a random sample"""
+    unlabeled: int
+    """number of documents that had no label then, of which these were drawn"""
+    seed: int
+    model: str | None = None
+    """name of the model that the audit is for, if that was said"""
+    annotations: int
+    """number of entries in the log of the dataset then"""
+    created_at: AwareDatetime
+
 
 _CACHED_RECORDS = 10_000
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from storage.errors import StoreDamaged
-from storage.records import Annotations
 from storage.repositories.datasets import Datasets, NewAnnotation
+from storage.repositories.datasets.annotations.answers import Annotations
 from storage.repositories.datasets.annotations.log import AnnotationLog
 from storage.store import Store, json_records
 from tests.stores import make_dataset

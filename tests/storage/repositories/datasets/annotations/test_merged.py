@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from storage.errors import StoreFull
-from storage.records import Annotation
 from storage.repositories.datasets.annotations import log
+from storage.repositories.datasets.annotations.answers import Annotation
 from storage.repositories.datasets.annotations.log import AnnotationLog
 from storage.store import Store
 
