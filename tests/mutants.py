@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "a cancel is heard while a job runs",
         "workers/worker/heartbeat.py",
-        "if self.reason is None and self._redis_state.cancel_requested(self.job_id):",
-        "if False and self._redis_state.cancel_requested(self.job_id):",
+        "if self.reason is None and self._context.redis_state.cancel_requested(self._job_id):",
+        "if False and self._context.redis_state.cancel_requested(self._job_id):",
         "tests/workers/worker/test_attempt.py",
     ),
     Mutant(
@@ -116,7 +116,7 @@ MUTANTS = (
         "storage/upkeep/cleanup.py",
         "if version.number != served:",
         "if True:",
-        "tests/storage/upkeep/test_retention.py",
+        "tests/storage/upkeep/test_cleanup.py",
     ),
     Mutant(
         "datasets have a quota",
@@ -165,7 +165,7 @@ MUTANTS = (
         "storage/repositories/models.py",
         "if job.version is not None and job.outcome else {}",
         "if job.version is not None and job.outcome and not self.deleted(job.request.model, job.version) else {}",
-        "tests/storage/upkeep/test_garbage_collection.py",
+        "tests/storage/upkeep/test_cleanup.py",
     ),
 )
 

@@ -13,10 +13,8 @@ LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
 LONGER = {
     "app/codecs/arrays/npz.py",
-    "app/services/__init__.py: open_services",
     "benchmarks/simulation/protocol.py",
     "core/exports/predict.py",
-    "storage/records.py",
     "tests/app/datasets/test_refused_documents.py",
     "tests/app/http/test_access.py",
     "tests/core/algorithms/test_kernel_training.py",
@@ -74,9 +72,9 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 31_828,
-        "statements of benchmarks": 6_497,
-        "statements of tests": 31_309,
+        "statements of the product": 31_827,
+        "statements of benchmarks": 6_494,
+        "statements of tests": 31_204,
         "private helpers of app with one caller, %": 25,
         f"modules of {TINY} lines and less with one importer": 0,
         f"lines of code over {LONGEST_CODE_LINE} columns": 0,

@@ -50,7 +50,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     page = at.page
-    check_accessible(at)
     open_data(at, tmp_path / "messages.csv")
     add_classes(at)
     answered = label(at, truth, 40)
@@ -58,7 +57,6 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     page.keyboard.press("u")
     page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{answered[-1]}'")
     label(at, truth, 1)
-    check_accessible(at)
     read_by_the_model(at)
 
     at.view("Doubts")
@@ -94,7 +92,6 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     at.view("Try")
     at.type(page.get_by_role("textbox", name="Text"), "urgent: claim your free prize, win cash")
     page.locator("#answer h2").first.wait_for()
-    check_accessible(at)
     at.view("Jobs")
     page.get_by_text("succeeded").first.wait_for()
 

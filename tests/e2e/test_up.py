@@ -1,4 +1,4 @@
-"""``halfmoon up`` ends the processes it starts, and says why it cannot start."""
+"""``halfmoon up`` ends the processes it starts, says why it cannot start, and answers before kernels are compiled."""
 
 import os
 import re
@@ -17,7 +17,7 @@ import pytest
 
 from app import serve
 from app.local import up as embedded
-from tests.e2e.service import Service
+from tests.e2e.service import READY, Service
 from tests.there import there
 from tests.waiting import HANG, SLOW, until
 from workers.worker.tasks import KILL_AFTER_SECONDS
@@ -180,3 +180,53 @@ def test_several_gateways_answer_at_one_address_and_are_replaced_without_a_failu
         assert service.stop() == 0
         assert service.left() == []
     assert not (tmp_path / "data" / "valkey" / "valkey.sock").exists()
+
+
+STARTING = "waiting for a worker that is starting"
+MISSES = """
+import gc
+
+from numba.core.dispatcher import Dispatcher
+
+from core.warm_up import warm_up
+
+warm_up()
+loops = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and
+each.py_func.__module__.startswith("core.")]
+print(len(loops), sorted(each.py_func.__qualname__ for each in loops if each.stats.cache_misses))
+"""
+
+
+@pytest.mark.slow
+def test_a_first_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    service = Service(tmp_path / "data", tmp_path / "log")
+    try:
+        service.launch()
+        service.await_line(" answers;")
+        assert service.process is not None
+        service.process.send_signal(signal.SIGSTOP)  # however fast it compiles, it has no worker yet
+        (url,) = re.findall(r"^halfmoon: (http\S+) answers;", service.said(), re.MULTILINE)
+        service.client.base_url = httpx.URL(url)
+        ready = service.get("/v1/health/ready")
+        assert (ready["status"], ready["workers"], ready["workers_starting"]) == ("ready", 0, 1)
+        documents = [{"indices": [place % 2], "label": label} for place, label in enumerate(["a", "b", None, None])]
+        first, second = (
+            service.post("/v1/jobs", {"documents": documents, "model": "m", "algorithm": "svm"}) for _ in range(2)
+        )
+        phases = [service.get(f"/v1/jobs/{job['id']}")["progress"]["phase"] for job in (first, second)]
+        assert phases == [STARTING, f"{STARTING}, and for 1 job before it"]
+        assert READY not in service.said()
+        service.process.send_signal(signal.SIGCONT)
+        service.await_line(f"{READY}{url}\n")
+        assert service.wait_for(second["id"])["state"] == "succeeded"
+        until(lambda: service.get("/v1/health/ready")["workers_starting"] == 0, SLOW)
+    finally:
+        if service.process is not None:
+            service.process.send_signal(signal.SIGCONT)
+        service.__exit__()
+    done = subprocess.run([sys.executable, "-c", MISSES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    count, missed = done.stdout.split(maxsplit=1)
+    assert int(count) > 20
+    assert missed == "[]\n", "the service has compiled all that training runs"

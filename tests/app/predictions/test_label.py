@@ -1,7 +1,15 @@
-"""One text in, one label out, as flat as doccano and the like send and read it."""
+"""Flat answers: one text in, one label out, as doccano and the like read it; ids of documents or their positions."""
 
+import json
+
+import pytest
+
+from app.predictions import service
+from app.predictions.service import AnswerTexts
+from storage.repositories.datasets import Batch
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
+from tests.app.predictions.test_scoring import model_of, rows_of
 
 
 def test_the_label_of_a_text(gateway: Gateway) -> None:
@@ -24,3 +32,23 @@ def test_what_is_refused(gateway: Gateway) -> None:
         in problem_of(gateway.client.post("/v1/models/news/label", json={"txt": "a"}), 422)["detail"]
     )
     problem_of(gateway.client.post("/v1/models/none/label", json={"text": "a"}), 404)
+
+
+IDS: dict[str, tuple[list[list[str | None] | None], list[str] | None]] = {
+    "none": ([None, None, None], None),
+    "all": ([["a"], ["b", "c"], ["d"]], ["a", "b", "c", "d"]),
+    "some": ([None, ["b", None], None], ["0", "b", "2", "3"]),
+    "the last": ([None, [None, None], ["d"]], ["0", "1", "2", "d"]),
+}
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+@pytest.mark.parametrize("name", IDS)
+def test_ids(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "_NUMBERS", most)
+    given, wanted = IDS[name]
+    batches = [Batch(rows_of().between(0, n), [None] * n, ids) for n, ids in zip((1, 2, 1), given, strict=True)]
+    texts = AnswerTexts(model_of(2), ["no", "yes"], lambda size: None)
+    list(texts.add_each(batches))
+    assert json.loads(b"".join(texts.array("ids"))) == wanted
+    assert texts.has_ids == (wanted is not None)

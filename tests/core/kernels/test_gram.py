@@ -1,4 +1,4 @@
-"""Kernel rows beside scikit-learn's kernels."""
+"""Kernel rows beside scikit-learn's kernels, their functions beside NumPy's, and the rules for gamma."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from core.kernels.function import Kernel
-from core.kernels.gram import Gram
+from core.kernels.gamma import resolve_kernel
+from core.kernels.gram import Gram, apply_to_products
 from tests.core.kernels.rows import whole
 from tests.core.problems import Array, dense_of, random_rows, rows_of
 
@@ -43,3 +44,72 @@ def test_distances_far_from_the_origin_keep_their_digits() -> None:
     dense = np.random.default_rng(4).standard_normal((30, 3)) + 300.0
     rows = rows_of(dense)
     np.testing.assert_allclose(whole(Gram(rows, RBF)), rbf_kernel(dense_of(rows), gamma=0.4), atol=1e-3)
+
+
+RULES = pytest.mark.parametrize("rule", ["scale", "median"])
+
+
+def gamma_of(rule: str, dense: np.ndarray) -> float:
+    return resolve_kernel("rbf", rule, 3, 0.0, rows_of(dense)).gamma
+
+
+@RULES
+@pytest.mark.parametrize("exponent", [-120, -66, 1, 66, 120])
+def test_gamma_is_in_units_of_the_values(rule: str, exponent: int) -> None:
+    dense = dense_of(random_rows(np.random.default_rng(0), 60, 5, 0.8))
+    assert gamma_of(rule, np.ldexp(dense, exponent)) == pytest.approx(
+        np.ldexp(gamma_of(rule, dense), -2 * exponent), rel=1e-6
+    )
+
+
+@RULES
+@pytest.mark.parametrize("value", [1e5, 4e18, 3e38])
+def test_a_far_row_has_no_part_in_it(rule: str, value: float) -> None:
+    dense = dense_of(random_rows(np.random.default_rng(1), 60, 5, 0.8))
+    alone = gamma_of(rule, dense)
+    assert gamma_of(rule, np.vstack([dense, np.full((1, 5), value)])) == pytest.approx(alone, rel=1e-6)
+
+
+@RULES
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_gamma_of_equal_rows_is_1(rule: str, value: float) -> None:
+    assert gamma_of(rule, np.full((8, 4), value)) == 1.0
+
+
+def test_the_exponential_is_exact_to_a_few_units_in_the_last_place() -> None:
+    powers = np.concatenate([np.linspace(-86.9, 0, 100_001), -np.logspace(-10, 1.9, 1000)]).astype(np.float32)
+    values = np.zeros((1, len(powers)), np.float32)
+    apply_to_products(Kernel("rbf", 1.0), values, np.zeros(1, np.float32), -powers)
+    np.testing.assert_allclose(values[0], np.exp(powers.astype(np.float64)), rtol=2e-7)
+
+
+@pytest.mark.parametrize("distance", [88.0, 1e10, 2e38])
+def test_far_rows_have_a_kernel_value_of_0(distance: float) -> None:
+    values = np.zeros((1, 3), np.float32)
+    apply_to_products(
+        Kernel("rbf", 1e6), values, np.full(1, distance / 2, np.float32), np.full(3, distance / 2, np.float32)
+    )
+    np.testing.assert_array_equal(values, 0.0)
+
+
+def test_rows_that_rounding_puts_nearer_than_equal_ones_are_equal() -> None:
+    values = np.full((1, 2), 1.0 + 1e-6, np.float32)
+    apply_to_products(Kernel("rbf", 1.0), values, np.ones(1, np.float32), np.ones(2, np.float32))
+    np.testing.assert_array_equal(values, 1.0)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Kernel("linear"), Kernel("rbf", 0.3), *(Kernel("poly", 0.5, degree, 1.0) for degree in (1, 2, 3, 10))],
+    ids=str,
+)
+def test_kernel_values_are_those_of_numpy_and_columns_beyond_are_left_alone(kernel: Kernel) -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((5, 7)), rng.standard_normal((600, 7))
+    products = np.column_stack([left @ right.T, np.full(5, 8.0)]).astype(np.float32)
+    norms = [(rows**2).sum(axis=1).astype(np.float32) for rows in (left, right)]
+    expected = products[:, :-1].astype(np.float64)
+    kernel.apply_to_products(expected, norms[0].astype(np.float64), norms[1].astype(np.float64))
+    apply_to_products(kernel, products, norms[0], norms[1])
+    np.testing.assert_allclose(products[:, :-1], expected, rtol=3e-6, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_array_equal(products[:, -1], 8.0)

@@ -1,10 +1,17 @@
-"""Progress, traces, cancel flags, outcomes and heartbeats of workers, in a real Valkey."""
+"""Progress, traces, cancel flags, outcomes and heartbeats of workers, in a real Valkey; without it, errors by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from storage.queue.redis_state import RedisState
+from storage.errors import RedisUnavailable
+from storage.queue.queue import Queue
+from storage.queue.redis_state import RedisState, connect
 from storage.records import Progress
+from tests.stores import Valkey
 from tests.waiting import HANG, until
 
 
@@ -76,3 +83,42 @@ def test_outcomes_are_counted_by_algorithm_state_and_time(redis: Redis) -> None:
     assert list(told["svm", "succeeded"].within.values()) == [1, 1, 1, 2, 2, 2, 2, 2, 2]
     assert list(told["svm", "failed"].within.values()) == [0] * 8 + [1]
     assert told["da", "cancelled"].within["5"] == 1
+
+
+@pytest.mark.parametrize("url", ["unix://{}", "unix://:wrong@{}"], ids=["none", "wrong"])
+def test_a_password_that_is_missing_or_wrong_is_told(url: str, tmp_path: Path) -> None:
+    with Valkey(tmp_path) as server:
+        with connect(server.url, HANG) as client:
+            client.config_set("requirepass", "right")
+        with (
+            connect(url.format(server.socket), HANG) as client,
+            pytest.raises(RedisUnavailable, match="wants another user or password"),
+        ):
+            RedisState(client, "q").workers()
+
+
+CALLS: dict[str, Callable[[RedisState, Queue], Any]] = {
+    "progress": lambda state, _: state.progress("j"),
+    "publish_progress": lambda state, _: state.publish_progress("j", Progress()),
+    "trace": lambda state, _: state.trace("j"),
+    "request_cancel": lambda state, _: state.request_cancel("j"),
+    "cancel_requested": lambda state, _: state.cancel_requested("j"),
+    "workers": lambda state, _: state.workers(),
+    "starting_workers": lambda state, _: state.starting_workers(),
+    "remove_worker": lambda state, _: state.remove_worker("w"),
+    "acquire": lambda state, _: state.leases.acquire("j", 1, "w", 1),
+    "renew": lambda state, _: state.leases.renew("j", 1, "w", 1),
+    "release": lambda state, _: state.leases.release("j", 1, "w"),
+    "held": lambda state, _: state.leases.held("j", 1, HANG),
+    "enqueue": lambda _, queue: queue.enqueue("j"),
+    "depth": lambda _, queue: queue.depth(),
+    "waiting": lambda _, queue: queue.waiting(),
+    "turns": lambda _, queue: queue.turns("j"),
+    "ping": lambda _, queue: queue.ping(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_call_is_answered(no_redis: Redis, call: str) -> None:
+    with pytest.raises(RedisUnavailable):
+        CALLS[call](RedisState(no_redis), Queue(no_redis, "q"))

@@ -1,4 +1,4 @@
-"""Words by number, against Python's regular expressions."""
+"""Words by number, against Python's regular expressions; characters as Python has them; where terms stand."""
 
 import re
 
@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from core.documents.kinds import TextRows
 from core.documents.text import words as module
-from core.documents.text.words import Words
+from core.documents.text.words import LOWER_GROWTH, Words, character_table, lowered_by_character
+from core.models.explanation import term_spans
 
 WORD = re.compile(r"\b\w\w+\b")
 unicode_texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=6)
@@ -87,3 +88,48 @@ def test_bytes_that_are_no_text_are_no_words() -> None:
         noise = np.random.default_rng(seed).integers(0, 256, 1000).astype(np.uint8)
         noise[np.isin(noise, [0xC4, 0xCE])] = 0xC3  # where Python's own lower case is asked for
         assert len(Words().scan(TextRows(np.array([0, 500, 1000]), noise)).words) <= 334
+
+
+def test_words_and_pairs_are_found_in_whatever_case() -> None:
+    text = "Free entry: FREE Entry, a free day"
+    found = term_spans(text, ["free", "free entry", "entry free", "day", "lunch"])
+    assert [[text[start:end] for start, end in spans] for spans in found] == [
+        ["Free", "FREE", "free"],
+        ["Free entry", "FREE Entry"],
+        ["entry: FREE", "Entry, a free"],
+        ["day"],
+        [],
+    ]
+
+
+def test_characters_are_counted_not_bytes() -> None:
+    assert term_spans("😀 École", ["école"]) == [[(2, 7)]]
+
+
+def test_the_table_is_python_s_own() -> None:
+    table = character_table()
+    word = re.compile(r"\w")
+    for code in [*range(0x3000), *range(0x3000, 0x110000, 97)]:
+        lower, entry = chr(code).lower(), int(table[code])
+        if code != 0x130:  # becomes two characters
+            assert (chr(entry >> 1), entry & 1) == (lower, int(word.match(lower) is not None))
+
+
+def test_what_is_in_lower_case_stays_as_it_is() -> None:
+    lower = character_table() >> np.uint32(1)
+    np.testing.assert_array_equal(character_table()[lower] >> np.uint32(1), lower)
+
+
+def test_the_growth_of_a_character_is_bounded() -> None:
+    lower = character_table() >> np.uint32(1)
+    changed = np.flatnonzero(lower != np.arange(len(lower))).tolist()
+    assert len(changed) > 1000
+    assert max(len(chr(lower[code]).encode()) / len(chr(code).encode()) for code in changed) <= LOWER_GROWTH
+
+
+def test_texts_are_copied_only_where_characters_depend_on_others() -> None:
+    plain = TextRows.of(["Été", "ÖL", "ab"])
+    assert lowered_by_character(plain) is plain
+    rows = TextRows.of(["AB", "ΟΔΟΣ ΟΣΑ", "İst"])
+    assert list(lowered_by_character(rows.between(1, 3))) == ["οδος οσα", "i\u0307st"]
+    assert list(lowered_by_character(rows.between(0, 1))) == ["AB"]
