@@ -245,18 +245,6 @@ def test_balance_moves_the_mean_of_the_unlabeled() -> None:
     assert means[0] < means[1] < means[2]
 
 
-def test_a_document_twice_is_the_same_as_at_double_cost() -> None:
-    """But for the ridge: each copy has its own."""
-    data = small(4, n=30, labeled=6)
-    X = data.X[:, :-1]
-    twice = Problem.of(rows_of(np.vstack([X, X[-1:]])), data.y)
-    costs = np.ones(30)
-    costs[-1] = 2.0
-    double = Problem.of(data.rows, data.y, costs)
-    options = {"regularisation": 1e-6, "tolerance": 1e-7, "gamma": 0.2}
-    assert solved(twice, **options).objective == pytest.approx(solved(double, **options).objective, rel=1e-4)
-
-
 @pytest.mark.parametrize("stop_at", [1, 4, 9])
 def test_stopped_and_run_again(stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SECONDS", 0.0)

@@ -202,21 +202,6 @@ def test_the_seed_of_a_training_reaches_the_solver() -> None:
     assert len(set(trained)) > 1
 
 
-def test_a_row_given_twice_is_its_cost_doubled() -> None:
-    data = small(7, n=30, labeled=6)
-    times = np.random.default_rng(0).integers(1, 4, 30)
-    order = np.repeat(np.arange(30), times)
-    repeated = Problem.of(rows_of(data.X[order, :-1]), np.repeat(data.y, times[:6]))
-    costly, even = (
-        run(problem, epsilon=1e-4)
-        for problem in (Problem.of(data.rows, data.y, times.astype(np.float64)), data.problem)
-    )
-    result = run(repeated, epsilon=1e-4)
-    assert result.objective == pytest.approx(costly.objective, rel=1e-5)
-    np.testing.assert_allclose(weights_of(result), weights_of(costly), atol=1e-3)
-    assert np.abs(weights_of(result) - weights_of(even)).max() > 1e-2, "weights matter here"
-
-
 def test_moving_all_rows_moves_only_the_intercept() -> None:
     """The centre is taken off wherever the rows lie."""
     data = small(8, n=40, labeled=8)

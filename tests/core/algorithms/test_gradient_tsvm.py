@@ -8,7 +8,7 @@ from core.algorithms.low_density import weight_stages
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import GradientTsvmOptions
-from core.problem import Expansion, Problem, Status
+from core.problem import Expansion, Status
 from tests.core.problems import Array, Small, small, weights_of
 
 FRACTION = 0.4
@@ -64,19 +64,6 @@ def test_it_ends_no_higher_than_plain_descent_in_the_mean() -> None:
         w = by_stages(data.X[:, :-1], data.y, 0.01, 1.0)
         theirs.append(objective(data.X[:, :-1], data.y, 0.01, 1.0, w))
     assert np.mean(ours) <= np.mean(theirs) * 1.01
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_row_given_twice_is_its_cost_doubled(seed: int) -> None:
-    data = small(seed, n=40, labeled=8, gap=0.4)
-    times = np.random.default_rng(seed).integers(1, 4, 40)
-    order = np.repeat(np.arange(40), times)
-    repeated = Problem.of(data.rows.taken(order), np.repeat(data.y, times[:8]))
-    one, other = (
-        solve("gradient_tsvm", problem, options_of())
-        for problem in (repeated, Problem.of(data.rows, data.y, times.astype(float)))
-    )
-    np.testing.assert_allclose(weights_of(one), weights_of(other), atol=1e-5)
 
 
 def test_the_linear_kernel_by_coordinates_is_the_linear_method() -> None:

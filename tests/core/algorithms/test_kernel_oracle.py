@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 
 from core.engine.solver import solve
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.problem import Expansion, Problem, Result, Status
-from tests.core.problems import Array, Small, dense_of, rows_of, small
+from core.problem import Expansion, Result, Status
+from tests.core.problems import Array, Small, small
 from tests.reference import kernel as reference
 
 TIGHT = 1e-6
@@ -202,24 +202,6 @@ def test_without_weight_of_the_unlabeled_it_is_the_svm() -> None:
     result = solve("cccp_tsvm", data.problem, CccpOptions.parse({**given, "C_u": 0.0}))
     np.testing.assert_allclose(result.unlabeled_scores, alone.unlabeled_scores, atol=1e-4)
     assert result.objective == pytest.approx(alone.objective, rel=1e-6)
-
-
-@pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
-def test_a_document_of_double_weight_is_that_document_twice(algorithm: str) -> None:
-    data = small(8, n=40, labeled=16, gap=0.4)
-    dense = dense_of(data.rows)
-    doubled = [3, 7, 20, 31]
-    times = np.ones(40, np.int64)
-    times[doubled] = 2
-    order = np.repeat(np.arange(40), times)
-    labeled = int(times[:16].sum())
-    repeated = Small(rows_of(dense[order]), data.X[order], data.truth[order][:labeled], data.truth[order])
-    given = {**KERNELS["rbf"], "C": 2.0, "tolerance": TIGHT, **({"C_u": 0.3} if algorithm == "cccp_tsvm" else {})}
-    options = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}[algorithm].parse(given)
-    twice = solve(algorithm, Problem.of(repeated.rows, repeated.y), options)
-    heavy = solve(algorithm, Problem.of(data.rows, data.y, times.astype(np.float64)), options)
-    assert heavy.objective == pytest.approx(twice.objective, rel=1e-5)
-    np.testing.assert_allclose(np.repeat(heavy.unlabeled_scores, times[16:]), twice.unlabeled_scores, atol=2e-3)
 
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
