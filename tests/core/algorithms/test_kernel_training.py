@@ -14,16 +14,15 @@ from sklearn.svm import SVC
 from core import progress
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
-from core.engine.solver import solve
 from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
 from core.kernels.gamma import resolve_kernel
 from core.kernels.gram import Gram
 from core.models.io import read_model
 from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
-from core.problem import Problem, Status
+from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
-from tests.core.problems import Array, dense_of, labeled, rows_of, small
+from tests.core.problems import Array, dense_of, rows_of, small
 from tests.core.test_fuzz import Tiny, tiny
 from tests.core.watcher import Watcher
 
@@ -97,22 +96,6 @@ def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
 
 
 @every
-def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
-    rows, class_indices = clusters(2)
-    given_options = {"C": 2.0, "gamma": 0.3, "tolerance": 1e-6, **labeled(algorithm)}
-    training = train(TrainingTask(rows, class_indices, list("abcd"), algorithm, given_options))
-    order = np.concatenate([np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)])
-    ordered = rows_of(dense_of(rows)[order])
-    total = 0.0
-    for k in range(K):
-        problem = Problem.of(ordered, np.where(class_indices[class_indices >= 0] == k, 1.0, -1.0))
-        result = solve(algorithm, problem, OPTIONS[algorithm].parse(given_options))
-        np.testing.assert_allclose(training.scores[:, k], result.unlabeled_scores, atol=1e-4)
-        total += result.objective
-    assert training.objective == pytest.approx(total, rel=1e-6)
-
-
-@every
 def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) -> None:
     rows, class_indices = clusters(3)
     ample, tiny = (
@@ -125,22 +108,6 @@ def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) 
     )
     np.testing.assert_allclose(tiny.scores, ample.scores, atol=1e-3)
     assert tiny.objective == pytest.approx(ample.objective, rel=1e-5)
-
-
-@every
-def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
-    rows, class_indices = clusters(4, n=400)
-    one, other = (
-        train(
-            TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, seed=seed),
-            TrainingContext(threads=2),
-        )
-        for seed in (0, 1)
-    )
-    np.testing.assert_array_equal(one.scores, other.scores)
-    np.testing.assert_array_equal(one.model.scores(rows), other.model.scores(rows))
-    assert one.objective == other.objective
-    assert [point[:2] for point in one.trace] == [point[:2] for point in other.trace]
 
 
 @every

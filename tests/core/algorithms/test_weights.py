@@ -49,7 +49,7 @@ def test_a_row_given_twice_is_its_cost_doubled(algorithm: str, seed: int) -> Non
     if algorithm == "tsvm":
         times[16:] = 2
     repeated = Problem.of(data.rows.taken(np.repeat(np.arange(48), times)), np.repeat(data.y, times[:16]))
-    costly = Problem.of(data.rows, data.y, case.unit * times)
+    costly = Problem.of(data.rows, data.y, np.array(case.unit * times))
     options = find_algorithm(algorithm).options.parse(case.options)
     one, other, even = (solve(algorithm, problem, options) for problem in (repeated, costly, data.problem))
     assert other.objective == pytest.approx(one.objective, rel=case.objective)
