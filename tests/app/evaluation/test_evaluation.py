@@ -1,5 +1,6 @@
-"""Evaluations over HTTP."""
+"""Evaluations over HTTP, also on a disk that has no room for their scores."""
 
+import errno
 import json
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from storage.records import Version
 from tests.app.codecs.encodings import ENCODERS
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, body_of, problem_of, publish
 from tests.app.datasets.test_kinds import named_model, text_model
+from tests.stores import no_file_beyond
 
 Documents = list[dict[str, Any]]
 NAMES = ["a", "b", "c"]
@@ -349,3 +351,28 @@ def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearMo
         assert (
             problem_of(gateway.client.post("/v1/models/news/evaluate", json=body), 422)["errors"][0]["field"] == field
         )
+
+
+@pytest.mark.parametrize("room", [0, 100])
+@pytest.mark.parametrize("by_dataset", [False, True])
+def test_a_full_disk_is_reported(gateway: Gateway, room: int, by_dataset: bool) -> None:
+    publish(gateway.store)
+    body = {"dataset": gateway.upload(TWO_CLASSES)["id"]} if by_dataset else {"documents": TWO_CLASSES * 200}
+    before = gateway.kept()
+    with no_file_beyond(room):
+        answer = gateway.client.post("/v1/models/news/evaluate", json=body)
+    assert answer.status_code in (200, 507), answer.text
+    if room == 0:
+        assert problem_of(answer, 507)["type"] == "/problems/insufficient-storage"
+    assert gateway.kept() == before
+
+
+def test_a_disk_on_which_no_file_can_be_made_is_reported(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(gateway.store)
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("app.http.answers.tempfile.TemporaryFile", full)
+    problem_of(gateway.client.post("/v1/models/news/evaluate", json={"documents": TWO_CLASSES}), 507)
+    assert [path for path in gateway.kept() if ".staging" in path] == []
