@@ -16,12 +16,12 @@ from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from core.engine.requests import Product
-from core.engine.solver import solve
 from core.numerics.width import WIDTH
 from core.problem import Problem, Result
 from core.registry import find_algorithm
 from core.train import Training, TrainingTask, train
 from core.warm_up import warm_up
+from tests.core.problems import solve
 
 _FRACTION = 0.3494
 _MORE_LABELS = 20

@@ -15,9 +15,9 @@ from benchmarks.base import put_section, rows_of, table
 from benchmarks.data import load
 from benchmarks.papers import Draw, Run, official, trained
 from core.documents.rows import SparseRows
-from core.engine.solver import solve
 from core.options.subspace import KernelAnnealingOptions
 from core.problem import Problem
+from tests.core.problems import solve
 
 _STARTS = 20
 _MOONS, _NOISE = 200, 0.1

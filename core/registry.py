@@ -33,7 +33,7 @@ class Algorithm:
     title: str
     options: type[Options]
     solver: str
-    """``module:function`` of its core.engine.solver.Solver"""
+    """``module:function`` of its core.train.Solver"""
     start: Literal["coefficients", "scores"] | None = "coefficients"
     """what of another model its solver can start from"""
     several: bool = False

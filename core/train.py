@@ -7,7 +7,8 @@ several.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from core.documents.reorder import Compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.requests import Steps
-from core.engine.solver import load_solver
 from core.evaluation.training_warnings import NO_UNLABELED, one_class_warnings, scale_warnings
 from core.incomplete import Incomplete
 from core.models.assembly import Points, model_of, scores_in_slices, starting_points
@@ -24,10 +24,11 @@ from core.models.model import LinearModel, Model
 from core.numerics.elementary import Matrix, Vector
 from core.one_vs_rest import phases_of, positives_of
 from core.options.auto import AutoOptions
+from core.options.base import Options
 from core.options.kernel import KernelChoice
 from core.problem import Problem, Result, Status, ensure_complete, unlabeled_scores
 from core.progress import CALIBRATION, WHOLE, Phase, Span, Stopped
-from core.registry import AUTO, CLUSTERS, with_rest
+from core.registry import AUTO, CLUSTERS, Algorithm, with_rest
 from core.selection.auto import auto
 from core.selection.candidates import Selecting
 from core.selection.class_fractions import by_class, estimate_fractions, fraction_warnings
@@ -142,6 +143,23 @@ def _tuning(checked: SingleTask, documents: Compact, run: Run, span: Span) -> tu
     )
     run.watch.begin(Phase(checked.task.algorithm))
     return tuning, rest
+
+
+Solver = Callable[[Problem, Options, Vector | None], Steps]
+"""Steps towards a Result, not yet begun, to be run by a Scheduler over the rows of the problem.
+
+The vector is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias
+last, or scores of all rows, shape (n_rows,)."""
+
+
+def load_solver(algorithm: Algorithm, n_problems: int = 1) -> Solver:
+    """The solver of an algorithm for so many two-class problems over the same rows, imported at first use.
+
+    Of an algorithm that solves them together each call has the steps of the next problem.
+    """
+    module, _, function = algorithm.solver.partition(":")
+    found = getattr(import_module(module), function)
+    return cast(Solver, found(n_problems) if algorithm.joint else found)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.requests import Request
+from core.engine.runner import Scheduler
 from core.models.model import LinearModel
-from core.options.base import BalancedOptions
+from core.options.base import BalancedOptions, Options
 from core.problem import Linear, Problem, Result, Status
-from core.registry import ALGORITHMS
-from core.train import Training
+from core.progress import Observer, Phase
+from core.registry import ALGORITHMS, find_algorithm
+from core.train import Training, load_solver
 
 Array = NDArray[np.float64]
 
@@ -111,3 +113,18 @@ def labeled(name: str) -> dict[str, Any]:
     estimating them.
     """
     return {"positive_fraction": "labeled"} if issubclass(ALGORITHMS[name].options, BalancedOptions) else {}
+
+
+def solve(
+    algorithm: str,
+    problem: Problem,
+    options: Options,
+    *,
+    init: Array | None = None,
+    observer: Observer | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Run one solver on one two-class problem, as the options say; raises UnknownAlgorithm."""
+    solver = load_solver(find_algorithm(algorithm))
+    with Scheduler(problem.rows, threads=threads, observer=observer) as scheduler:
+        return scheduler.run({Phase(): lambda: solver(problem, options, init)})[0]

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from core import progress
 from core.documents.rows import SparseRows
 from core.engine import passes
-from core.engine.solver import solve
 from core.one_vs_rest import column_of, labels_of, n_classes_of, n_problems, own_scores, phases_of, positives_of
 from core.options.base import Options
 from core.problem import Problem, Result, Status
 from core.progress import Phase
 from core.registry import ALGORITHMS
 from core.train import TrainingContext, TrainingTask, train
-from tests.core.problems import LINEAR, dense_of, labeled, linear, rows_of, weights_of, with_bias
+from tests.core.problems import LINEAR, dense_of, labeled, linear, rows_of, solve, weights_of, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 

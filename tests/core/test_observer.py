@@ -11,7 +11,6 @@ import pytest
 from core import progress
 from core.documents.rows import SparseRows
 from core.engine import passes
-from core.engine.solver import solve
 from core.models import assembly
 from core.options.base import Options
 from core.phases import phase_in_words
@@ -19,7 +18,7 @@ from core.problem import Result, Status
 from core.progress import Phase, TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.train import TrainingContext, TrainingTask, train
-from tests.core.problems import LINEAR, Small, small, weights_of
+from tests.core.problems import LINEAR, Small, small, solve, weights_of
 from tests.core.watcher import Watcher
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs

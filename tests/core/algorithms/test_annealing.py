@@ -9,12 +9,11 @@ import pytest
 from scipy.special import expit
 
 from core.algorithms import annealing as module
-from core.engine.solver import solve
 from core.losses.balance import BalancedProbabilities, balanced_probabilities
 from core.options.linear import AnnealingOptions
 from core.problem import Problem, Result, Status
 from core.train import TrainingTask, train
-from tests.core.problems import Array, Small, small, weights_of
+from tests.core.problems import Array, Small, small, solve, weights_of
 from tests.reference import annealing as reference
 from tests.reference import mfn, transductive
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import CoregularizedOptions
 from core.problem import Problem, Status
 from core.train import TrainingTask, train
-from tests.core.problems import Array, rows_of, small, weights_of
+from tests.core.problems import Array, rows_of, small, solve, weights_of
 
 FRACTION = 0.4
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from core import progress
-from core.engine.solver import solve
 from core.errors import InvalidOption
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Matrix
@@ -20,7 +19,7 @@ from core.options.relaxation import CtsvmOptions
 from core.problem import Expansion, Problem, Result, Status
 from core.registry import check_options
 from core.train import TrainingTask, train
-from tests.core.problems import Array, normal, rows_of, small
+from tests.core.problems import Array, normal, rows_of, small, solve
 from tests.core.watcher import Watcher
 from tests.reference.relaxation import Given, best_labeling, dual_value, soft_optimum
 

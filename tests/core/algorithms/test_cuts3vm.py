@@ -8,12 +8,11 @@ import pytest
 
 from core import progress
 from core.algorithms.cuts3vm import planes, solver
-from core.engine.solver import solve
 from core.options.linear import Cuts3vmOptions
 from core.problem import Problem, Result, Status
 from core.progress import TracePoint
 from core.train import TrainingTask, train
-from tests.core.problems import Small, dense_of, rows_of, small, weights_of
+from tests.core.problems import Small, dense_of, rows_of, small, solve, weights_of
 from tests.core.watcher import Watcher
 from tests.reference import cuts3vm as reference
 from tests.reference.mfn import minimise

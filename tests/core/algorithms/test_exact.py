@@ -5,9 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from core.engine.solver import solve
 from core.registry import ALGORITHMS
-from tests.core.problems import small, weights_of
+from tests.core.problems import small, solve, weights_of
 from tests.reference.exact import optimum
 from tests.reference.mfn import minimise, objective
 from tests.reference.transductive import J_of, labeled_costs

@@ -5,11 +5,10 @@ import pytest
 from scipy.optimize import minimize
 
 from core.algorithms.low_density import weight_stages
-from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import GradientTsvmOptions
 from core.problem import Expansion, Status
-from tests.core.problems import Array, Small, small, weights_of
+from tests.core.problems import Array, Small, small, solve, weights_of
 
 FRACTION = 0.4
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from core.engine.solver import solve
 from core.options.subspace import KernelAnnealingOptions
 from core.problem import Expansion
 from core.train import TrainingTask, train
-from tests.core.problems import Array, small
+from tests.core.problems import Array, small, solve
 from tests.reference.annealing import anneal
 
 

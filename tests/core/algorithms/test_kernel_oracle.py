@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from core.engine.solver import solve
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.problem import Expansion, Result, Status
-from tests.core.problems import Array, Small, small
+from tests.core.problems import Array, Small, small, solve
 from tests.reference import kernel as reference
 
 TIGHT = 1e-6

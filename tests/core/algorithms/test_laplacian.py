@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.engine.solver import solve
 from core.options.subspace import LaplacianOptions
 from core.problem import Expansion, Problem, Result, Status
 from core.train import TrainingTask, train
-from tests.core.problems import Array, rows_of, small, weights_of
+from tests.core.problems import Array, rows_of, small, solve, weights_of
 from tests.reference import laplacian as reference
 
 SOLUTIONS = {"laplacian_svm": reference.svm, "laplacian_rls": reference.least_squares}

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from core.engine.solver import solve
 from core.errors import InvalidOption
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram
@@ -14,7 +13,7 @@ from core.kernels.paths import path_coordinates, path_squares
 from core.options.subspace import LdsOptions
 from core.problem import Problem, Status
 from core.train import TrainingTask, train
-from tests.core.problems import Array, rows_of, small
+from tests.core.problems import Array, rows_of, small, solve
 
 
 def unheard() -> None:

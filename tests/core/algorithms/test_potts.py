@@ -8,12 +8,11 @@ import pytest
 from core import progress
 from core.algorithms.annealing import CoupledPath, class_beliefs
 from core.engine import passes
-from core.engine.solver import solve
 from core.options.linear import AnnealingOptions
 from core.options.subspace import PottsOptions
 from core.problem import Status
 from core.train import TrainingContext, TrainingTask, train
-from tests.core.problems import dense_of, linear, rows_of, small, weights_of, with_bias
+from tests.core.problems import dense_of, linear, rows_of, small, solve, weights_of, with_bias
 from tests.core.watcher import Watcher
 from tests.reference import annealing as reference
 

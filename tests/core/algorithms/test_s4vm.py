@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from core.algorithms import s4vm
-from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.options.subspace import S4vmOptions
 from core.problem import Status
-from tests.core.problems import Array, small, weights_of
+from tests.core.problems import Array, small, solve, weights_of
 
 COUNT = 9
 

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from core.algorithms import tsvm as module
 from core.algorithms.tsvm import improving_pairs, weight_stages
-from core.engine.solver import solve
 from core.losses.balance import threshold_labels
 from core.options.linear import TsvmOptions
 from core.problem import Problem, Result, Status
 from core.progress import Phase
-from tests.core.problems import Array, Small, small, weights_of
+from tests.core.problems import Array, Small, small, solve, weights_of
 from tests.reference import mfn, transductive
 
 SEEDS = range(12)

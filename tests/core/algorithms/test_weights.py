@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from core.engine.solver import solve
 from core.problem import Problem
 from core.registry import find_algorithm
-from tests.core.problems import small
+from tests.core.problems import small, solve
 
 
 class Case(NamedTuple):

@@ -11,12 +11,11 @@ from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from core.engine.requests import Barrier, Phase, Product, Report, Steps, Stopped, Vector
 from core.engine.runner import Scheduler
-from core.engine.solver import solve
 from core.numerics import width
 from core.numerics.width import WIDTH
 from core.options.linear import SvmOptions
 from core.problem import Linear, Result, Status
-from tests.core.problems import dense_of, random_rows, small, weights_of, with_bias
+from tests.core.problems import dense_of, random_rows, small, solve, weights_of, with_bias
 
 ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
 

@@ -10,7 +10,6 @@ from sklearn.svm import LinearSVC
 
 from core.engine.requests import Phase, Product, Report
 from core.engine.runner import Scheduler
-from core.engine.solver import solve
 from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, conjugate_gradients, exact_step, minimise
@@ -25,6 +24,7 @@ from tests.core.problems import (
     random_rows,
     rows_of,
     small,
+    solve,
     weights_of,
     with_bias,
 )

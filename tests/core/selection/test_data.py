@@ -6,14 +6,13 @@ from numpy.typing import NDArray
 
 from core.documents.rows import FullRows
 from core.engine.runner import Scheduler
-from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.problem import Problem
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features
 from core.selection.fraction_path import SupervisedFit
 from core.validation.folds import N_FOLDS, folds_of, without
-from tests.core.problems import dense_of, rows_of, small, weights_of
+from tests.core.problems import dense_of, rows_of, small, solve, weights_of
 
 
 def nothing() -> None:

@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.engine.solver import solve
 from core.evaluation.measures import Reliability
 from core.options.linear import SvmOptions
 from core.problem import Linear, Problem, Result, Status
 from core.progress import Stopped
 from core.registry import ALGORITHMS
 from core.validation.folds import cross_val_scores, folds_of
+from tests.core.problems import solve
 from tests.core.selection.test_auto import fit, pool
 from tests.core.watcher import Watcher
 from tests.there import there
