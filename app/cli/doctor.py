@@ -245,7 +245,7 @@ def examine_documents(path: Path, query: Mapping[str, str]) -> Iterator[Finding]
     settings = GatewaySettings()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            datasets = Datasets(open_store(f"file://{folder}"), settings.dataset_limits)
+            datasets = Datasets(open_store(f"file://{folder}"), settings)
             dataset = _read(path, headers, query, datasets, settings)
             first = np.arange(min(_SHOWN_DOCUMENTS, dataset.n_documents))
             shown = stored_documents(datasets.open(dataset.id), first, datasets.fields(dataset.id))

@@ -148,9 +148,7 @@ def open_services(
             store_probe=StoreProbe(lambda: store.writable()),
             admission=admission,
             access=Access(ApiKeys(store), settings),
-            datasets=Datasets(
-                store, settings.dataset_limits, quota, jobs, abandoned_seconds=settings.abandoned_after_seconds
-            ),
+            datasets=Datasets(store, settings, quota, jobs, abandoned_seconds=settings.abandoned_after_seconds),
             jobs=jobs,
             job_list=JobList(jobs),
             models=models,

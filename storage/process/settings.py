@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -14,19 +14,6 @@ Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _PREFIX = "HALFMOON_"
-
-
-class DatasetLimits(NamedTuple):
-    """How large one dataset may be."""
-
-    documents: int = 5_000_000
-    features: int = 2**31
-    names: int = 1_000_000
-    nonzeros: int = 1_000_000_000
-    classes: int = 1_000
-    labels: int = 10_000
-    voters: int = 1_000
-    bytes: int = 16 * 2**30
 
 
 class Settings(BaseSettings):
@@ -63,21 +50,21 @@ class Settings(BaseSettings):
     large ones, and each caller's in turn."""
     max_attempts: Count = 3
     """Attempts that a job may have when its worker dies, the first one included. Then the job fails."""
-    max_dataset_bytes: Count = DatasetLimits().bytes
+    max_dataset_bytes: Count = 16 * 2**30
     """Bytes on disk of one dataset."""
-    max_documents: Count = DatasetLimits().documents
+    max_documents: Count = 5_000_000
     """Documents of one dataset."""
-    max_features: Annotated[int, Field(ge=1, le=2**31)] = DatasetLimits().features
+    max_features: Annotated[int, Field(ge=1, le=2**31)] = 2**31
     """Features of one dataset: every index is below this."""
-    max_feature_names: Count = DatasetLimits().names
+    max_feature_names: Count = 1_000_000
     """Names of features of one dataset. The gateway holds them in memory until the upload ends."""
-    max_nonzeros: Count = DatasetLimits().nonzeros
+    max_nonzeros: Count = 1_000_000_000
     """Nonzero values of one dataset."""
-    max_classes: Annotated[int, Field(ge=2)] = DatasetLimits().classes
+    max_classes: Annotated[int, Field(ge=2)] = 1_000
     """Different labels of one dataset."""
-    max_document_labels: Count = DatasetLimits().labels
+    max_document_labels: Count = 10_000
     """Labels of one document of a dataset of several labels."""
-    max_voters: Count = DatasetLimits().voters
+    max_voters: Count = 1_000
     """Voters of one dataset."""
     max_job_memory_bytes: Count | None = None
     """Bytes of memory that a job may need by its estimate; a larger job reads its documents from files, or fails before
@@ -106,20 +93,6 @@ class Settings(BaseSettings):
     """Format of log lines: console or json."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """Lowest level that is logged: debug, info, warning or error."""
-
-    @property
-    def dataset_limits(self) -> DatasetLimits:
-        """How large one dataset may be."""
-        return DatasetLimits(
-            documents=self.max_documents,
-            features=self.max_features,
-            names=self.max_feature_names,
-            nonzeros=self.max_nonzeros,
-            classes=self.max_classes,
-            labels=self.max_document_labels,
-            voters=self.max_voters,
-            bytes=self.max_dataset_bytes,
-        )
 
 
 def unknown_variables(settings: type[Settings]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from core.documents.kinds import checked, shape_fault
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
 from storage.errors import LimitExceeded, StoreUnavailable, translate_os_errors
 from storage.names import new_id
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.records import Dataset, File, Given, Label, LabelKind, labels_in
 from storage.repositories.datasets.documents import Documents, changed, class_counts, of_kind
 from storage.repositories.datasets.files.extra_fields import ExtraFieldsWriter
@@ -40,10 +40,10 @@ class DatasetBuilder:
     Explicit zeros are dropped, so that the same documents give the same bytes in whatever format they were sent.
     """
 
-    def __init__(self, store: Store, limits: DatasetLimits, quota: Quota, name: str | None) -> None:
+    def __init__(self, store: Store, settings: Settings, quota: Quota, name: str | None) -> None:
         self.n_documents = 0
         self._store = store
-        self._limits = limits
+        self._settings = settings
         self._quota = quota
         self._name = name
         self._id = new_id("ds")
@@ -54,8 +54,8 @@ class DatasetBuilder:
         with ExitStack() as undo:
             undo.callback(stack.close)
             self._folder = stack.enter_context(staging_folder(self._store))
-            self._rows = stack.enter_context(PartWriter(self._folder, self._limits))
-            self._labels = LabelWriters(self._folder, self._limits, stack)
+            self._rows = stack.enter_context(PartWriter(self._folder, self._settings))
+            self._labels = LabelWriters(self._folder, self._settings, stack)
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
             self._fields = ExtraFieldsWriter(self._folder, stack)
             undo.pop_all()
@@ -78,16 +78,16 @@ class DatasetBuilder:
         rows, faults = checked(batch.rows, MAX_FAULTS)
         found = self._faults(batch, faults)
         refuse([Fault(self._document(batch, place), field, detail) for place, field, detail in found])
-        if self.n_documents + rows.n_rows > self._limits.documents:
-            raise LimitExceeded("documents", self._limits.documents)
+        if self.n_documents + rows.n_rows > self._settings.max_documents:
+            raise LimitExceeded("documents", self._settings.max_documents)
         self._rows.append(rows)
         self._labels.append(batch)
         self._ids.append(batch.ids, rows.n_rows)
         self._fields.append(batch.fields, rows.n_rows)
         self.n_documents += rows.n_rows
         written = (self._rows.n_bytes, self._labels.n_bytes, self._ids.n_bytes, self._fields.n_bytes)
-        if sum(written) > self._limits.bytes:
-            raise LimitExceeded("bytes", self._limits.bytes)
+        if sum(written) > self._settings.max_dataset_bytes:
+            raise LimitExceeded("bytes", self._settings.max_dataset_bytes)
 
     @property
     def held_bytes(self) -> int:
@@ -224,7 +224,7 @@ class Changes(NamedTuple):
 
 
 def relabeled(
-    base: Dataset, documents: Documents, changes: Changes, limits: DatasetLimits, folder: Path
+    base: Dataset, documents: Documents, changes: Changes, settings: Settings, folder: Path
 ) -> tuple[Dataset, dict[str, Path]]:
     """The manifest of the changed dataset, which is not stored yet, and its files by content, in ``folder``. ``base``
     does not change.
@@ -233,13 +233,13 @@ def relabeled(
     """
     kind = changes.label_kind or base.label_kind
     positions = _positions(documents.ids, changes)
-    _refuse_invalid(changes, kind, limits)
+    _refuse_invalid(changes, kind, settings)
     _refuse_lost(documents, kind, changes, positions)
     after = changed(
         of_kind(documents, kind),
         {positions[id]: given for id, given in changes.labels.items()},
         {positions[id]: given for id, given in changes.excluded.items()},
-        limits.classes,
+        settings.max_classes,
     )
     _refuse_mixture(documents.classes, after.classes, changes)
     _refuse_contradiction(after)
@@ -283,7 +283,7 @@ def _written(folder: Path, after: Documents, drawn: NDArray[np.int8]) -> tuple[d
         return paths | sets.finish(np.arange(len(after.classes), dtype=np.int32)), draws.counts
 
 
-def _refuse_invalid(changes: Changes, kind: LabelKind, limits: DatasetLimits) -> None:
+def _refuse_invalid(changes: Changes, kind: LabelKind, settings: Settings) -> None:
     """Raise InvalidDocuments for labels of another kind than the dataset has, and for those that are not valid."""
     field, wrong = ("label", _ONE) if kind == "single" else ("labels", _LIST)
     several = kind == "several"
@@ -303,7 +303,7 @@ def _refuse_invalid(changes: Changes, kind: LabelKind, limits: DatasetLimits) ->
             [labels_in(each) if (each := given.get(id)) is not None else None for id in ids],
             [changes.excluded.get(id) for id in ids],
         )
-        faults = list_faults(rows, [None] * len(ids), limits.labels)
+        faults = list_faults(rows, [None] * len(ids), settings.max_document_labels)
         refuse(Fault(ids[place], name, detail) for place, name, detail in faults)
     refuse(Fault(id, "drawn", detail) for id, word in changes.drawn.items() if (detail := draw_detail(word)))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.documents.label_sets import APPLIES, EXCLUDED, LabelSets
 from core.errors import MAX_FAULTS, Fault, did_you_mean, refuse
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.records import Label, LabelKind
 from storage.repositories.datasets.files.ids import Ids
 from storage.repositories.datasets.files.npy import (
@@ -109,16 +109,16 @@ class Labels(NamedTuple):
 class LabelWriters:
     """Writers of these files, document after document. Memory does not grow with the documents."""
 
-    def __init__(self, folder: Path, limits: DatasetLimits, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, settings: Settings, stack: ExitStack) -> None:
         """The stack closes the files."""
         self._folder = folder
-        self._limits = limits
-        self._classes = Classes(limits.classes)
+        self._settings = settings
+        self._classes = Classes(settings.max_classes)
         self._kind: LabelKind | None = None
         self._labels = stack.enter_context(NpyWriter(folder / "codes.npy", "<i4"))
         self._drawn = DrawnWriter(folder, stack)
         self._sets = LabelSetsWriter(folder, stack)
-        self._votes = VotesWriter(folder, limits.voters, stack)
+        self._votes = VotesWriter(folder, settings.max_voters, stack)
         self._weights = OptionalColumn(folder / "weights.npy", "<f8", 1.0, stack)
 
     @property
@@ -148,7 +148,9 @@ class LabelWriters:
                 wrong = self._classes.faults([label for _, label in owners], MAX_FAULTS)
                 faults += [(owners[number][0], field, detail) for number, detail in wrong]
                 label_type = label_type or _type_in([label for _, label in owners])
-            faults += islice(list_faults(batch.label_lists, batch.labels, self._limits.labels), MAX_FAULTS)
+            faults += islice(
+                list_faults(batch.label_lists, batch.labels, self._settings.max_document_labels), MAX_FAULTS
+            )
         if batch.votes is not None:
             faults += islice(vote_faults(batch.votes, label_type), MAX_FAULTS)
         if batch.weights is not None:

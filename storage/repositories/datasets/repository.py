@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 from core.documents.drawn import Draw
 from storage.errors import Conflict, NotFound, StoreDamaged, translate_os_errors
 from storage.names import check_name, first_page, is_id
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.recent import LastUsed
 from storage.records import Dataset, Given, Label, LabelKind, Record
 from storage.repositories.datasets.annotations.answers import Answer, NewAnnotation, checked_entries
@@ -85,7 +85,7 @@ class Datasets:
     def __init__(
         self,
         store: Store,
-        limits: DatasetLimits | None = None,
+        settings: Settings | None = None,
         quota: Quota | None = None,
         jobs: Jobs | None = None,
         *,
@@ -95,7 +95,7 @@ class Datasets:
         self._jobs = jobs or Jobs(store)
         self._quota = quota or Quota(store)
         self._abandoned_seconds = abandoned_seconds
-        self._limits = limits or DatasetLimits()
+        self._settings = settings or Settings.model_construct()
         self._sightings = Sightings()
         self._deletions = Deletions(store, self._sightings)
         self._suggestions = SuggestedDocuments(store)
@@ -106,7 +106,7 @@ class Datasets:
     def builder(self, name: str | None = None) -> DatasetBuilder:
         """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
         return DatasetBuilder(
-            self._store, self._limits_left(), self._quota, None if name is None else check_name("dataset", name)
+            self._store, self._within_quota(), self._quota, None if name is None else check_name("dataset", name)
         )
 
     def get(self, id: str) -> Dataset:
@@ -165,7 +165,9 @@ class Datasets:
         positions = self.positions(id, {each.document for each in given})
         label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
         draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self.audits.drawn(id), Draw.RANDOM)
-        appended = log.append(checked_entries(given, positions, label_type, draws, dataset, self._limits.labels))
+        appended = log.append(
+            checked_entries(given, positions, label_type, draws, dataset, self._settings.max_document_labels)
+        )
         # what was appended to a dataset that is deleted meanwhile must not be promised
         self.get(id)
         return appended
@@ -238,12 +240,12 @@ class Datasets:
         naming documents that are unknown, labels that are not valid and those that would be lost, LimitExceeded,
         QuotaExceeded.
         """
-        base, limits = self.get(id), self._limits_left()
+        base, settings = self.get(id), self._within_quota()
         if name is not None:
             base = base.model_copy(update={"name": check_name("dataset", name)})
         with staging_folder(self._store) as folder:
             changes = Changes(labels, drawn or {}, self._suggestions.of(base.documents), excluded or {}, label_kind)
-            dataset, paths = relabeled(base, self.open(id), changes, limits, folder)
+            dataset, paths = relabeled(base, self.open(id), changes, settings, folder)
             self._share(base, dataset, paths)
         return dataset
 
@@ -254,9 +256,10 @@ class Datasets:
         """
         self._suggestions.record(self.get(id).documents, suggested)
 
-    def _limits_left(self) -> DatasetLimits:
-        """Limits of one more dataset, within the quota; raises QuotaExceeded."""
-        return self._limits._replace(bytes=min(self._limits.bytes, self._quota.left()))
+    def _within_quota(self) -> Settings:
+        """The settings, with bytes of a dataset that the quota allows; raises QuotaExceeded."""
+        most = min(self._settings.max_dataset_bytes, self._quota.left())
+        return self._settings.model_copy(update={"max_dataset_bytes": most})
 
     def _share(self, base: Dataset, dataset: Dataset, paths: Mapping[str, Path]) -> None:
         """Store a relabeled dataset and its files, by content; on an error nothing of it stays."""

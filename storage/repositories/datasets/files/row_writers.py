@@ -30,7 +30,7 @@ from core.documents.kinds import (
 from core.documents.rows import SparseRows, sorted_rows, without_zeros
 from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.records import DatasetPart
 from storage.repositories.datasets.files.npy import NpyWriter
 from storage.repositories.datasets.manifest import document_warnings, text_warnings
@@ -105,13 +105,13 @@ class RowWriter(ExitStack, ABC):
         """Facts about all rows."""
 
 
-def row_writer_of(rows: RowsOfKind, folder: Path, limits: DatasetLimits) -> RowWriter:
+def row_writer_of(rows: RowsOfKind, folder: Path, settings: Settings) -> RowWriter:
     """A writer of rows of the kind of these."""
     match rows:
         case SparseRows():
-            return _VectorWriter(folder, limits)
+            return _VectorWriter(folder, settings)
         case NamedRows():
-            return _NamedWriter(folder, limits)
+            return _NamedWriter(folder, settings)
         case TextRows():
             return _TextWriter(folder)
 
@@ -119,22 +119,22 @@ def row_writer_of(rows: RowsOfKind, folder: Path, limits: DatasetLimits) -> RowW
 class _VectorWriter(RowWriter):
     kind: PartKind = "vectors"
 
-    def __init__(self, folder: Path, limits: DatasetLimits) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
         super().__init__(folder, {"indices": "<u4", "values": "<f4"})
-        self._limits = limits
+        self._settings = settings
         self._n_features = 0
         self._seen = np.zeros(0, bool)
 
     def append(self, rows: RowsOfKind) -> None:
         """See RowWriter."""
         assert isinstance(rows, SparseRows)
-        if rows.n_features > self._limits.features:
-            raise LimitExceeded("features", self._limits.features)
+        if rows.n_features > self._settings.max_features:
+            raise LimitExceeded("features", self._settings.max_features)
         rows = without_zeros(rows)
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
         indices = self._arrays["indices"]
-        if len(indices) + stop - start > self._limits.nonzeros:
-            raise LimitExceeded("nonzeros", self._limits.nonzeros)
+        if len(indices) + stop - start > self._settings.max_nonzeros:
+            raise LimitExceeded("nonzeros", self._settings.max_nonzeros)
         self._indptr.append(rows.indptr[1:] - start + len(indices))
         indices.append(rows.indices[start:stop])
         self._arrays["values"].append(rows.values[start:stop])
@@ -169,8 +169,8 @@ class _NamedWriter(_VectorWriter):
 
     kind: PartKind = "features"
 
-    def __init__(self, folder: Path, limits: DatasetLimits) -> None:
-        super().__init__(folder, limits)
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        super().__init__(folder, settings)
         self._columns: dict[str, int] = {}
         self._names: IO[bytes] = (folder / "names.ndjson").open("wb")
         self.callback(self._close_names)
@@ -212,8 +212,8 @@ class _NamedWriter(_VectorWriter):
     def _columns_of(self, rows: NamedRows) -> NDArray[np.uint32]:
         known = len(self._columns)
         columns = np.array([self._columns.setdefault(name, len(self._columns)) for name in rows.names], np.uint32)
-        if len(self._columns) > self._limits.names:
-            raise LimitExceeded("names of features", self._limits.names)
+        if len(self._columns) > self._settings.max_feature_names:
+            raise LimitExceeded("names of features", self._settings.max_feature_names)
         if len(self._columns) > known:
             fresh = b"".join(
                 _encode(name) + b"\n"
@@ -275,9 +275,9 @@ class PartWriter(ExitStack):
     Parts may come later than the first document: earlier ones lack them.
     """
 
-    def __init__(self, folder: Path, limits: DatasetLimits) -> None:
+    def __init__(self, folder: Path, settings: Settings) -> None:
         super().__init__()
-        self._folder, self._limits = folder, limits
+        self._folder, self._settings = folder, settings
         self._writers: dict[str, RowWriter] = {}
         self._missing: dict[str, int] = {}
         self._lengths: dict[str, int] = {}
@@ -348,7 +348,7 @@ class PartWriter(ExitStack):
     def _begin(self, name: str, part: RowsOfKind) -> None:
         folder = self._folder / f"part{len(self._writers)}"
         folder.mkdir()
-        writer = self.enter_context(row_writer_of(part, folder, self._limits))
+        writer = self.enter_context(row_writer_of(part, folder, self._settings))
         if self._n_rows:
             writer.append(writer.empty_rows(self._n_rows))
         self._writers[name], self._missing[name] = writer, self._n_rows

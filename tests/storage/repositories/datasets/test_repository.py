@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.errors import Fault, InvalidDocuments
 from storage.errors import InvalidName, LimitExceeded, NotFound, QuotaExceeded
 from storage.names import new_id
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.records import Dataset, Label
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.datasets.quota import Quota
@@ -21,14 +21,14 @@ from storage.store import Store, json_records, open_store
 from tests.stores import later, make_dataset, rows, sparse
 
 
-def build(store: Store, batches: Sequence[Batch], limits: DatasetLimits | None = None) -> Dataset:
+def build(store: Store, batches: Sequence[Batch], limits: Settings | None = None) -> Dataset:
     with Datasets(store, limits).builder() as builder:
         for batch in batches:
             builder.add(batch)
         return builder.seal()
 
 
-def refusal(store: Store, *batches: Batch, limits: DatasetLimits | None = None) -> list[Fault]:
+def refusal(store: Store, *batches: Batch, limits: Settings | None = None) -> list[Fault]:
     """The faults for which a dataset is refused; nothing of it stays."""
     with pytest.raises(InvalidDocuments) as caught:
         build(store, batches, limits)
@@ -153,19 +153,19 @@ def test_ids_that_are_positions_are_not_stored(store: Store) -> None:
 @pytest.mark.parametrize(
     ("limits", "what"),
     [
-        (DatasetLimits(documents=1), "documents"),
-        (DatasetLimits(features=3), "features"),
-        (DatasetLimits(nonzeros=2), "nonzeros"),
-        (DatasetLimits(classes=1), "classes"),
-        (DatasetLimits(bytes=40), "bytes"),
+        (Settings(max_documents=1), "documents"),
+        (Settings(max_features=3), "features"),
+        (Settings(max_nonzeros=2), "nonzeros"),
+        (Settings.model_construct(max_classes=1), "classes"),
+        (Settings(max_dataset_bytes=40), "bytes"),
     ],
 )
-def test_limits(store: Store, limits: DatasetLimits, what: str) -> None:
+def test_limits(store: Store, limits: Settings, what: str) -> None:
     batch = Batch(rows({0: 1.0}, {3: 1.0, 1: 2.0}), ["a", "b"])
     with pytest.raises(LimitExceeded, match=what):
         build(store, [batch], limits)
     assert store.children("datasets") == []
-    exact = DatasetLimits(documents=2, features=4, nonzeros=3, classes=2, bytes=48)
+    exact = Settings(max_documents=2, max_features=4, max_nonzeros=3, max_classes=2, max_dataset_bytes=48)
     assert build(store, [batch], exact).n_documents == 2
 
 

@@ -10,7 +10,7 @@ from core.documents.drawn import Draw
 from core.documents.label_sets import EXCLUDED
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.records import Dataset, Label
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.datasets.labels import LabelLists
@@ -99,7 +99,7 @@ def test_what_does_not_go_together_is_refused(
 def test_classes_are_bounded(store: Store) -> None:
     with (
         pytest.raises(LimitExceeded, match="classes"),
-        Datasets(store, DatasetLimits(classes=2)).builder() as builder,
+        Datasets(store, Settings(max_classes=2)).builder() as builder,
     ):
         builder.add(batch([["x", "y"], ["z"]], None))
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded
-from storage.process.settings import DatasetLimits
+from storage.process.settings import Settings
 from storage.repositories.datasets import Batch, Datasets
 from storage.store import Store
 from tests.stores import make_dataset, rows
@@ -128,7 +128,7 @@ def test_a_class_that_two_voters_name_needs_no_label(store: Store) -> None:
 def test_voters_are_bounded(store: Store) -> None:
     with (
         pytest.raises(LimitExceeded, match="voters"),
-        Datasets(store, DatasetLimits(voters=2)).builder() as builder,
+        Datasets(store, Settings(max_voters=2)).builder() as builder,
     ):
         builder.add(batch())
 
