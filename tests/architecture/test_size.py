@@ -23,7 +23,8 @@ LONGER = {
 }
 """files and functions that were wrapped at 120 columns and are too long since; none may be added"""
 MOST_MODULES = 20
-FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|\bpypi\.org|127\.0\.0\.1:3128")
+FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|\bpypi\.org|127\.0\.0\.1:3128|\bdeploy-preview")
+"""folders and addresses of one machine, and previews of others' pages, which are there for weeks"""
 
 
 def test_files_and_functions_are_small(repository: Path) -> None:
