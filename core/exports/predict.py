@@ -93,6 +93,7 @@ class Classifier:
         }
         self.classes: list[Any] = self.meta["classes"]
         self.calibration: Any = self.meta.get("calibration", {})
+        self.first = 1  # number of the first document in messages: people count from 1
         self._coefficients = {  # a row of zeros for all features that training never saw
             name: np.pad(each, ((0, 1), (0, 0))) for name, each in self.arrays.items() if name.endswith("coefficients")
         }
@@ -103,7 +104,9 @@ class Classifier:
         if not isinstance(documents, (list, tuple)):
             return _matrix_rows(documents, self._vocabulary.n_columns)
         named = [{"text": each} if isinstance(each, str) else each for each in documents]
-        return self._vocabulary.read([self._vocabulary.content(n, _parts_of(n, each)) for n, each in enumerate(named)])
+        return self._vocabulary.read(
+            [self._vocabulary.content(n, _parts_of(n, each)) for n, each in enumerate(named, self.first)]
+        )
 
     def decision_function(self, documents: Any) -> Any:
         """Scores, shape (n, n_columns): of two classes one column, positive for the second; of more a column each."""
@@ -276,7 +279,7 @@ class _Columns:
     def content(self, place: int, parts: dict[str, Any]) -> Any:
         """The content that is read of a document of these parts; raises ValueError for parts of another kind."""
         if len(parts) > 1 or any(name.partition(".")[0] not in self.fields for name in parts):
-            raise ValueError(f"document {place} has {', '.join(parts)}; the model takes {self.fields[0]}")
+            raise ValueError(f"document number {place} has {', '.join(parts)}; the model takes {self.fields[0]}")
         return parts.popitem()[1] if parts else None
 
     def pairs(self, content: Any) -> Iterable[tuple[int, float]]:
@@ -379,14 +382,16 @@ class _Parts(_Columns):
         """See _Columns."""
         for name, content in parts.items():
             if name not in self._blocks:
-                raise ValueError(f"document {place} has {name}; the model was trained on {', '.join(self._blocks)}")
+                raise ValueError(
+                    f"document number {place} has {name}; the model was trained on {', '.join(self._blocks)}"
+                )
             taken = self._blocks[name].n_columns
             if name.startswith(_DENSE) and content is not None and len(content) != taken:
-                raise ValueError(f"document {place}: {name} has {len(content)} numbers; the model takes {taken}")
+                raise ValueError(f"document number {place}: {name} has {len(content)} numbers; the model takes {taken}")
         if self._encoder and parts.get("text") and f"{_DENSE}.{self._encoder['name']}" not in parts:
             name, digest = self._encoder["name"], self._encoder["digest"]
             wanted = f"the vector of its text by the encoder {name} (SHA-256 {digest}) as vectors"
-            raise ValueError(f"document {place}: give {wanted}: {{'{name}': […]}}")
+            raise ValueError(f"document number {place}: give {wanted}: {{'{name}': […]}}")
         return parts
 
 
@@ -411,7 +416,7 @@ def _parts_of(place: int, document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a document by name, as the service names them."""
     unknown = [name for name in document if name not in ("id", "label", *_FIELDS)]
     if unknown:
-        raise ValueError(f"document {place}: unknown field {unknown[0]!r}; known are {', '.join(_FIELDS)}")
+        raise ValueError(f"document number {place}: unknown field {unknown[0]!r}; known are {', '.join(_FIELDS)}")
     found = {name: document[name] for name in ("text", "features", _DENSE) if document.get(name) is not None}
     if document.get("indices") is not None:
         found["indices"] = (document["indices"], document.get("values") or [1.0] * len(document["indices"]))
@@ -459,16 +464,20 @@ def main(arguments: Sequence[str]) -> str | None:
     """Write a line of JSON, the label and its probability, for each document of a file or the input; what is wrong."""
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
         return __doc__
+    path = arguments[0] if arguments else ""
     try:
-        classifier, documents = load(), _documents_of(arguments[0] if arguments else "")
+        classifier, documents = load(), _documents_of(path)
         while block := list(islice(documents, _DOCUMENTS)):
             labels, _, likely = classifier.predict_all(block)
             probabilities = [None] * len(labels) if likely is None else likely.max(axis=1).tolist()
             for label, probability in zip(labels, probabilities, strict=True):
                 field = "labels" if isinstance(label, list) else "label"
                 print(json.dumps({field: label, "probability": probability}, ensure_ascii=False))
+            classifier.first += len(block)
+    except UnicodeDecodeError:
+        return f"{path or 'the input'} is not in UTF-8; save it in UTF-8"
     except (OSError, ValueError) as error:
-        return str(error)
+        return f"{path or 'the input'}: {error}"
     return None
 
 
@@ -477,10 +486,14 @@ def _documents_of(path: str) -> Iterator[Any]:
         if path.endswith((".csv", ".tsv")):
             table = csv.DictReader(file, delimiter="\t" if path.endswith(".tsv") else ",")
             if "text" not in (names := table.fieldnames or ()):
-                raise ValueError(f"{path}: no column is named text; there are {', '.join(names)}")
+                raise ValueError(f"no column is named text; there are {', '.join(names)}")
             yield from (row["text"] or "" for row in table)
         elif path.endswith((".ndjson", ".jsonl")):
-            yield from (json.loads(line) for line in file if line.strip())
+            for number, line in enumerate(file, 1):
+                try:
+                    yield from [json.loads(line)] if line.strip() else ()
+                except json.JSONDecodeError as error:
+                    raise ValueError(f"line {number} is not JSON: {error.msg}") from None
         else:
             yield from (line.rstrip("\r\n") for line in file)
 

@@ -326,11 +326,20 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
     for name, content in (("in.csv", 'id,text\n1,"goal, vote"\n'), ("in.txt", "goal, vote\r\n")):
         (tmp_path / name).write_text(content)
         assert list(predict._documents_of(str(tmp_path / name))) == ["goal, vote"]
-    (tmp_path / "wrong.csv").write_text("id,body\n1,goal\n")
-    refused = subprocess.run([*command, str(tmp_path / "wrong.csv")], capture_output=True, text=True)
-    assert refused.returncode == 1
-    assert refused.stderr.endswith("wrong.csv: no column is named text; there are id, body\n")
-    assert "Traceback" not in refused.stderr
+    for name, wrong, said in (
+        ("body.csv", b"id,body\n1,goal\n", "body.csv: no column is named text; there are id, body"),
+        ("latin.csv", b"text\ncaf\xe9\n", "latin.csv is not in UTF-8; save it in UTF-8"),
+        ("cut.ndjson", b'\n{"text": "a"}\n{"text"\n', "cut.ndjson: line 3 is not JSON: Expecting ':' delimiter"),
+        (
+            "odd.ndjson",
+            b'{"text": "a"}\n' * 1001 + b'{"txt": "b"}',
+            "ndjson: document number 1002: unknown field 'txt'",
+        ),
+    ):
+        (tmp_path / name).write_bytes(wrong)
+        refused = subprocess.run([*command, str(tmp_path / name)], capture_output=True, text=True)
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert said in refused.stderr
     zipfile.ZipFile(first).extractall(tmp_path / "folder")
     assert (
         predict.load(tmp_path / "folder").predict(TEXTS[:20])
@@ -342,8 +351,11 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        ([{"txt": "a"}], "document 0: unknown field 'txt'"),
-        (["", {"indices": [1]}], "document 1 has indices; the model was trained on text, features, vector.price, vec"),
+        ([{"txt": "a"}], "document number 1: unknown field 'txt'"),
+        (
+            ["", {"indices": [1]}],
+            "document number 2 has indices; the model was trained on text, features, vector.price, vec",
+        ),
         ([{"vectors": {"bge": [1.0]}}], "vector.bge has 1 numbers; the model takes 9"),
         ([{"text": "goal"}], "give the vector of its text by the encoder bge"),
     ],
@@ -361,5 +373,5 @@ def test_what_the_archive_refuses_of_vectors() -> None:
     for documents in ([{"indices": [-1]}], [{"indices": [1], "values": [1e39]}], np.array([[np.nan]])):
         with pytest.raises(ValueError, match="finite numbers"):
             classifier.predict(documents)
-    with pytest.raises(ValueError, match="document 0 has text; the model takes indices"):
+    with pytest.raises(ValueError, match="document number 1 has text; the model takes indices"):
         classifier.predict(["a"])
