@@ -122,13 +122,13 @@ def _checked(place: int, given: AnnotationBody, now: datetime, kind: LabelKind) 
         if len(given.labels) != 1:
             raise InvalidRequest(f"annotations[{place}].labels", _SEVERAL)
         label = given.labels[0]
-    draw = None if given.drawn is None else Draw.of(given.drawn)
     return NewAnnotation(
         id=given.id,
         document=given.document,
         action=given.action,
-        label=label,
-        drawn=draw,
+        label=None if isinstance(label, tuple) else label,
+        labels=label if isinstance(label, tuple) else None,
+        draw=None if given.drawn is None else Draw.of(given.drawn),
         by=given.by,
         mode=given.mode,
         at=given.at or now,

@@ -240,7 +240,7 @@ def nothing_hangs(evidence: Evidence) -> Iterator[str]:
     """Every request ends soon, not counting the time for which the gateway was stopped."""
     for answer in evidence.ledger.answers:
         stopped = sum(
-            _overlap(fault, answer.began, answer.ended)
+            max(0.0, min(answer.ended, fault.ended) - max(answer.began, fault.began))
             for fault in evidence.ledger.faults
             if fault.kind in (Kind.GATEWAY_STOPPED, Kind.ALL_STOPPED)
         )
@@ -362,10 +362,6 @@ def _during(evidence: Evidence, answer: Answer, margin: float) -> bool:
         fault.began - margin <= answer.ended and answer.began <= fault.ended + margin
         for fault in evidence.ledger.faults
     )
-
-
-def _overlap(fault: Fault, began: float, ended: float) -> float:
-    return max(0.0, min(ended, fault.ended) - max(began, fault.began))
 
 
 def counts(evidence: Evidence) -> Counter[str]:

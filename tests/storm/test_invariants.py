@@ -66,7 +66,7 @@ def evidence(tmp_path: Path) -> Evidence:
 
 def annotate(datasets: Datasets, ledger: Ledger, dataset: str) -> None:
     document = datasets.ids(dataset).taken([0])[0]
-    datasets.annotate(dataset, [NewAnnotation("first", document, "skip", None, None, None, None, datetime.now(UTC))])
+    datasets.annotate(dataset, [NewAnnotation(id="first", document=document, action="skip", at=datetime.now(UTC))])
     ledger.received(dataset, "first")
 
 

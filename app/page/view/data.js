@@ -104,11 +104,12 @@ function Upload({ file, onCancel }) {
     setError(null);
     try {
       const dataset = await upload(file, /** @type {any} */ (look.value), used, several, setSent, stop.signal);
-      toast(`${counted(dataset.n_documents, "document")} received`);
+      const called = file.name.startsWith(dataset.name) ? "" : `. Here they are called ${dataset.name}`;
+      toast(`${counted(dataset.n_documents, "document")} received${called}`);
       go("label", dataset.id);
     } catch (/** @type {any} */ failure) {
       // of a person it is the file
-      failure.message = failure.message.replace(/^the body\b/i, file.name);
+      if (failure.status) failure.message = `${file.name}: ${failure.message}`;
       setError(failure);
       setSent(null);
     }
@@ -171,7 +172,7 @@ function One({ dataset, newest, onChange }) {
   const path = `v1/datasets/${part(dataset.id)}`;
   const summary = useLoad(() => get(`${path}/annotations/summary`), [dataset.id]);
   const name = dataset.name ?? "without a name";
-  const answers = summary.value?.sequence ?? 0;
+  const answers = Object.values(summary.value?.people ?? {}).reduce((sum, count) => sum + count, 0);
   const done = (/** @type {Promise<any>} */ change, /** @type {string} */ text, /** @type {(() => void) | undefined} */ undo = undefined) => change.then(() => (setError(null), toast(text, undo), onChange()), setError).then(() => setAsking(""));
   const patch = (/** @type {any} */ changes, /** @type {string} */ text, /** @type {any} */ back) => done(call("PATCH", path, changes), text, back && (() => patch(back, "Taken back", null)));
   const remove = () => done(call("DELETE", path).then(() => project.value.dataset === dataset.id && change({ dataset: "", name: "", model: "" })), `${name} is removed`);

@@ -4,7 +4,6 @@ follow from the entries of an annotation log: the label that people agree on, ma
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Literal, NamedTuple
 
 from pydantic import AwareDatetime, ConfigDict
@@ -45,6 +44,11 @@ class AnnotationFacts(Record):
     """Id of the entry that an undo takes back; null: the last of the same person."""
     at: AwareDatetime
 
+    @property
+    def given(self) -> Given | None:
+        """The label, or all of several; None of other actions."""
+        return self.label if self.labels is None else self.labels
+
 
 class Annotation(AnnotationFacts):
     """An answer of a person about a document; an entry of the log of a dataset.
@@ -56,11 +60,6 @@ class Annotation(AnnotationFacts):
     """position of the document in the dataset"""
     drawn: str = "unknown"
     """how the label was come by, as a word of core.documents.drawn.Draw"""
-
-    @property
-    def given(self) -> Given | None:
-        """The label, or all of several; None of other actions."""
-        return self.label if self.labels is None else self.labels
 
 
 class Annotations(Record):
@@ -215,21 +214,11 @@ def _last(entries: Entries, *actions: Action) -> tuple[int, Annotation] | None:
 _LABELING: tuple[Action, ...] = ("label", "settle")
 
 
-class NewAnnotation(NamedTuple):
+class NewAnnotation(AnnotationFacts):
     """A new entry, as a client gives it."""
 
-    id: str
-    document: str
-    action: Action
-    label: Given | None
-    """label, or all of several, as the dataset has them"""
-    drawn: Draw | None
+    draw: Draw | None = None
     """how the document was drawn, None if the service is to know it"""
-    by: str | None
-    mode: Literal["blind", "assisted"] | None
-    at: datetime
-    note: str | None = None
-    batch: str | None = None
 
 
 def checked_entries(
@@ -251,7 +240,7 @@ def checked_entries(
         if detail is not None:
             faults.append(Fault(each.document, *detail))
         else:
-            kind = kind or next((type(label) for label in labels_in(each.label)), None)
+            kind = kind or next((type(label) for label in labels_in(each.given)), None)
     refuse(faults)
     return [_entry(each, positions[each.document], draws) for each in given]
 
@@ -267,14 +256,14 @@ def _fault(
     if given.action not in _LABELING:
         return (
             None
-            if given.label is None
+            if given.given is None
             else ("label", f"is only for the actions label and settle, not for {given.action}")
         )
-    if given.label is None:
+    if given.given is None:
         return "label", "is missing; the action skip says that a document gets none, undo takes an answer back"
     if given.by in dataset.voters:
         return "by", f"{given.by!r} is a voter of the dataset; a person needs another name"
-    labels = labels_in(given.label)
+    labels = labels_in(given.given)
     for _, field, reason in list_faults(LabelLists([labels], [None]), [None], most):
         return field, reason
     label_type = label_type or next((type(label) for label in labels), None)
@@ -283,18 +272,7 @@ def _fault(
 
 
 def _entry(given: NewAnnotation, position: int, draws: Mapping[int, Draw]) -> Annotation:
-    draw = draws.get(position, Draw.UNKNOWN) if given.drawn is None else given.drawn
-    return Annotation(
-        id=given.id,
-        document=given.document,
-        position=position,
-        action=given.action,
-        label=None if isinstance(given.label, tuple) else given.label,
-        labels=tuple(sorted(given.label)) if isinstance(given.label, tuple) else None,
-        drawn=draw.word if given.action in _LABELING else Draw.UNKNOWN.word,
-        by=given.by,
-        mode=given.mode,
-        at=given.at,
-        note=given.note,
-        batch=given.batch,
-    )
+    draw = draws.get(position, Draw.UNKNOWN) if given.draw is None else given.draw
+    labels = None if given.labels is None else tuple(sorted(given.labels))
+    word = draw.word if given.action in _LABELING else Draw.UNKNOWN.word
+    return Annotation(**given.model_dump(exclude={"draw", "labels"}), labels=labels, position=position, drawn=word)

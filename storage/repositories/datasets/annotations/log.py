@@ -100,7 +100,6 @@ class AnnotationLog:
         """keys of the records that could not be read"""
         self._ids: set[str] = set()
         self._answers = AggregatedAnswers()
-        self._people: Counter[str] = Counter()
         self.label_type: type | None = None
         """type of the labels that were given so far, None before the first"""
 
@@ -165,9 +164,9 @@ class AnnotationLog:
             return self._answers.changed
 
     def people(self) -> dict[str, int]:
-        """Number of entries by person; those without a name are of the person ''."""
+        """Number of documents that each person answered and did not take back; those without a name are of ''."""
         with self._current():
-            return dict(self._people)
+            return Counter(name for answer in self._answers.now().values() for name in answer.answered_by)
 
     def batch(self, name: str) -> list[Annotation]:
         """The entries that were appended as the batch of this name."""
@@ -186,7 +185,6 @@ class AnnotationLog:
             for key in self._unread
         ):
             self._entries, self._ids, self._answers, self.label_type = [], set(), AggregatedAnswers(), None
-            self._people.clear()
             self._unread.clear()
         if not self._entries:
             for entries in self._merged.read():
@@ -252,7 +250,6 @@ class AnnotationLog:
         self._entries += entries
         self._ids.update(entry.id for entry in entries)
         self._answers.add(entries)
-        self._people.update(entry.by or "" for entry in entries)
         if self.label_type is None:
             self.label_type = next((type(label) for entry in entries for label in labels_in(entry.given)), None)
 

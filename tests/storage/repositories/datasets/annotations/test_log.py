@@ -15,7 +15,8 @@ from tests.stores import make_dataset
 
 
 def given(id: str, document: str, label: Any = None, action: Any = "label", **fields: Any) -> NewAnnotation:
-    return NewAnnotation(id, document, action, label, fields.get("drawn"), fields.get("by"), None, datetime.now(UTC))
+    kind = "labels" if isinstance(label, tuple) else "label"
+    return NewAnnotation(id=id, document=document, action=action, at=datetime.now(UTC), **fields, **{kind: label})
 
 
 def labels(datasets: Datasets, dataset: str, annotations: int | None) -> list[Any]:
