@@ -312,10 +312,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "type": "/problems/invalid-documents",
         "title": "The documents cannot be used",
         "status": 422,
-        "detail": "document d2: label: line 2: must be a number or a text, not true or false; a label is a text or "
+        "detail": "document 'd2': label: line 2: must be a number or a text, not true or false; a label is a text or "
         "an integer",
         "errors": [
-            {"document": "d2", "field": "label", "detail": "line 2: must be a number or a text, not true or false"}
+            {
+                "document": "d2",
+                "field": "label",
+                "detail": "line 2: must be a number or a text, not true or false",
+                "place": "document 'd2'",
+            }
         ],
     },
 }

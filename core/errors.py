@@ -21,13 +21,23 @@ MAX_FAULTS = 20
 class Fault(NamedTuple):
     """One thing that is wrong with one document.
 
-    ``document`` is its id or its position as a string ("" when the fault is not of one document); ``field`` the field
-    in it (``indices``, ``values``, ``label``, ``id``); ``detail`` a sentence for a person.
+    ``document`` is its id, or its position as an integer ("" when the fault is not of one document); ``field`` the
+    field in it (``indices``, ``values``, ``label``, ``id``); ``detail`` a sentence for a person.
     """
 
-    document: str
+    document: str | int
     field: str
     detail: str
+
+    @property
+    def place(self) -> str:
+        """The document in words: people count from 1, and an id is quoted."""
+        if isinstance(self.document, int):
+            return f"document number {self.document + 1}"
+        return f"document {self.document!r}" if self.document else ""
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.place, self.field, self.detail)))
 
 
 class MessageNames(NamedTuple):
@@ -54,9 +64,7 @@ class InvalidDocuments(HalfmoonError):
 
 def invalid_documents(faults: Sequence[Fault]) -> InvalidDocuments:
     """The error for documents with these faults."""
-    first = faults[0]
-    where = f"document {first.document}" if first.document else "the body"
-    return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
+    return InvalidDocuments(str(faults[0]), faults[:MAX_FAULTS])
 
 
 def refuse(faults: Iterable[Fault]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.errors import Fault, InvalidDocuments, InvalidOption, UnknownAlgorithm
+from core.errors import Fault, InvalidDocuments, InvalidOption, UnknownAlgorithm, refused
 from core.options.auto import AutoOptions
 from core.options.base import BalancedOptions, Options
 from core.options.clusters import ClustersOptions
@@ -240,8 +240,7 @@ def _check_several(name: str, options: Options, classes: Sequence[str | int]) ->
             "algorithm", f"{name} learns one label a document; of algorithms for several there are {able}"
         )
     if not classes:
-        found = "no label applies to any document: give some documents labels"
-        raise InvalidDocuments(f"training needs labeled documents; {found}", [Fault("", "labels", found)])
+        raise refused("no label applies to any document, and training needs some: give some documents labels", "labels")
     if isinstance(options, BalancedOptions):
         requested = options.requested_fractions(classes)
         if requested.source == "given" or requested.bounds is not None:

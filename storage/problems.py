@@ -3,7 +3,7 @@
 ``app.errors`` adds the problems of requests, which no record holds, and answers with all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from core.errors import Fault, HalfmoonError, InvalidDocuments, InvalidOption, ModelTooLarge, UnknownAlgorithm
@@ -45,16 +45,20 @@ def problem_type_of(error: Exception, types: Mapping[type[Exception], ProblemTyp
 
 def faults_of(error: Exception) -> list[dict[str, str]]:
     """The documents or fields that an error names."""
+    found: Sequence[Fault] = ()
     match error:
         case InvalidDocuments():
-            return [fault._asdict() for fault in error.faults]
+            found = error.faults
         case errors.OutOfRange(largest=Fault() as largest):
-            return [largest._asdict()]
+            found = [largest]
         case InvalidOption():
-            return [{"document": "", "field": f"options.{error.field}", "detail": error.detail}]
+            found = [Fault("", f"options.{error.field}", error.detail)]
         case UnknownAlgorithm():
-            return [{"document": "", "field": "algorithm", "detail": str(error)}]
-    return []
+            found = [Fault("", "algorithm", str(error))]
+    return [
+        {**each._asdict(), "document": str(each.document)} | ({"place": each.place} if each.place else {})
+        for each in found
+    ]
 
 
 def problem_of(error: Exception) -> Problem:

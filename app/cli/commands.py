@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from app.cli.command import Command, command, option
 from app.cli.files import COMMANDS as FILES
-from app.cli.files import column_options, key_of, query_of
+from app.cli.files import column_options, existing, key_of, query_of
 from app.cli.store import KEYS, backup, restore
 from core.errors import HalfmoonError, did_you_mean
 from storage.errors import CannotStart
@@ -242,9 +242,7 @@ def doctor(options: argparse.Namespace) -> int:
         return report(examine(options.data))
     if options.data.is_dir():
         raise CannotStart(f"{str(options.data)!r} is a folder; text files in folders are sent as a .zip or .tar of it")
-    if not options.data.is_file():
-        raise CannotStart(f"there is no file {str(options.data)!r}")
-    return report(examine_documents(options.data, query_of(options)))
+    return report(examine_documents(existing(options.data), query_of(options)))
 
 
 @command("warm")

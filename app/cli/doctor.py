@@ -252,8 +252,7 @@ def examine_documents(path: Path, query: Mapping[str, str]) -> Iterator[Finding]
             yield from _understood(dataset, list(shown.values()))
     except InvalidDocuments as error:
         for fault in error.faults or [Fault("", "", error.detail)]:
-            document = f"document {fault.document}" if fault.document else ""
-            yield Finding("documents", False, ": ".join(filter(None, [document, fault.field, fault.detail])))
+            yield Finding("documents", False, str(fault))
     except InvalidRequest as error:
         column = f"--{error.field} " if error.field in (*COLUMNS, "separator", "extra") else ""
         yield Finding("documents", False, f"{column}{error}")

@@ -4,7 +4,9 @@ import argparse
 import csv
 import io
 import json
+import re
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -180,14 +182,8 @@ def label(service: "Halfmoon", options: argparse.Namespace) -> None:
 @_on_service
 def predict(service: "Halfmoon", options: argparse.Namespace) -> None:
     """Write the labels that a model gives to the documents of a file."""
-    found = service.models[_reference(options.model)].predict(_file(options), **query_of(options))
-    probabilities: Sequence[float | None] = found.confidences or [None] * len(found)
-    names: Iterable[Any] = range(len(found)) if found.ids is None else found.ids
-    _write(
-        options.out,
-        ("position" if found.ids is None else "id", "label", "probability"),
-        zip(names, found.labels, probabilities, strict=True),
-    )
+    found = service.models[_reference(options.model)].predict(existing(options.file), **query_of(options))
+    _write(options.out, [*found.columns], zip(*found.columns.values(), strict=True))
     _print_warnings(found.warnings)
 
 
@@ -204,7 +200,7 @@ def predict(service: "Halfmoon", options: argparse.Namespace) -> None:
 def evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
     """Report how good a model is on a file of labeled documents."""
     evaluation = service.models[_reference(options.model)].evaluate(
-        _file(options), text=options.text, label=options.label, extra=options.extra
+        existing(options.file), text=options.text, label=options.label, extra=options.extra
     )
     print(evaluation)
     if options.page:
@@ -263,12 +259,10 @@ def datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
 def labels(service: "Halfmoon", options: argparse.Namespace) -> None:
     """Write the label of each document of a dataset, and by whom it is."""
     more = {} if options.model is None else {"model": options.model}
-    dataset, plain = service.datasets.named(options.dataset), _format(options.out) == "csv"
+    dataset = service.datasets.named(options.dataset)
     labels = "label" if dataset.record.label_kind == "single" else "labels"
     columns = ("id", labels, "by", *(("predicted", "probability") if more else ()))
     documents = dataset.documents(limit=500, **more)
-    if plain and labels == "labels":
-        documents = ({**each, labels: each[labels] and ";".join(map(str, each[labels]))} for each in documents)
     _write(options.out, columns, ([document[name] for name in columns] for document in documents))
 
 
@@ -278,6 +272,7 @@ COMMANDS = [train, label, predict, evaluate, export, watch, datasets, labels]
 def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, Any]:
     """The documents of the file, and the job that learns from them."""
     from halfmoon import RequestFailed
+    from halfmoon.values import model_name
 
     of_algorithm: dict[str, Any] = {}
     for each in options.option:
@@ -297,9 +292,9 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
             options=of_algorithm,
             annotations="latest",
         )
-    name = options.model or options.file.name.partition(".")[0]
+    name = model_name(options.model or _name_of(options.file))
     query: dict[str, Any] = {**query_of(options)}
-    data = service.datasets.create(_file(options), name=name, **query)
+    data = service.datasets.create(existing(options.file), name=name, **query)
     _print_warnings(data.warnings)
     try:
         return data, service.train(data, name, algorithm=options.algorithm, options=of_algorithm)
@@ -308,9 +303,19 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
         raise
 
 
-def _file(options: argparse.Namespace) -> Path:
+def _name_of(file: Path) -> str:
+    """The name of a file as a name of data and models, which is said where it differs."""
+    stem = file.name.partition(".")[0]
+    name = re.sub("[^A-Za-z0-9_-]+", "-", unicodedata.normalize("NFKD", stem)).strip("-_") or "documents"
+    if name != stem:
+        _print_warnings(
+            [f"{file.name} is called {name} here: names have letters, digits, - and _; --model gives another"]
+        )
+    return name
+
+
+def existing(file: Path) -> Path:
     """The file of documents; raises CannotStart if there is none."""
-    file: Path = options.file
     if not file.exists():
         raise CannotStart(f"there is no file {str(file)!r}")
     return file
@@ -339,7 +344,10 @@ def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[An
         else:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(columns)
-            table.writerows(rows)
+            # several labels stand in one cell
+            table.writerows(
+                [";".join(map(str, cell)) if isinstance(cell, list) and cell else cell for cell in row] for row in rows
+            )
 
 
 def _format(path: Path | None) -> _Format:

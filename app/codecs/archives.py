@@ -93,8 +93,8 @@ class TextFiles:
             text = content.decode(encoding)
         except UnicodeDecodeError as error:
             advice = (
-                "say what the files are in, as by ;charset=windows-1252 behind the Content-Type, and leave out "
-                "what is no text"
+                "save the files in UTF-8, or say what they are in, as by ;charset=windows-1252 behind the "
+                "Content-Type, and leave out what is no text"
             )
             raise self._refused(
                 name, f"the byte 0x{content[error.start]:02x} at {error.start} is not {encoding.upper()}; {advice}"
@@ -137,7 +137,7 @@ class TextFiles:
 
     def _refused(self, name: str, detail: str) -> Exception:
         where = f"the file {name[:_SHOWN]!r}: " if name else ""
-        return invalid_documents([Fault(str(self._count) if name else "", "text" if name else "", f"{where}{detail}")])
+        return invalid_documents([Fault(self._count if name else "", "text" if name else "", f"{where}{detail}")])
 
 
 def _path(name: str) -> PurePosixPath:

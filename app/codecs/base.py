@@ -20,7 +20,10 @@ SEPARATOR = ";"
 MAX_SEPARATOR = 8
 """Characters of what stands between several labels at most."""
 
-EXTRA_REMEDY = "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out"
+EXTRA_REMEDY = (
+    "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out; on the command line it is "
+    "--extra keep"
+)
 
 VECTOR_NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 """What one of several vectors of a document may be called."""

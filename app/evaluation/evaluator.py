@@ -74,7 +74,7 @@ class Evaluator:
         if not len(truth):
             raise InvalidDocuments(
                 "no document has a label to compare with; send labeled documents; of a table ?label=NAME names the "
-                "column of labels",
+                "column of labels, on the command line --label NAME",
                 [Fault("", "label", "no document has one")],
             )
         n_known = len(self._model.classes)

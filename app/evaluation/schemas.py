@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
-from app.http.schemas import Schema
+from app.http.schemas import OfVersion, Schema
 from storage.records import Label
 
 Fraction = float | None
@@ -96,11 +96,9 @@ class SeveralFigures(Schema):
     """Expected calibration error of the probabilities of all pairs of document and label."""
 
 
-class Evaluation(Schema):
+class Evaluation(OfVersion):
     """An evaluation of a version of a model on labeled documents."""
 
-    model: str
-    version: int
     dataset: str | None
     """Id of the dataset; null for documents in the body."""
     evaluated_at: AwareDatetime

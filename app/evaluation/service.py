@@ -165,10 +165,10 @@ def _checked(
     for batch in batches:
         ids = batch.ids or [None] * batch.rows.n_rows
         faults = classes.faults(batch.labels, MAX_FAULTS)
-        refuse(Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults)
+        refuse(Fault(ids[row] or position + row, "label", detail) for row, detail in faults)
         if batch.label_lists is not None and label_kind == "single":
             several = (row for row, given in enumerate(batch.label_lists.applied) if given is not None)
-            refuse(Fault(ids[row] or str(position + row), "labels", _SINGLE) for row in several)
+            refuse(Fault(ids[row] or position + row, "labels", _SINGLE) for row in several)
         classes.encode(batch.labels)
         labeled = [row for row, label in enumerate(batch.labels) if label is not None]
         counts.update(digest in known for digest in row_digests(batch.rows, np.array(labeled, np.int64)))

@@ -35,6 +35,13 @@ class RecordSchema(Schema):
     model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
 
 
+class OfVersion(Schema):
+    """Base class of what one version of a model says, or what is said of it."""
+
+    model: str
+    version: int
+
+
 class Page(Schema):
     """A page of a list."""
 
@@ -52,9 +59,11 @@ class FaultOut(Schema):
     """A fault of one document or field."""
 
     document: str
-    """Id of the document, or its position; empty if the fault is not of one document."""
+    """Id of the document, or its position from 0; empty if the fault is not of one document."""
     field: str
     detail: str
+    place: str = ""
+    """The document in words, as a person counts: `document number 2`, or `document 'd2'` by its id."""
 
 
 class ProblemOut(Schema):

@@ -6,15 +6,14 @@ from typing import Annotated, Self
 import msgspec
 from fastapi import APIRouter
 from msgspec import Meta
-from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from app.http.requests import AuthorizedRoute, RawRoute, on_json
-from app.http.schemas import Schema, error_responses
+from app.http.schemas import RecordSchema, Schema, error_responses
 from app.services import Services, ServicesDep
 from storage.errors import Conflict, NotFound
 from storage.names import NAME
-from storage.repositories.api_keys import ApiKey, ApiKeys, Scope
+from storage.repositories.api_keys import ApiKey, ApiKeys, KeyFacts, Scope
 
 
 class InvitationBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,14 +25,8 @@ class InvitationBody(msgspec.Struct, forbid_unknown_fields=True):
     """Days for which the key is valid."""
 
 
-class KeyOut(Schema):
+class KeyOut(KeyFacts, RecordSchema):
     """A key to label, without its secret."""
-
-    id: str
-    name: str
-    scopes: list[Scope]
-    created_at: AwareDatetime
-    expires_at: AwareDatetime | None
 
     @classmethod
     def of(cls, key: ApiKey) -> Self:

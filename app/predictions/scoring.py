@@ -202,11 +202,10 @@ def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Ite
 
 def identify_fault(fault: Fault, batch: Batch, position: int) -> Fault:
     """The fault with the id of its document, or with the position in the body if the document has none."""
-    if not fault.document:
+    if isinstance(fault.document, str):
         return fault
-    index = int(fault.document)
-    id = batch.ids[index] if batch.ids else None
-    return fault._replace(document=id or str(position + index))
+    id = batch.ids[fault.document] if batch.ids else None
+    return fault._replace(document=id or position + fault.document)
 
 
 class DatasetScores(NamedTuple):

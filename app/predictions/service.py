@@ -22,7 +22,7 @@ from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, rea
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services, version_cache
-from core.documents.kinds import TextRows, checked
+from core.documents.kinds import TextRows, checked, parts_of
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
 from core.models.model import Model
 from storage.records import Label, Version
@@ -40,15 +40,19 @@ _NUMBERS = 1 << 16
 class AnswerTexts:
     """Labels, scores and probabilities of documents as JSON texts.
 
-    ``flat`` numbers are one array, others an array of a row a document.
+    ``flat`` numbers are one array, others an array of a row a document; ``echo`` says whether the texts of the
+    documents stand beside.
     """
 
-    def __init__(self, model: Model, labels: Iterable[Label], reserve: Reserve, *, flat: bool = False) -> None:
+    def __init__(
+        self, model: Model, labels: Iterable[Label], reserve: Reserve, *, flat: bool = False, echo: bool = False
+    ) -> None:
         self._model = model
         self._labels = np.array(list(labels), object)
         self._reserve = reserve
         self._flat = flat
-        self._texts: dict[str, list[bytes]] = {"ids": [], "labels": [], "scores": [], "probabilities": []}
+        self._echo = echo
+        self._texts: dict[str, list[bytes]] = {"ids": [], "texts": [], "labels": [], "scores": [], "probabilities": []}
         self.n_rows = 0
         self.unseen = UnseenCounter()
 
@@ -70,13 +74,12 @@ class AnswerTexts:
                     self._write_rows("probabilities", probabilities)
                 yield
 
-    @property
-    def has_ids(self) -> bool:
-        """Whether a document has an id."""
-        return bool(self._texts["ids"])
+    def has(self, name: str) -> bool:
+        """Whether there are ids, as soon as one document has one, or texts, if they are wanted."""
+        return bool(self._texts[name])
 
     def array(self, name: str) -> Iterator[bytes]:
-        """Parts of the JSON array of ids, labels, scores or probabilities; null if there are none."""
+        """Parts of the JSON array of ids, texts, labels, scores or probabilities; null if there are none."""
         texts = self._texts[name]
         if not texts:
             yield b"null"
@@ -91,12 +94,14 @@ class AnswerTexts:
         position = 0
         for batch in batches:
             stop = position + batch.rows.n_rows
-            if self.has_ids or (batch.ids and any(id is not None for id in batch.ids)):
-                start = position if self.has_ids else 0
+            if self.has("ids") or (batch.ids and any(id is not None for id in batch.ids)):
+                start = position if self.has("ids") else 0
                 given = [None] * (position - start) + list(batch.ids or [None] * batch.rows.n_rows)
                 for at in range(0, len(given), _NUMBERS):
                     part = given[at : at + _NUMBERS]
                     self._write("ids", [str(start + at + place) if id is None else id for place, id in enumerate(part)])
+            if self._echo:
+                self._write("texts", [*parts_of(batch.rows).get("text", [None] * batch.rows.n_rows)])
             position = stop
             yield batch
 
@@ -166,7 +171,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     reserve: Reserve = request.scope[RESERVATION].grow
     query = request.query_params if request.scope["query_string"] else {}
     batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, reserve, query)
-    texts = AnswerTexts(loaded.model, loaded.version.classes, reserve)
+    texts = AnswerTexts(loaded.model, loaded.version.classes, reserve, echo=query.get("include") == "text")
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
         steps = _answer(loaded, texts, texts.add_each(batches))
@@ -247,7 +252,7 @@ def _answer(loaded: Loaded, texts: AnswerTexts, steps: Iterator[None]) -> Iterat
     version = loaded.version
     yield from steps
     parts = [_ENCODER.encode({"model": version.name, "version": version.number, "classes": version.classes})[:-1]]
-    for name in (*(["ids"] if texts.has_ids else []), "labels", "scores", "probabilities"):
+    for name in (*filter(texts.has, ("ids", "texts")), "labels", "scores", "probabilities"):
         parts += [f',"{name}":'.encode(), *texts.array(name)]
     parts += [b',"warnings":', _ENCODER.encode([*loaded.warnings, *texts.unseen.warnings()]), b"}"]
     yield loaded.marked(Response(b"".join(parts), media_type="application/json"))

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime
 
-from app.http.schemas import Schema
+from app.http.schemas import OfVersion, Schema
 from storage.records import Label
 
 MAX_DOCUMENTS = 1_000
@@ -43,11 +43,9 @@ class Doubt(Schema):
     """The document as it was sent; only if `include` names it."""
 
 
-class Doubts(Schema):
+class Doubts(OfVersion):
     """Labels to look at again, the most doubtful first."""
 
-    model: str
-    version: int
     dataset: str
     n_labeled: int
     """Number of labels that the training left out and predicted, of those that documents still have; of several labels
@@ -106,11 +104,9 @@ class LabelError(Schema):
     """Upper end."""
 
 
-class VersionError(Schema):
+class VersionError(OfVersion):
     """The error of a version on the labels of an audit; of several labels on all labels of each document."""
 
-    model: str
-    version: int
     learned: int | None
     """Number of labels that the version learned from; null if its dataset was deleted."""
     labels: int
@@ -129,11 +125,9 @@ class VersionError(Schema):
     """Errors of each label that a document has or is given; null where documents have one label."""
 
 
-class Automatic(Schema):
+class Automatic(OfVersion):
     """How many documents may be labeled by a version without looking."""
 
-    model: str
-    version: int
     precision: float
     """Precision that is promised: share of right ones among the labels that are given."""
     possible: bool

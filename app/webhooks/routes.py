@@ -5,16 +5,15 @@ from typing import Annotated, Self
 import msgspec
 from fastapi import APIRouter
 from msgspec import Meta
-from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from app.errors import InvalidRequest
 from app.http.requests import AuthorizedRoute, RawRoute, on_json
-from app.http.schemas import Schema, error_responses
+from app.http.schemas import RecordSchema, Schema, error_responses
 from app.services import Services, ServicesDep
 from app.services.webhooks.sender import AddressRefused, is_secret, new_secret
 from storage.errors import LimitExceeded
-from storage.repositories.webhooks import EVENTS, Event, Message, Webhook
+from storage.repositories.webhooks import EVENTS, Event, Message, Webhook, WebhookFacts
 
 
 class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,13 +27,9 @@ class WebhookBody(msgspec.Struct, forbid_unknown_fields=True):
     """Secret by which messages are signed: whsec_ and 24 to 64 bytes as base64. Left out: one is made."""
 
 
-class WebhookOut(Schema):
+class WebhookOut(WebhookFacts, RecordSchema):
     """A webhook, without its secret."""
 
-    id: str
-    url: str
-    events: list[Event]
-    created_at: AwareDatetime
     waiting: int
     """Number of messages that were not delivered yet."""
     last_error: str | None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Fault, InvalidDocuments
+from core.errors import refused
 
 
 class Draw(IntEnum):
@@ -47,7 +47,7 @@ def checked_drawn(drawn: NDArray[np.integer[Any]] | None, n_rows: int) -> NDArra
     elif not np.isin(drawn, list(Draw)).all():
         wrong = f"must be one of {', '.join(f'{draw.value} ({draw.word})' for draw in Draw)}"
     if wrong is not None:
-        raise InvalidDocuments(f"drawn: {wrong}", [Fault("", "drawn", wrong)])
+        raise refused(wrong, "drawn")
     return drawn.astype(np.int8)
 
 

@@ -208,7 +208,7 @@ def shape_fault(rows: Rows) -> Fault | None:
 def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
     """Rows in the order in which they are stored, and at most ``limit`` of their faults.
 
-    ``Fault.document`` is the row as a string.
+    ``Fault.document`` is the row.
     """
     match rows:
         case PartRows():
@@ -245,7 +245,7 @@ def _odd_values(named: NamedRows, limit: int) -> list[Fault]:
     names = [named.names[column] for column in named.rows.indices[odd].tolist()]
     return [
         Fault(
-            str(row),
+            row,
             "features",
             f"the value of {name!r} is not a finite number, or beyond 3.4e38, the largest of float32",
         )

@@ -144,7 +144,7 @@ class PartColumns(Vocabulary):
         unknown = [name for name in given if name not in self.names]
         if unknown:
             detail = f"the model was trained on {in_words(self.names)} and knows no {unknown[0]}"
-            raise InvalidDocuments(detail, [Fault("0", field_of(unknown[0]), detail)])
+            raise InvalidDocuments(detail, [Fault(0, field_of(unknown[0]), detail)])
         found = [_read(block, given.get(block.name), rows.n_rows) for block in self.blocks]
         made = self.encoder and self.encoder.part
         absent = SparseRows.empty(rows.n_rows, 0)
@@ -288,7 +288,7 @@ def _wrong_length(block: Block, part: SparseRows) -> InvalidDocuments:
         f"has {part.n_features} numbers, where the model takes {block.n_columns}; it must come from the same encoder"
     )
     held = np.flatnonzero(np.diff(part.indptr))[:MAX_FAULTS].tolist() or [0]
-    return InvalidDocuments(f"{block.name} {detail}", [Fault(str(row), field_of(block.name), detail) for row in held])
+    return InvalidDocuments(f"{block.name} {detail}", [Fault(row, field_of(block.name), detail) for row in held])
 
 
 def _within(rows: SparseRows, n_columns: int) -> tuple[SparseRows, int]:

@@ -254,7 +254,7 @@ def is_faultless(rows: SparseRows) -> bool:
 
 
 def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
-    """At most ``limit`` faults, in order of the rows; ``Fault.document`` is the row as a string.
+    """At most ``limit`` faults, in order of the rows; ``Fault.document`` is the row.
 
     The arrays must fit each other; if they do not, nothing else is checked. Indices must ascend in a row without
     repetition and lie below ``n_features``. Values must be finite. Four passes over the nonzeros, no Python by the row.
@@ -292,7 +292,7 @@ def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
                 for p in odd
             ],
         )
-    return [Fault(str(row), field, detail) for row, field, detail in sorted(found)[:limit]]
+    return [Fault(row, field, detail) for row, field, detail in sorted(found)[:limit]]
 
 
 def layout_fault(rows: SparseRows) -> Fault | None:
@@ -305,7 +305,7 @@ def layout_fault(rows: SparseRows) -> Fault | None:
         return Fault("", "indptr", "must start with a number that is not negative")
     shrinks = rows.indptr[1:] < rows.indptr[:-1]
     if shrinks.any():
-        return Fault(str(int(shrinks.argmax())), "indptr", "must ascend")
+        return Fault(int(shrinks.argmax()), "indptr", "must ascend")
     if len(rows.indices) != len(rows.values):
         return Fault("", "values", f"{len(rows.values)} values for {len(rows.indices)} indices")
     if int(rows.indptr[-1]) > len(rows.indices):

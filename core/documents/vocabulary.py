@@ -208,7 +208,7 @@ def wrong_kind(taken: PartKind, rows: Rows) -> InvalidDocuments:
     """The error of documents of another kind than the one ``taken``; it names the first."""
     given = list(parts_of(rows))
     odd = next(name for name in given if name != FIELDS[taken] or len(given) == 1)
-    return InvalidDocuments(kind_detail(taken, given), [Fault("0", field_of(odd), kind_detail(taken, given))])
+    return InvalidDocuments(kind_detail(taken, given), [Fault(0, field_of(odd), kind_detail(taken, given))])
 
 
 def kind_detail(taken: PartKind, given: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.documents.label_sets import label_order, places_among
 from core.documents.rows import taken_places
-from core.errors import Fault, InvalidDocuments
+from core.errors import Fault, refuse, refused
 
 Vote = str | int | Mapping[Any, float]
 """A vote of one voter: a class, or the probability of some classes."""
@@ -94,12 +94,8 @@ class Votes:
             of_row = (array[start:stop].tolist() for array in (self.voter, self.class_index, self.probability))
             for voter, class_index, probability in zip(*of_row, strict=True):
                 given.setdefault(self.voters[voter], {})[self.classes[class_index]] = probability
-            yield {voter: _shortest(vote) for voter, vote in given.items()}
-
-
-def _shortest(vote: dict[str | int, float]) -> Vote:
-    """The class alone, where the vote is for it without a doubt."""
-    return next(iter(vote)) if list(vote.values()) == [1.0] else vote
+            # the class alone, where a vote is for it without a doubt
+            yield {voter: next(iter(vote)) if list(vote.values()) == [1.0] else vote for voter, vote in given.items()}
 
 
 def checked_weights(weights: NDArray[np.float64] | None, n_rows: int) -> NDArray[np.float64]:
@@ -110,8 +106,7 @@ def checked_weights(weights: NDArray[np.float64] | None, n_rows: int) -> NDArray
     if weights is None:
         return np.ones(n_rows)
     if weights.shape != (n_rows,):
-        detail = f"{weights.size} given for {n_rows} documents"
-        raise InvalidDocuments(f"weight: {detail}", [Fault("", "weight", detail)])
+        raise refused(f"{weights.size} given for {n_rows} documents", "weight")
     with np.errstate(all="ignore"):
         total = weights.sum()
         lost = (weights > 0) & (weights / total == 0)
@@ -121,6 +116,5 @@ def checked_weights(weights: NDArray[np.float64] | None, n_rows: int) -> NDArray
     ):
         if wrong.any():
             place = int(wrong.argmax())
-            detail = f"{weights[place]:g} {why}"
-            raise InvalidDocuments(f"weight: {detail}", [Fault(str(place), "weight", detail)])
+            refuse([Fault(place, "weight", f"{weights[place]:g} {why}")])
     return weights

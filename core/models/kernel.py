@@ -80,7 +80,7 @@ class KernelModel(Model):
         beyond = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if len(beyond):
             faults = [
-                Fault(str(row), "values", "so large that the score is beyond the range of numbers")
+                Fault(row, "values", "so large that the score is beyond the range of numbers")
                 for row in beyond[:MAX_FAULTS].tolist()
             ]
             raise InvalidDocuments("documents cannot be scored by this model", faults)

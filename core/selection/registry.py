@@ -92,11 +92,6 @@ def densities_apply(size: TrainingSize) -> bool:
     return size.n_classes * (size.n_documents + size.n_features) <= _MOST_RESPONSIBILITIES
 
 
-def _naive_bayes_bytes(size: TrainingSize) -> int:
-    """Logits, responsibilities and their temporaries, and the parameters of two runs, one of them at its end."""
-    return 8 * size.n_classes * (7 * size.n_documents + 4 * size.n_features)
-
-
 METHODS = {
     method.key: method
     for method in (
@@ -119,7 +114,8 @@ METHODS = {
             "naive Bayes",
             "core.selection.methods.naive_bayes:try_naive_bayes",
             densities_apply,
-            _naive_bayes_bytes,
+            # logits, responsibilities and their temporaries, and the parameters of two runs, one of them at its end
+            lambda size: 8 * size.n_classes * (7 * size.n_documents + 4 * size.n_features),
             {"naive_bayes/weight": ("unlabeled documents with weight {:g}", ", fold {}")},
         ),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
 from core.documents.votes import checked_weights
-from core.errors import Fault, InvalidDocuments, InvalidOption
+from core.errors import InvalidOption, refused
 from core.problem import Problem
 from core.registry import check_options, find_algorithm
 from core.training import CheckedTask, TrainingTask
@@ -30,8 +30,10 @@ class SeveralTask(CheckedTask):
     def of(cls, task: TrainingTask, sets: LabelSets) -> Self:
         """The task with its options parsed; raises UnknownAlgorithm, InvalidOption and InvalidDocuments."""
         if task.votes is not None:
-            detail = "votes stand beside several labels; send the documents with labels alone"
-            raise InvalidDocuments(f"a training cannot learn from votes where {detail}", [Fault("", "votes", detail)])
+            raise refused(
+                "a training cannot learn from votes beside several labels; send the documents with labels alone",
+                "votes",
+            )
         weights = checked_weights(task.weights, task.rows.n_rows)
         labeled = (sets.complete | (np.diff(sets.indptr) > 0)) & (weights > 0)
         own = sets.taken(np.flatnonzero(labeled))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.documents.votes import checked_weights
-from core.errors import Fault, InvalidDocuments
+from core.errors import refused
 from core.numerics.elementary import Vector
 from core.options.auto import AutoOptions
 from core.problem import Status
@@ -79,10 +79,10 @@ class OneClass(Derived):
         n_labeled = int(np.count_nonzero(labeled))
         label = task.classes[int(task.class_indices[labeled][0])]
         if n_labeled < _FEWEST:
-            detail = (
-                f"{n_labeled} documents of class {label!r} are labeled, and none of another: label {_FEWEST} or more"
+            raise refused(
+                f"{n_labeled} documents of class {label!r} are labeled, and none of another: label {_FEWEST} or more",
+                "label",
             )
-            raise InvalidDocuments(detail, [Fault("", "label", detail)])
         given = AutoOptions.parse(task.options).class_fractions
         told = given.get(str(label)) if isinstance(given, dict) else None
         place = classes.index(label)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.votes import Votes, checked_weights
-from core.errors import Fault, InvalidDocuments
+from core.errors import refused
 from core.models.model import LinearModel
 from core.numerics.elementary import Matrix, Vector, exp, log
 from core.problem import Status
@@ -76,8 +76,9 @@ class Pooled(Derived):
         # of voters who err more often than a rare class occurs, the fit may believe none: then most votes decide
         fit = fit if len(fit.named) > 1 else first
         if len(fit.named) < 2:
-            detail = "by their votes all documents are of one class: label some documents of another by hand"
-            raise InvalidDocuments(f"votes: {detail}", [Fault("", "votes", detail)])
+            raise refused(
+                "by their votes all documents are of one class: label some documents of another by hand", "votes"
+            )
         return fit.pooled(run, rounds[-1])
 
     def trained(self, train: Train, context: TrainingContext) -> Training:

@@ -37,16 +37,21 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-class ApiKey(Record):
-    """A key without its secret: ``keys/{id}.json``."""
+class KeyFacts(Record):
+    """A key, without what is known of its secret."""
 
     id: str
     name: str
     scopes: list[Scope]
-    sha256: str
-    """digest of the secret"""
     created_at: AwareDatetime
     expires_at: AwareDatetime | None = None
+
+
+class ApiKey(KeyFacts):
+    """A key without its secret: ``keys/{id}.json``."""
+
+    sha256: str
+    """digest of the secret"""
 
 
 class Listed(NamedTuple):

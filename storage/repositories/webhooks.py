@@ -26,14 +26,19 @@ _TRY_SECONDS = 60.0
 """seconds for which a claim of a try must have been seen before the process that made it counts as dead"""
 
 
-class Webhook(Record):
-    """A webhook: ``webhooks/{id}.json``."""
+class WebhookFacts(Record):
+    """A webhook without its secret."""
 
     id: str
     url: str
     events: list[Event]
-    secret: str
     created_at: AwareDatetime
+
+
+class Webhook(WebhookFacts):
+    """A webhook: ``webhooks/{id}.json``."""
+
+    secret: str
 
 
 class Message(Record):

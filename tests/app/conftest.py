@@ -313,5 +313,10 @@ def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
     assert problem["detail"]
     errors = problem.get("errors", [])
     assert len(errors) <= 20
+    # what a person reads counts from 1, or quotes the id
+    assert all(
+        place in (f"document {id!r}", f"document number {int(id) + 1 if id.isdecimal() else 0}") if id else not place
+        for place, id in ((error.pop("place", ""), error["document"]) for error in errors)
+    )
     assert all(set(error) == {"document", "field", "detail"} for error in errors)
     return problem

@@ -140,7 +140,7 @@ def test_the_examples_of_the_contract_are_what_is_sent() -> None:
     shown = {kind.__name__.removesuffix("Out"): kind for kind in answers}
     for name, kind in shown.items():
         read = kind.model_validate_json(json.dumps(EXAMPLES[name]), extra="forbid")
-        assert json.loads(read.model_dump_json(exclude={"path"})) == EXAMPLES[name]  # which nested models alone answer
+        assert json.loads(read.model_dump_json(exclude={"path", "texts"})) == EXAMPLES[name]  # only where asked
     assert set(EXAMPLES) == set(shown)
 
 

@@ -62,7 +62,7 @@ def helpers_with_one_caller(trees: Trees) -> list[str]:
         found += [
             f"{path}:{function.lineno} {function.name}"
             for function in functions(tree)
-            if _private(function.name) and named[function.name] == 1
+            if re.match("_(?!_)", function.name) and named[function.name] == 1
         ]
     return found
 
@@ -74,7 +74,9 @@ def tiny_modules_with_one_importer(trees: Trees) -> list[str]:
         importers.update(set(_imported(tree)))
     lines = {path: len(code_lines(path, tree)) for path, tree in trees.items() if not path.name.startswith("__")}
     return [
-        f"{path}: {count} lines" for path, count in lines.items() if count <= TINY and importers[_module(path)] == 1
+        f"{path}: {count} lines"
+        for path, count in lines.items()
+        if count <= TINY and importers[".".join(path.with_suffix("").parts)] == 1
     ]
 
 
@@ -119,10 +121,6 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
-
-
 def _names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -138,10 +136,6 @@ def _imported(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _module(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts)
 
 
 def sizes() -> dict[str, int]:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import pydoc
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -77,6 +78,18 @@ def test_an_archive_of_texts_in_folders_named_by_class(hm: Halfmoon, tmp_path: P
     assert sorted(document["text"] for document in data.documents()) == sorted(texts.values())
 
 
+def test_help_is_two_screens() -> None:
+    assert len(pydoc.render_doc(halfmoon).splitlines()) < 90
+
+
+def test_without_the_service_local_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halfmoon.local.find_spec", lambda name: None)
+    with pytest.raises(
+        ConnectionFailed, match=r"--constraint constraints.txt '\.\[embedded,encoder\]' ./client; or run"
+    ):
+        Halfmoon.local()
+
+
 def test_errors_name_what_is_wrong(hm: Halfmoon) -> None:
     with pytest.raises(InvalidRequest) as error:
         hm.datasets.create([{"text": "a"}, {"text": "b", "lable": "x"}, {"text": 7}])
@@ -89,12 +102,29 @@ TEXT_AS_VERSION: Any = ("news", "3")
 NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
     "no name": (lambda hm: hm.models[""], "model '': give its name or id"),
     "a path": (lambda hm: hm.models["a/b"], "model 'a/b': give its name or id"),
+    "a path to train": (lambda hm: hm.train(["a"], "team/news"), "model 'team/news': a name has 1 to 128 letters"),
     "a number": (lambda hm: hm.models[3], "model 3: give its name or id"),  # type: ignore[index]
     "a version as text": (lambda hm: hm.models[TEXT_AS_VERSION], "a version is models['news', 3] by its number"),
     "an alias and a number": (lambda hm: hm.models["news@live", 3], "or models['news@live'] by an alias"),
     "no job": (lambda hm: hm.jobs.get(""), "job '': give its name or id"),
     "no dataset": (lambda hm: hm.datasets.get("../models"), "dataset '../models': give its name or id"),
-    "no text": (lambda hm: hm.models["news"].predict(["a", None]), "document 1 is None"),
+    "no text": (lambda hm: hm.models["news"].predict(["a", None]), "document number 2 is None, no text; leave it out"),
+    "a file as a text": (
+        lambda hm: hm.models["news"].predict(__file__),
+        "a text is a document; give pathlib.Path(",
+    ),
+    "no text, as of NumPy": (
+        lambda hm: hm.models["news"].predict(np.array([np.nan, "a"], object)),
+        "document number 1 is nan, no text; leave it out, or send an empty text: ''",
+    ),
+    "a label that is none": (
+        lambda hm: hm.models["news"].evaluate(["a", "b"], label=["x", True]),
+        "document number 2: the label True is a truth value",
+    ),
+    "a text that is none": (
+        lambda hm: hm.models["news"].predict(pd.DataFrame({"text": ["a", 5]})),
+        "document number 2: the text 5 is int, no text",
+    ),
     "no webhook": (lambda hm: hm.webhooks.delete(""), "webhook '': give its name or id"),
     "documents to suggest": (
         lambda hm: hm.models["news"].suggest(FRAME),
@@ -111,6 +141,9 @@ NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
         "1j is complex, which a request cannot hold",
     ),
     "no folder": (lambda hm: hm.models["news", 1].export("nowhere/news.zip"), "there is no folder 'nowhere'"),
+    "an address without http": (lambda _: Halfmoon("127.0.0.1:8000"), "begins with http:// or https://"),
+    "an address of FTP": (lambda _: Halfmoon("ftp://x"), "begins with http:// or https://"),
+    "a key that cannot be": (lambda _: Halfmoon(key="schl\u00fcssel"), "the API key has characters"),
     "a folder": (lambda hm: hm.models["news", 1].export("/"), "'/' is a folder; name a file in it"),
 }
 
@@ -121,19 +154,6 @@ def test_what_cannot_be_asked_is_not_sent(name: str) -> None:
     with Halfmoon("http://127.0.0.1:9", retries=0) as hm, pytest.raises(InvalidData) as refused:
         call(hm)
     assert said in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "key", "said"),
-    [
-        ("127.0.0.1:8000", None, "begins with http:// or https://"),
-        ("ftp://x", None, "begins with"),
-        (None, "schl\u00fcssel", "the API key has characters"),
-    ],
-)
-def test_addresses_and_keys_that_cannot_be(url: str | None, key: str | None, said: str) -> None:
-    with pytest.raises(InvalidData, match=said):
-        Halfmoon(url, key=key)
 
 
 def test_values_of_numpy_are_sent(hm: Halfmoon) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from app.codecs.base import LARGEST_WHOLE, Reading, check_limit
 from core.documents.kinds import PartRows, Rows, parts_of
 from core.documents.rows import SparseRows
-from core.errors import Fault, InvalidDocuments, did_you_mean
+from core.errors import did_you_mean, refused
 from storage.records import MAX_TEXT, Label
 from storage.repositories.datasets.files.npy import grouped, mapped
 from storage.repositories.datasets.labels import LabelLists
@@ -71,7 +71,7 @@ class Array(NamedTuple):
         """
         data = self.stream.read(count * self.dtype.itemsize)
         if len(data) != count * self.dtype.itemsize:
-            raise invalid_array(self.name, "has fewer numbers than its header says")
+            raise refused("has fewer numbers than its header says", self.name)
         return np.frombuffer(data, self.dtype)
 
     def rewind(self) -> None:
@@ -81,15 +81,10 @@ class Array(NamedTuple):
     def finish(self) -> None:
         """Read to the end, where zipfile compares the checksum. Raises InvalidDocuments if numbers are left."""
         if self.stream.read(1):
-            raise invalid_array(self.name, "has more numbers than the other arrays need")
+            raise refused("has more numbers than the other arrays need", self.name)
 
 
 Arrays = Mapping[str, Array]
-
-
-def invalid_array(name: str, detail: str) -> InvalidDocuments:
-    """The error of a body with a wrong array; with an empty name, of the body as a whole."""
-    return InvalidDocuments(f"{name}: {detail}" if name else detail, [Fault("", name, detail)])
 
 
 def open_arrays(
@@ -125,11 +120,11 @@ def _members(
         if name == info.filename or name not in (*specs, *ignored) or name in members:
             filename = info.filename[:MAX_TEXT]
             advice = did_you_mean(filename.removesuffix(".npy"), specs) or ";"
-            raise invalid_array(
-                name[:MAX_TEXT], f"unexpected member {filename!r}{advice} the arrays are {', '.join(specs)}, each once"
+            raise refused(
+                f"unexpected member {filename!r}{advice} the arrays are {', '.join(specs)}, each once", name[:MAX_TEXT]
             )
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise invalid_array(name, "is compressed by a method other than deflate")
+            raise refused("is compressed by a method other than deflate", name)
         members[name] = info
     return members
 
@@ -144,10 +139,10 @@ def sparse_format(archive: zipfile.ZipFile) -> str:
         dtype, shape, _ = _header("format", stream)
         text = stream.read(16).replace(b"\0", b"")
     if dtype.kind not in "SU" or shape != ():
-        raise invalid_array("format", "must be a word, as scipy.sparse.save_npz writes it")
+        raise refused("must be a word, as scipy.sparse.save_npz writes it", "format")
     word = text.decode("ascii", "replace")
     if word not in SPARSE_FORMATS:
-        raise invalid_array("format", f"the matrix is in {word!r} format; send it by rows, as of matrix.tocsr()")
+        raise refused(f"the matrix is in {word!r} format; send it by rows, as of matrix.tocsr()", "format")
     return word
 
 
@@ -160,27 +155,27 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
         reader = readers[npy.read_magic(stream)]
         shape, fortran, dtype = reader(stream, max_header_size=_HEADER_BYTES)
     except (ValueError, KeyError, TypeError, SyntaxError, TokenError) as error:
-        raise invalid_array(name, "is not a .npy array of format 1.0 or 2.0") from error
+        raise refused("is not a .npy array of format 1.0 or 2.0", name) from error
     if dtype.hasobject:
         remedy = f"{name}.astype(str)" if name in ("labels", "ids") else f"{name or 'X'}.astype('float32')"
-        raise invalid_array(name, f"is an array of Python objects, which are never unpickled; send {remedy}")
+        raise refused(f"is an array of Python objects, which are never unpickled; send {remedy}", name)
     return dtype, shape, fortran
 
 
 def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> Array:
     dtype, shape, fortran = _header(name, stream)
     if dtype.kind == "S" and "U" in spec.types:
-        raise invalid_array(name, f"is of bytes without an encoding; send {name}.astype(str)")
+        raise refused(f"is of bytes without an encoding; send {name}.astype(str)", name)
     if dtype.kind not in spec.types or dtype.names or dtype.itemsize == 0:
-        raise invalid_array(name, f"is an array of {dtype}, which is not accepted{_TYPE_REMEDIES.get(dtype.kind, '')}")
+        raise refused(f"is an array of {dtype}, which is not accepted{_TYPE_REMEDIES.get(dtype.kind, '')}", name)
     if dtype.kind == "U" and spec.longest is not None and dtype.itemsize > 4 * spec.longest:
-        raise invalid_array(name, f"has texts longer than {spec.longest} characters")
+        raise refused(f"has texts longer than {spec.longest} characters", name)
     if len(shape) != spec.dimensions or min(shape) < 0:
         wanted = "one dimension" if spec.dimensions == 1 else "two dimensions, documents and features"
-        raise invalid_array(name, f"must have {wanted}, not {len(shape)}")
+        raise refused(f"must have {wanted}, not {len(shape)}", name)
     count, start = int(np.prod(shape, dtype=object)), stream.tell()
     if start + count * dtype.itemsize != member_bytes:
-        raise invalid_array(name, f"its header says {count} numbers, its size differs")
+        raise refused(f"its header says {count} numbers, its size differs", name)
     # with one dimension, one row or one column both orders are the same
     return Array(name, dtype, shape, fortran and min(shape) > 1 and len(shape) > 1, stream, start)
 
@@ -205,16 +200,16 @@ def labels_of(arrays: Arrays, n_rows: int) -> list[Label | None]:
 def classes_of(arrays: Arrays) -> list[Label]:
     """The names of the classes of indicators, none without these; raises InvalidDocuments."""
     if ("indicators" in arrays) != ("classes" in arrays):
-        raise invalid_array("classes", "are the names of the columns of indicators, and neither goes without the other")
+        raise refused("are the names of the columns of indicators, and neither goes without the other", "classes")
     if "indicators" not in arrays:
         return []
     if "labels" in arrays:
-        raise invalid_array("labels", "stands beside indicators, which are all labels")
+        raise refused("stands beside indicators, which are all labels", "labels")
     if arrays["indicators"].fortran:
-        raise invalid_array("indicators", "is stored column by column; store numpy.ascontiguousarray(indicators)")
+        raise refused("is stored column by column; store numpy.ascontiguousarray(indicators)", "indicators")
     n_classes = arrays["indicators"].shape[1]
     if arrays["classes"].length != n_classes:
-        raise invalid_array("classes", f"has {arrays['classes'].length} names, but indicators has {n_classes} columns")
+        raise refused(f"has {arrays['classes'].length} names, but indicators has {n_classes} columns", "classes")
     names = arrays["classes"]
     return [*texts_of(names, n_classes)] if names.dtype.kind == "U" else names.read(n_classes).tolist()
 
@@ -223,7 +218,7 @@ def lists_of(arrays: Arrays, classes: Sequence[Label], n_rows: int) -> LabelList
     """The next labels of documents that may have several."""
     numbers = arrays["indicators"].read(n_rows * len(classes)).reshape(n_rows, len(classes))
     if not np.isin(numbers, [0, 1]).all():
-        raise invalid_array("indicators", "must be 0 or 1: whether a class applies")
+        raise refused("must be 0 or 1: whether a class applies", "indicators")
     labeled = arrays["labeled"].read(n_rows).tolist() if "labeled" in arrays else [True] * n_rows
     given = [
         [classes[column] for column in np.flatnonzero(row).tolist()] if known else None
@@ -237,8 +232,8 @@ def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
     known = labels[~np.isnan(labels)]
     wrong = known[(known != np.floor(known)) | (np.abs(known) > LARGEST_WHOLE)]
     if len(wrong):
-        raise invalid_array(
-            "labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers"
+        raise refused(
+            f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers", "labels"
         )
     return [None if label != label else int(label) for label in labels.tolist()]
 
@@ -249,7 +244,7 @@ def texts_of(array: Array, n_rows: int) -> list[str]:
         texts: list[str] = array.read(n_rows).tolist()
         "".join(texts).encode()
     except (ValueError, UnicodeError) as error:
-        raise invalid_array(array.name, "has characters that are not Unicode") from error
+        raise refused("has characters that are not Unicode", array.name) from error
     return texts
 
 
@@ -308,7 +303,7 @@ def summed(indptr: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArr
 def checked_places(array: Array, numbers: NDArray[Any], most: int) -> NDArray[np.int64]:
     """Numbers of rows or columns; raises InvalidDocuments unless they lie from 0 to ``most`` - 1."""
     if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) < most):
-        raise invalid_array(array.name, f"must lie from 0 to {most - 1}")
+        raise refused(f"must lie from 0 to {most - 1}", array.name)
     return numbers.astype(np.int64)
 
 

@@ -38,7 +38,6 @@ from app.codecs.arrays.archive import (
     classes_of,
     ids_of,
     into_rows,
-    invalid_array,
     labels_of,
     lists_of,
     open_array,
@@ -53,6 +52,7 @@ from app.codecs.numbers import narrowed, rows_of
 from app.codecs.transport.whole_body import WholeBodyDecoder, check_directory, zip_errors
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows, spans
 from core.documents.rows import MAX_FEATURES, SparseRows
+from core.errors import refused
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT, Label
 from storage.repositories.datasets import Batch
@@ -90,14 +90,14 @@ class NpzDecoder(WholeBodyDecoder):
         """See Decoder."""
         spool = self.body()
         if spool.read(len(_NPY)) == _NPY:
-            raise invalid_array("", "this is a .npy file, of one array; it is sent as application/x-npy")
+            raise refused("this is a .npy file, of one array; it is sent as application/x-npy")
         check_directory(spool, DIRECTORY_BYTES, "its directory is larger than that of a few arrays")
         with zip_errors("not a readable zip of arrays"), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
             order = sparse_format(archive)
             names = sorted(name.removesuffix(".npy") for name in archive.namelist() if name.startswith(_NAMED))
             wrong = next((name for name in names if not VECTOR_NAME.match(name.removeprefix(_NAMED))), None)
             if wrong is not None:
-                raise invalid_array(wrong[:MAX_TEXT], "the name of a vector has 1 to 64 letters, digits, _ or -")
+                raise refused("the name of a vector has 1 to 64 letters, digits, _ or -", wrong[:MAX_TEXT])
             specs = _SPARSE | _COORDINATES | _DENSE | dict.fromkeys(names, _DENSE["X"]) | _TEXT | _BESIDE | _CLASSES
             arrays = open_arrays(archive, specs, _IGNORED, self.reading.bounds.decompressed_bytes, stack)
             classes = classes_of(arrays)
@@ -151,10 +151,10 @@ class NpzDecoder(WholeBodyDecoder):
         texts = arrays["text"]
         both = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays]
         if both:
-            raise invalid_array(
-                "text",
+            raise refused(
                 f"is given beside {', '.join(both)}; documents come as text or as a sparse matrix, each with or "
                 "without X",
+                "text",
             )
         _check_shape("text", texts.length, 0, self.reading.bounds)
         _check_lengths(arrays, {}, texts.length)
@@ -206,7 +206,7 @@ class NpyDecoder(NpzDecoder):
         """See Decoder."""
         spool = self.body()
         if spool.read(len(_ZIP)) == _ZIP:
-            raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
+            raise refused("this is a zip file, as of numpy.savez; it is sent as application/x-npz")
         with zip_errors("not a readable zip of arrays"):
             matrix = open_array("X", _DENSE["X"], spool)
             for rows in self._dense({"X": matrix}, "X"):
@@ -219,7 +219,7 @@ def _column_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[En
         arrays[name].rewind()
     for first, ends in _ends(arrays, n_features):
         if ends[-1] > arrays["data"].length:
-            raise invalid_array("indptr", f"goes to {ends[-1]}, but there are {arrays['data'].length} values")
+            raise refused(f"goes to {ends[-1]}, but there are {arrays['data'].length} values", "indptr")
         for start in range(int(ends[0]), int(ends[-1]), SLICE_ENTRIES):
             places = np.arange(start, min(start + SLICE_ENTRIES, int(ends[-1])))
             columns = np.searchsorted(ends, places, "right") - 1 + first
@@ -235,15 +235,15 @@ def _ends(arrays: Arrays, count: int) -> Iterator[tuple[int, NDArray[np.int64]]]
     indptr, n_entries = arrays["indptr"], arrays["data"].length
     edge = indptr.read(1).astype(np.int64)
     if edge[0] != 0:
-        raise invalid_array("indptr", "does not start with 0")
+        raise refused("does not start with 0", "indptr")
     for first, stop in _ranges(count, _SLICE_ROWS):
         ends = np.concatenate([edge, indptr.read(stop - first).astype(np.int64)])
         if (np.diff(ends) < 0).any():
-            raise invalid_array("indptr", "must not decrease")
+            raise refused("must not decrease", "indptr")
         yield first, ends
         edge = ends[-1:]
     if edge[0] != n_entries:
-        raise invalid_array("indptr", f"ends with {edge[0]}, but there are {n_entries} values")
+        raise refused(f"ends with {edge[0]}, but there are {n_entries} values", "indptr")
 
 
 def _coordinate_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
@@ -260,15 +260,15 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
     """Documents and features of a sparse matrix that has all these arrays and no others."""
     other = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays and name not in specs]
     if other:
-        raise invalid_array(other[0], f"must be left out: {', '.join(specs)} are the whole matrix already")
+        raise refused(f"must be left out: {', '.join(specs)} are the whole matrix already", other[0])
     missing = [name for name in specs if name not in arrays]
     if missing:
-        raise invalid_array(
-            missing[0],
+        raise refused(
             f"the array {missing[0]} is missing; required are {', '.join(specs)}, or text or a dense X instead",
+            missing[0],
         )
     if arrays["shape"].length != 2:
-        raise invalid_array("shape", "must be two numbers, documents and features")
+        raise refused("must be two numbers, documents and features", "shape")
     n_rows, n_features = arrays["shape"].read(2).tolist()
     check_limit(arrays["data"].length, "nonzeros", bounds.nonzeros)
     _check_shape("shape", n_rows, n_features, bounds)
@@ -284,7 +284,7 @@ def _dense_shape(arrays: Arrays, name: str, bounds: Bounds) -> tuple[int, int]:
     n_rows, n_features = arrays[name].shape
     _check_shape(name, n_rows, n_features, bounds)
     if n_rows and not n_features:
-        raise invalid_array(name, f"has {n_rows} documents without a single feature")
+        raise refused(f"has {n_rows} documents without a single feature", name)
     check_limit(n_features, "numbers in a dense document", _longest(bounds))
     _check_lengths(arrays, {}, n_rows)
     return n_rows, n_features
@@ -292,24 +292,24 @@ def _dense_shape(arrays: Arrays, name: str, bounds: Bounds) -> tuple[int, int]:
 
 def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> None:
     if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
-        raise invalid_array(name, f"must be at least 0, and features at most {MAX_FEATURES}")
+        raise refused(f"must be at least 0, and features at most {MAX_FEATURES}", name)
     check_limit(n_rows, "documents", bounds.documents)
 
 
 def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
     whole = "labels" in arrays and arrays["labels"].dtype.kind in "iu"
     if whole and "labeled" not in arrays:
-        raise invalid_array(
-            "labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all"
+        raise refused(
+            "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all", "labeled"
         )
     if not whole and "labeled" in arrays and "indicators" not in arrays:
-        raise invalid_array(
-            "labeled",
+        raise refused(
             'is allowed only beside integer labels and indicators; among strings "" is unlabeled, among floats NaN',
+            "labeled",
         )
     for name, length in {**lengths, **dict.fromkeys((*_BESIDE, *_dense_names(arrays)), n_rows)}.items():
         if name in arrays and arrays[name].length != length:
-            raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
+            raise refused(f"has length {arrays[name].length}, not {length}", name)
 
 
 def _longest(bounds: Bounds) -> int:
@@ -330,7 +330,7 @@ def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> Sp
     # viewed as unsigned, negative indices become larger than any feature
     narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices
     if n_nonzeros and (int(narrow.max()) >= n_features or (narrow.dtype.kind == "i" and int(narrow.min()) < 0)):
-        raise invalid_array("indices", f"must lie from 0 to {n_features - 1}")
+        raise refused(f"must lie from 0 to {n_features - 1}", "indices")
     return rows_of(ends - ends[0], narrow, arrays["data"].read(n_nonzeros), n_features)
 
 

@@ -238,7 +238,7 @@ class BatchBuilder:
         found = list(faults)
         if any(found):
             refuse(
-                Fault(str(place if document.id is None else document.id), *fault)
+                Fault(place if document.id is None else str(document.id), *fault)
                 for place, (document, fault) in enumerate(zip(documents, found, strict=True), self.position)
                 if fault is not None
             )

@@ -21,7 +21,9 @@ _HEAD_BYTES = 1024
 _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _SPACE = re.compile(rb"\s*")
 _END = ord("]")
-_SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a line is application/x-ndjson'
+_SHAPE = (
+    'documents in JSON are {"documents": [...]} and nothing else; one a line is application/x-ndjson, a file .ndjson'
+)
 
 
 class _Place(Enum):
@@ -167,7 +169,7 @@ class JsonDecoder(Decoder):
 
     def _malformed(self, detail: str, number: int = 0) -> InvalidDocuments:
         """The error of the document of this number among those that come next."""
-        return invalid_documents([Fault(str(self._builder.position + number), "", f"malformed JSON: {detail}")])
+        return invalid_documents([Fault(self._builder.position + number, "", f"malformed JSON: {detail}")])
 
     def _too_long(self, text: JsonText, number: int) -> LimitExceeded:
         return document_too_long(text, f"number {self._builder.position + number + 1}", self._longest)

@@ -72,7 +72,7 @@ def json_fault(
 
     ``names`` are the fields of a document by their names in the request.
     """
-    name = id_in(text) or ("" if position is None else str(position))
+    name = id_in(text) or ("" if position is None else position)
     field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
     return Fault(
         name,

@@ -118,13 +118,13 @@ def _documents(batch: Any, header: Header, position: int) -> Batch:
     missing = [row for row, text in enumerate(texts) if text is None][:MAX_FAULTS]
     if missing:
         raise invalid_documents(
-            [Fault(str(position + row), "text", "is null; a document without text has an empty one") for row in missing]
+            [Fault(position + row, "text", "is null; a document without text has an empty one") for row in missing]
         )
     labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
     ids = [None if id is None else str(id) for id in columns.get("id", [None] * batch.num_rows)]
     votes = {voter: _values(batch.column(place), "label") for voter, place in header.votes.items()}
     indicators = {label: _flags(batch.column(place), label) for label, place in header.indicators.items()}
-    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or str(position + row))
+    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
     return Batch(
         TextRows.of(texts), labels, ids if "id" in columns else None, fields=_kept(batch, header), **known._asdict()
     )

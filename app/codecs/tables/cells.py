@@ -179,7 +179,7 @@ _NO_OBJECT = 'begins like an object of JSON and is none; probabilities by class 
 _TRUTHS = dict.fromkeys(("1", "1.0", "true", "yes"), True) | dict.fromkeys(("0", "0.0", "false", "no"), False)
 _decode = msgspec.json.Decoder(dict[str, float]).decode
 Row = list[str]
-Name = Callable[[int], str]
+Name = Callable[[int], str | int]
 """Names the document of a row in a fault."""
 
 
@@ -218,7 +218,7 @@ def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
     ids = columns.get("id", [None] * len(rows))
     votes = {voter: _cells(rows, place) for voter, place in header.votes.items()}
     indicators = {label: _cells(rows, place) for label, place in header.indicators.items()}
-    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or str(position + row))
+    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
     return Batch(
         TextRows.of([row[header.places["text"]] for row in rows]),
         columns.get("label") or [None] * len(rows),

@@ -166,7 +166,7 @@ class TableDecoder(Decoder):
                     f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {header.width}; "
                     "a field that has the separator or a line end must be in quotes"
                 )
-                yield Fault(str(position), "", detail)
+                yield Fault(position, "", detail)
             position += bool(row)
 
     def _too_long(self, line: int) -> LimitExceeded:

@@ -67,7 +67,7 @@ class LinesDecoder(Decoder):
             try:
                 found = parse(line)
             except InvalidLine as wrong:
-                name = wrong.fault.document or str(self.position + len(parsed) + len(faults))
+                name = wrong.fault.document or self.position + len(parsed) + len(faults)
                 faults.append(wrong.fault._replace(document=name, detail=f"line {number}: {wrong.fault.detail}"))
                 if len(faults) == MAX_FAULTS:
                     break

@@ -35,6 +35,9 @@ What went wrong is a HalfmoonError: InvalidData before anything is sent, Invalid
 LimitExceeded, TooManyRequests or Unavailable as the service answered, JobFailed, ConnectionFailed.
 ``AsyncHalfmoon`` has the same methods, to be awaited; ``halfmoon.sklearn`` has a classifier of scikit-learn,
 ``halfmoon.mlflow`` a flavour of MLflow, ``halfmoon.prodigy`` a recipe of Prodigy.
+
+All that they can do: help(halfmoon.Halfmoon), help(hm.datasets), help(halfmoon.Dataset), help(halfmoon.Job),
+help(hm.models), help(halfmoon.Model), help(halfmoon.Prediction).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -68,39 +71,40 @@ if TYPE_CHECKING:
     from halfmoon._async.jobs import AsyncJob
     from halfmoon._async.models import AsyncModel
 
-__all__ = [
-    "Annotation",
-    "AsyncDataset",
-    "AsyncHalfmoon",
-    "AsyncJob",
-    "AsyncModel",
-    "Conflict",
-    "ConnectionFailed",
-    "Dataset",
-    "Evaluation",
-    "Explanation",
-    "Forbidden",
-    "Halfmoon",
-    "HalfmoonError",
-    "InvalidData",
-    "InvalidRequest",
-    "Job",
-    "JobFailed",
-    "Labels",
-    "LimitExceeded",
-    "Model",
-    "NotFound",
-    "Prediction",
-    "Progress",
-    "RequestFailed",
-    "Suggestion",
-    "TooManyRequests",
-    "Trace",
-    "Unauthenticated",
-    "Unavailable",
-    "Version",
-    "WaitTimeout",
-]
+    # known to type checkers alone: with it, help(halfmoon) would print each class in full
+    __all__ = [
+        "Annotation",
+        "AsyncDataset",
+        "AsyncHalfmoon",
+        "AsyncJob",
+        "AsyncModel",
+        "Conflict",
+        "ConnectionFailed",
+        "Dataset",
+        "Evaluation",
+        "Explanation",
+        "Forbidden",
+        "Halfmoon",
+        "HalfmoonError",
+        "InvalidData",
+        "InvalidRequest",
+        "Job",
+        "JobFailed",
+        "Labels",
+        "LimitExceeded",
+        "Model",
+        "NotFound",
+        "Prediction",
+        "Progress",
+        "RequestFailed",
+        "Suggestion",
+        "TooManyRequests",
+        "Trace",
+        "Unauthenticated",
+        "Unavailable",
+        "Version",
+        "WaitTimeout",
+    ]
 
 _ASYNC = {"AsyncDataset": "datasets", "AsyncHalfmoon": "client", "AsyncJob": "jobs", "AsyncModel": "models"}
 

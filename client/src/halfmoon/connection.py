@@ -37,6 +37,8 @@ class Request(Struct, frozen=True):
     chunks: Chunks | None = None
     headers: Mapping[str, str] = NONE
     params: Mapping[str, Any] = NONE
+    file: str = ""
+    """Name of the file that is sent, which a refusal names."""
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of httpx beside the method, the path and a body of chunks."""
@@ -74,9 +76,9 @@ class Connection:
             raise self.failure(error) from error
         return _backoff(tries)
 
-    def wait_after_refusal(self, answer: "httpx.Response", tries: int) -> float:
+    def wait_after_refusal(self, request: Request, answer: "httpx.Response", tries: int) -> float:
         """Seconds until the request is sent again; raises RequestFailed."""
-        refusal = error_of(answer.status_code, answer.content, answer.headers)
+        refusal = error_of(answer.status_code, answer.content, answer.headers, request.file)
         if tries == self.retries or answer.status_code not in _BUSY:
             raise refusal
         return min(_LONGEST_WAIT, refusal.retry_after or 0.0) + _backoff(tries)

@@ -8,7 +8,8 @@ import gzip
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from contextlib import contextmanager
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from halfmoon.columns import (
     values_in,
 )
 from halfmoon.errors import InvalidData
-from halfmoon.values import encode, is_missing, plain_of, text_of, vote_of
+from halfmoon.values import each_of, encode, is_missing, plain_of, text_of, vote_of
 
 NDJSON = "application/x-ndjson"
 _FILES = {
@@ -55,6 +56,8 @@ class Body(NamedTuple):
     chunks: Callable[[], Iterator[bytes]]
     query: Mapping[str, str] = {}
     encoding: str | None = None
+    file: str = ""
+    """Name of the file whose documents are sent, for what is said of them."""
 
 
 def body_of(data: Any, choice: Choice) -> Body:
@@ -128,19 +131,19 @@ def _file(path: Path, choice: Choice) -> Body:
     if kind in _SEPARATED and not _is_utf8(path, gzipped):
         warnings.warn(f"{path.name} is not in UTF-8, so it is read as Windows-1252", stacklevel=2)
         kind += "; charset=windows-1252"
-    return Body(kind, lambda: _blocks(path), query, "gzip" if gzipped else None)
+    return Body(kind, lambda: _blocks(path), query, "gzip" if gzipped else None, path.name)
 
 
 def _is_utf8(path: Path, gzipped: bool) -> bool:
-    """Whether a text is in UTF-8; a damaged archive is left to the service, which says what is wrong with it."""
+    """Whether a text is in UTF-8. A damaged archive and UTF-16 are left to the service, which says what is wrong."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with gzip.open(path) if gzipped else path.open("rb") as file:
             while block := file.read(_BLOCK_BYTES):
                 decoder.decode(block)
             decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
+    except UnicodeDecodeError as error:
+        return error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     except (EOFError, OSError, zlib.error):
         pass
     return True
@@ -157,15 +160,36 @@ def _frame_batches(path: Path, choice: Choice) -> Body:
         import pyarrow.dataset
     except ImportError:
         raise InvalidData(f"{path.name!r} needs pyarrow: pip install pyarrow") from None
-    source = pyarrow.dataset.dataset(path, format="parquet" if path.suffix in (".parquet", ".pq") else "feather")
+    kind = "parquet" if path.suffix in (".parquet", ".pq") else "feather"
+    with _named(path):
+        source = pyarrow.dataset.dataset(path, format=kind)
     if choice.fields is None and choice.features is None and choice.extra != "ignore":
         choice = choice._replace(fields=_others(source.schema, choice))
-    return Body(
-        NDJSON,
-        lambda: chain.from_iterable(
-            _frame(batch, choice).chunks() for batch in source.to_batches(batch_size=_SLICE_ROWS)
-        ),
-    )
+
+    def chunks() -> Iterator[bytes]:
+        n_documents = 0
+        with _named(path):
+            for batch in source.to_batches(batch_size=_SLICE_ROWS):
+                yield from _frame(batch, choice, n_documents).chunks()
+                n_documents += batch.num_rows
+
+    return Body(NDJSON, chunks, file=path.name)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What is wrong with a file of pyarrow is said with its name."""
+    import pyarrow
+
+    try:
+        yield
+    except InvalidData as error:
+        raise InvalidData(f"{path.name}: {error}") from None
+    except (pyarrow.ArrowException, OSError) as error:
+        detail = str(error).partition("\n")[0]
+        raise InvalidData(
+            f"{path.name}: this is no {path.suffix} file that can be read, or one cut short: {detail}"
+        ) from None
 
 
 def _others(schema: Any, choice: Choice) -> list[str]:
@@ -186,7 +210,7 @@ def _matrix(data: Any, choice: Choice) -> Body:
         given = getattr(choice, what)
         if isinstance(given, str):
             raise InvalidData(f"a matrix has no columns with names; give {what}= as a list")
-        columns[what] = None if given is None else list(map(value_of, given))
+        columns[what] = None if given is None else list(each_of(value_of, given))
     arrays = arrays_of(data, columns)
 
     def chunks() -> Iterator[bytes]:
@@ -197,7 +221,8 @@ def _matrix(data: Any, choice: Choice) -> Body:
     return Body("application/x-npz", chunks)
 
 
-def _frame(frame: Any, choice: Choice) -> Body:
+def _frame(frame: Any, choice: Choice, n_before: int = 0) -> Body:
+    """The body for a frame, before which there were so many documents."""
     names = names_of(frame)
     if choice.features is not None:
         if choice.text is not None:
@@ -222,12 +247,14 @@ def _frame(frame: Any, choice: Choice) -> Body:
 
     def chunks() -> Iterator[bytes]:
         for start in range(0, n_rows, _SLICE_ROWS):
-            stop = min(start + _SLICE_ROWS, n_rows)
-            cells = {what: map(VALUES[what], slice_of(frame, known[what], start, stop)) for what in VALUES}
-            cast = {voter: map(vote_of, slice_of(frame, each, start, stop)) for voter, each in columns.items()}
+            stop, before = min(start + _SLICE_ROWS, n_rows), n_before + start
+            cells = {what: each_of(VALUES[what], slice_of(frame, known[what], start, stop), before) for what in VALUES}
+            cast = {
+                voter: each_of(vote_of, slice_of(frame, each, start, stop), before) for voter, each in columns.items()
+            }
             voted = rows_of(cast, stop - start)
             beside = rows_of({name: map(plain_of, slice_of(frame, name, start, stop)) for name in fields}, stop - start)
-            texts = map(text_of, slice_of(frame, text, start, stop))
+            texts = each_of(text_of, slice_of(frame, text, start, stop), before)
             yield encode(
                 list(map(Line, texts, cells["label"], cells["id"], cells["labels"], cells["weight"], voted, beside)),
                 lines=True,
@@ -255,23 +282,17 @@ def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
     beside = {what: iter(values) for what, values in given.items() if not isinstance(values, str)}
     votes = {voter: iter(values or ()) for voter, values in (choice.votes or {}).items()}
     is_plain = choice.text is None and not given and not votes
-    source = iter(data)
+    source, n_before = iter(data), 0
+
+    def line(document: Any) -> Any:
+        values = {what: _next(what, values) for what, values in beside.items()}
+        cast = {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()}
+        return _line(document, choice, values, cast)
+
     while batch := list(islice(source, _SLICE_ROWS)):
-        if is_plain and set(map(type, batch)) == {str}:
-            yield encode(list(map(Line, batch)), lines=True)
-        else:
-            yield encode(
-                [
-                    _line(
-                        each,
-                        choice,
-                        {what: _next(what, values) for what, values in beside.items()},
-                        {voter: vote_of(_next(f"{VOTE}{voter}", values)) for voter, values in votes.items()},
-                    )
-                    for each in batch
-                ],
-                lines=True,
-            )
+        plain = is_plain and set(map(type, batch)) == {str}
+        yield encode(list(map(Line, batch) if plain else each_of(line, batch, n_before)), lines=True)
+        n_before += len(batch)
     for what, values in (*beside.items(), *votes.items()):
         if next(values, _END) is not _END:
             raise InvalidData(f"{what}: there are more values than documents")

@@ -53,26 +53,31 @@ class JobFailed(HalfmoonError):
 class RequestFailed(HalfmoonError):
     """The service refused the request."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any], request_id: str, seconds: float | None = None) -> None:
+    def __init__(
+        self, status: int, problem: Mapping[str, Any], request_id: str, seconds: float | None = None, file: str = ""
+    ) -> None:
         self.status = status
         self.type = str(problem.get("type", ""))
         self.detail = str(problem.get("detail") or problem.get("error") or "")
         self.errors: list[dict[str, str]] = list(problem.get("errors") or [])
-        """Documents or fields that the service names, each with ``document``, ``field`` and ``detail``."""
+        """Documents or fields that the service names, each with ``document``, ``field``, ``detail`` and, of a document,
+        its ``place`` in words."""
         self.request_id = request_id
         """Id of the request, under which the log of the service has it."""
         self.retry_after = seconds
         """Seconds after which the service may answer."""
+        self.file = file
+        """Name of the file that was sent."""
         super().__init__(self._text())
 
     def _text(self) -> str:
         named = [
-            f"\n  {' '.join(filter(None, (each.get('document'), each.get('field'))))}: {each.get('detail')}"
-            for each in self.errors[1:]
+            "\n  " + ": ".join(filter(None, map(each.get, ("place", "field", "detail")))) for each in self.errors[1:]
         ]
         more = f"\n  and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        file = f"{self.file}: " if self.file and isinstance(self, InvalidRequest | LimitExceeded) else ""
         return (
-            f"{self.detail or 'no reason given'} ({self.status}, request "
+            f"{file}{self.detail or 'no reason given'} ({self.status}, request "
             f"{self.request_id or 'unknown'}){''.join(named[:_SHOWN])}{more}"
         )
 
@@ -123,7 +128,7 @@ _BY_STATUS: dict[int, type[RequestFailed]] = {
 }
 
 
-def error_of(status: int, body: bytes, headers: Mapping[str, str]) -> RequestFailed:
+def error_of(status: int, body: bytes, headers: Mapping[str, str], file: str = "") -> RequestFailed:
     """The error that an answer is."""
     try:
         problem = msgspec.json.decode(body)
@@ -133,4 +138,4 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str]) -> RequestFai
         problem = {"detail": f"an answer that is not of Halfmoon: {problem!s:.300}"}
     seconds = headers.get("retry-after", "")
     after = float(seconds) if seconds.isdecimal() else None
-    return _BY_STATUS.get(status, RequestFailed)(status, problem, headers.get("x-request-id", ""), after)
+    return _BY_STATUS.get(status, RequestFailed)(status, problem, headers.get("x-request-id", ""), after, file)

@@ -53,7 +53,9 @@ def started(data: str | None = None, workers: int = 1) -> LocalService:
     """A service that is ready; raises ConnectionFailed if it cannot be started."""
     if find_spec("app") is None or find_spec("workers") is None:
         raise ConnectionFailed(
-            "Halfmoon.local() needs the service in this environment: pip install '.[embedded]' in its checkout"
+            "Halfmoon.local() needs the service in this environment: in a checkout of Halfmoon, pip install "
+            "--constraint constraints.txt '.[embedded,encoder]' ./client; or run `make serve` there, and call "
+            "Halfmoon('http://127.0.0.1:8000')"
         )
     temporary = Path(tempfile.mkdtemp(prefix="halfmoon-"))
     folder = Path(data) if data is not None else temporary / "data"

@@ -59,63 +59,59 @@ class Made(Struct, frozen=True):
     version: int
 
 
-class JobRecord(Struct, frozen=True):
+class _Trained(Struct, frozen=True, kw_only=True):
+    """What a job and the version that it makes have in common."""
+
+    algorithm: str
+    options: dict[str, Any]
+    dataset: str
+    created_at: datetime
+    text: dict[str, int] | None = None
+    objective: float | None = None
+    comparison: dict[str, Any] | None = None
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that it learns from; None if it does not."""
+
+
+class JobRecord(_Trained, frozen=True, kw_only=True):
     """A job, as the service describes it."""
 
     id: str
     state: str
-    algorithm: str
-    options: dict[str, Any]
     seed: int
-    dataset: str
     model: Made | None
     model_name: str
     progress: Progress
     attempt: int
-    created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    text: dict[str, int] | None = None
     start_from: Made | None = None
     encoder: dict[str, Any] | None = None
-    annotations: int | None = None
-    """Number of entries of the log of the dataset that the job learns from; None if it does not."""
     publish: str = "if_better"
     nested: bool = False
     """Whether the steps of labels are a tree."""
     other: str | int | None = None
     """Class of the documents that are not of the only class that is labeled."""
     status: str | None = None
-    objective: float | None = None
     warnings: list[str] = []
     report: dict[str, Any] | None = None
-    comparison: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
 
-class Version(Struct, frozen=True):
+class Version(_Trained, frozen=True, kw_only=True):
     """A version of a model. It never changes."""
 
     name: str
     version: int
     job: str
-    dataset: str
-    algorithm: str
-    options: dict[str, Any]
     classes: list[Label]
     kind: str
     n_features: int
     status: str
-    created_at: datetime
     takes_over: bool = True
-    text: dict[str, int] | None = None
     facts: dict[str, Any] = {}
-    objective: float | None = None
-    comparison: dict[str, Any] | None = None
     held_out: dict[str, Any] | None = None
     confidence: str | None = None
-    annotations: int | None = None
-    """Number of entries of the log of the dataset that the version learned from."""
     label_kind: str = "single"
     """Whether it gives each document one label, or any number of them: several."""
 
@@ -139,11 +135,14 @@ class ModelSummary(Struct, frozen=True):
     aliases: dict[str, int]
 
 
-class Prediction(Struct, frozen=True):
-    """Labels and scores of documents, in the order of the documents."""
-
+class _OfVersion(Struct, frozen=True):
     model: str
     version: int
+
+
+class Prediction(_OfVersion, frozen=True):
+    """Labels and scores of documents, in the order of the documents."""
+
     classes: list[Label]
     labels: list[Label | list[Label]]
     """Label of each document, by a model of several the list of all that it is given."""
@@ -153,12 +152,25 @@ class Prediction(Struct, frozen=True):
     ids: list[str] | None = None
     """Ids of the documents; None if none has one."""
     warnings: list[str] = []
+    texts: list[str | None] | None = None
+    """Texts of the documents; None of those of a matrix."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What a person reads: id, text (where one has it), label, and its probability."""
+        name = "labels" if any(isinstance(given, list) for given in self.labels) else "label"
+        return {
+            "id": [*map(str, range(len(self)))] if self.ids is None else self.ids,
+            **({"text": self.texts} if self.texts and any(self.texts) else {}),
+            name: self.labels,
+            "probability": self.confidences or [None] * len(self),
+        }
+
     def __repr__(self) -> str:
-        counts = tally(map(_shown, self.labels))
+        counts = tally(", ".join(map(str, each)) or "none" if isinstance(each, list) else each for each in self.labels)
         return f"<Prediction of {len(self)} documents by {self.model} version {self.version}: {counts}>"
 
     @property
@@ -167,13 +179,13 @@ class Prediction(Struct, frozen=True):
         return None if self.probabilities is None else list(map(max, self.probabilities))
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row a document: its id if it has one, its label, and a column of probabilities for each
-        class.
+        """A DataFrame with a row a document: its id if it has one, its text, its label, and a column of probabilities
+        for each class.
         """
         import pandas
 
-        name = "labels" if any(isinstance(given, list) for given in self.labels) else "label"
-        columns: dict[str, Any] = ({} if self.ids is None else {"id": self.ids}) | {name: self.labels}
+        left_out = ("probability", *(["id"] if self.ids is None else []))
+        columns = {name: values for name, values in self.columns.items() if name not in left_out}
         if self.probabilities is not None:
             columns |= {
                 str(label): [row[place] for row in self.probabilities] for place, label in enumerate(self.classes)
@@ -181,13 +193,8 @@ class Prediction(Struct, frozen=True):
         return pandas.DataFrame(columns)
 
     def _repr_html_(self) -> str:
-        probabilities: list[Any] = [*self.confidences] if self.confidences else [None] * len(self)
         title = f"{len(self)} predictions of {self.model}, version {self.version}"
-        return table(title, ("label", "probability"), zip(self.labels, probabilities, strict=True))
-
-
-def _shown(given: Label | list[Label]) -> Label:
-    return ", ".join(map(str, given)) or "none" if isinstance(given, list) else given
+        return table(title, [*self.columns], zip(*self.columns.values(), strict=True))
 
 
 class Suggestion(Struct, frozen=True):
@@ -259,11 +266,9 @@ class Explanation(Struct, frozen=True):
         return f"<Explanation of {of}: classes {listed(about['classes'])}; {len(about['documents'])} documents>"
 
 
-class Evaluation(Struct, frozen=True):
+class Evaluation(_OfVersion, frozen=True):
     """How good a model is on labeled documents."""
 
-    model: str
-    version: int
     dataset: str | None
     documents: int
     labeled: int

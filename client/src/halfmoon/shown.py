@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from os.path import isfile
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from halfmoon.records import (
     Progress,
     Suggestion,
 )
-from halfmoon.values import id_of, in_path
+from halfmoon.values import id_of, in_path, is_missing
 
 FINAL = ("succeeded", "failed", "cancelled")
 LABEL_TYPES = {"csv": "text/csv", "ndjson": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
@@ -35,15 +36,23 @@ class Suggestions(Struct):
     """What more answers of the voter are worth."""
 
 
-class ShownDataset:
-    """A dataset, as the service described it in its last answer."""
+class Shown:
+    """A thing of the service with its record, as the last answer described it."""
 
-    record: DatasetRecord
+    def __init__(self, transport: Any, record: Any) -> None:
+        self._transport = transport
+        self.record = record
 
     @property
     def id(self) -> str:
-        """Id of the dataset."""
-        return self.record.id
+        """Its id."""
+        return str(self.record.id)
+
+
+class ShownDataset(Shown):
+    """A dataset, as the service described it in its last answer."""
+
+    record: DatasetRecord
 
     @property
     def name(self) -> str | None:
@@ -113,16 +122,11 @@ def _name(document: Any) -> str:
     return str(named)
 
 
-class ShownJob:
+class ShownJob(Shown):
     """A job as it was last seen."""
 
     record: JobRecord
     """The job as it was last seen."""
-
-    @property
-    def id(self) -> str:
-        """Id of the job."""
-        return self.record.id
 
     @property
     def state(self) -> str:
@@ -222,17 +226,34 @@ def documents_sent(documents: Any, choice: Choice, reference: str) -> dict[str, 
         raise InvalidData(
             f"a dataset is stored already: its documents(model={reference!r}) have what is predicted of them"
         )
-    if isinstance(documents, list | tuple):
-        for place, document in enumerate(documents):
-            if document is None:
-                raise InvalidData(f"predict: document {place} is None; leave it out, or send an empty text")
-    return _held([documents] if isinstance(documents, str) else documents, choice)
+    if isinstance(documents, str) and isfile(documents):
+        raise InvalidData(
+            f"predict: there is a file {documents!r}, and a text is a document; give pathlib.Path({documents!r}), or "
+            f"the text in a list: [{documents!r}]"
+        )
+    if isinstance(documents, list | tuple) or getattr(documents, "ndim", 0) == 1:
+        for number, document in enumerate(documents, 1):
+            if document is None or is_missing(document):
+                raise InvalidData(
+                    f"predict: document number {number} is {document}, no text; leave it out, or send an empty text: ''"
+                )
+    sent = _held([documents] if isinstance(documents, str) else documents, choice)
+    # texts that are here need not come back
+    return sent if texts_in(documents, None) else sent | {"params": {**sent["params"], "include": "text"}}
+
+
+def texts_in(documents: Any, name: str | None) -> list[str | None] | None:
+    """The texts of documents in a list, of dicts by the name of their text; None of other data."""
+    given = [documents] if isinstance(documents, str) else documents
+    if not isinstance(given, list | tuple):
+        return None
+    return [each.get(name or "text") if isinstance(each, Mapping) else each for each in given]
 
 
 def _held(documents: Any, choice: Choice) -> dict[str, Any]:
     body = body_of(documents, choice)
     content, headers = held(body)
-    return {"content": content, "headers": headers, "params": body.query, "repeatable": True}
+    return {"content": content, "headers": headers, "params": body.query, "file": body.file, "repeatable": True}
 
 
 def evaluation_sent(data: Any, choice: Choice, held_out: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Single values of tables, in the types of JSON: labels, ids and texts, with all that stands for nothing."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -9,6 +10,15 @@ from halfmoon.errors import InvalidData
 
 _MISSING = ("NAType", "NaTType")
 """Types of what pandas has for missing values, beside NaN and None."""
+
+
+def each_of(value_of: Callable[[Any], Any], values: Iterable[Any], n_before: int = 0) -> Iterator[Any]:
+    """What becomes of each value; raises InvalidData with the number of its document, as a person counts."""
+    for number, value in enumerate(values, n_before + 1):
+        try:
+            yield value_of(value)
+        except InvalidData as error:
+            raise InvalidData(f"document number {number}: {error}") from None
 
 
 def label_of(value: Any) -> str | int | None:
@@ -128,6 +138,15 @@ def in_path(what: str, name: Any) -> str:
     """A name or an id as a part of an address; raises InvalidData for text that would change the address."""
     if not isinstance(name, str) or not name or set(name) & set("/?#%"):
         raise InvalidData(f"{what} {name!r:.60}: give its name or id, a text without / ? # %")
+    return name
+
+
+def model_name(name: Any) -> str:
+    """The name of a model to train; raises InvalidData before data of this name are sent."""
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,127}", name):
+        raise InvalidData(
+            f"model {name!r:.60}: a name has 1 to 128 letters, digits, '.', '_' or '-', the first a letter or a digit"
+        )
     return name
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
 from core.documents.kinds import checked, shape_fault
-from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse, refused
 from storage.errors import LimitExceeded, StoreUnavailable, translate_os_errors
 from storage.names import new_id
 from storage.process.settings import Settings
@@ -165,9 +165,7 @@ class DatasetBuilder:
             )
 
     def _check_shape(self, batch: Batch) -> None:
-        wrong = shape_fault(batch.rows)
-        if wrong is not None:
-            raise InvalidDocuments(f"{wrong.field} {wrong.detail}", [wrong])
+        refuse(filter(None, [shape_fault(batch.rows)]))
         for field, given in (
             ("label", batch.labels),
             ("id", batch.ids),
@@ -179,8 +177,7 @@ class DatasetBuilder:
             ("weight", batch.weights),
         ):
             if given is not None and len(given) != batch.rows.n_rows:
-                detail = f"{len(given)} given for {batch.rows.n_rows} documents"
-                raise InvalidDocuments(f"{field}: {detail}", [Fault("", field, detail)])
+                raise refused(f"{len(given)} given for {batch.rows.n_rows} documents", field)
 
     def _faults(self, batch: Batch, of_rows: list[Fault]) -> list[tuple[int, str, str]]:
         found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
@@ -191,10 +188,10 @@ class DatasetBuilder:
                 found.append((place, "id", detail))
         return sorted(found)[:MAX_FAULTS]
 
-    def _document(self, batch: Batch, place: int) -> str:
+    def _document(self, batch: Batch, place: int) -> str | int:
         """Name of a document in a fault: its id if that is valid, else its position in the dataset."""
         id = batch.ids[place] if batch.ids is not None else None
-        return str(self.n_documents + place) if id is None or id_detail(id) is not None else id
+        return self.n_documents + place if id is None or id_detail(id) is not None else id
 
 
 _SOUGHT = 1 << 16

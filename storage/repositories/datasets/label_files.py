@@ -223,7 +223,7 @@ class LabelWriters:
         labeled = [str(classes[index]) for index in np.flatnonzero(counts).tolist()]
         refuse(
             Fault(
-                names[position],
+                position if names[position] == str(position) else names[position],
                 "votes",
                 f"{voter!r} votes for {classes[index]!r}, which neither a label nor another voter names"
                 f"{did_you_mean(str(classes[index]), labeled)}{_UNKNOWN}",

@@ -99,7 +99,7 @@ def text_cases() -> dict[str, Case]:
 
 
 def shape_cases() -> dict[str, Case]:
-    shape = {"document": "", "detail": "the body must be"}
+    shape = {"document": "", "detail": "documents in JSON are {"}
     return {
         "json: another key": Case("application/json", b'{"docs": []}', shape),
         "json: a key more": Case("application/json", b'{"documents": [{"indices": [1]}], "x": 1}', shape),
@@ -352,7 +352,7 @@ def test_labels_of_two_types(gateway: Gateway, labels: list[Any]) -> None:
     documents = [{"indices": [1], "label": label} for label in labels]
     problem = problem_of(gateway.client.post("/v1/datasets", json={"documents": documents}), 422)
     assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("1", "label")
-    assert problem["detail"] == "document 1: label: labels must be all strings or all integers"
+    assert problem["detail"] == "document number 2: label: labels must be all strings or all integers"
     assert gateway.kept() == []
 
 

@@ -73,7 +73,7 @@ def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -
         ([{"indices": [1]}], "no document is labeled"),
         ([{"indices": [-1], "label": "a"}], "must be at least 0"),
         ([], "no document"),
-        ("text", "must be"),
+        ("text", "documents in JSON are {"),
         (None, "either dataset or documents"),
     ],
 )
@@ -153,10 +153,10 @@ def test_a_missing_field_is_named(gateway: Gateway) -> None:
     [
         (
             b'[{"indices": [1], "values": [1e999], "label": "a"}]',
-            "document 0: values: a number is out of range: beyond 1.8e308",
+            "document number 1: values: a number is out of range: beyond 1.8e308",
         ),
-        (b'[{"indices": [1], "label": ' + b"9" * 5000 + b"}]", "document 0: label: Integer value out of range"),
-        (b'[{"text": "\xff"}]', "document 0: text: the byte 0xff is not UTF-8"),
+        (b'[{"indices": [1], "label": ' + b"9" * 5000 + b"}]", "document number 1: label: Integer value out of range"),
+        (b'[{"text": "\xff"}]', "document number 1: text: the byte 0xff is not UTF-8"),
     ],
 )
 def test_a_key_does_not_change_how_documents_are_refused(gateway: Gateway, documents: bytes, detail: str) -> None:

@@ -51,4 +51,4 @@ def test_ids(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = AnswerTexts(model_of(2), ["no", "yes"], lambda size: None)
     list(texts.add_each(batches))
     assert json.loads(b"".join(texts.array("ids"))) == wanted
-    assert texts.has_ids == (wanted is not None)
+    assert texts.has("ids") == (wanted is not None)

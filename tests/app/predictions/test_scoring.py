@@ -144,18 +144,18 @@ def test_a_stored_document_whose_score_no_number_holds_is_named(
     with datasets.builder() as builder:
         builder.add(Batch(rows, [None] * 4, ids))
         documents = datasets.open(builder.seal().id)
-    with pytest.raises(InvalidDocuments, match=f"document {name}: values: so large"):
+    with pytest.raises(InvalidDocuments, match=f"document {name!r}: values: so large"):
         list(score_stored(power(), documents))
 
 
-@pytest.mark.parametrize(("ids", "name"), [(None, "5"), (["x", "y"], "y")])
-def test_a_document_whose_score_no_number_holds_is_named(ids: list[str] | None, name: str) -> None:
-    """By its id, or by its position among all that came."""
+@pytest.mark.parametrize(("ids", "name", "words"), [(None, 5, "number 6"), (["x", "y"], "y", "'y'")])
+def test_a_document_whose_score_no_number_holds_is_named(ids: list[str] | None, name: str | int, words: str) -> None:
+    """By its id, or by its position among all that came, which people count from 1."""
     model = power()
     four = SparseRows(np.arange(5), np.zeros(4, np.uint32), np.ones(4, np.float32), 1)
     two = SparseRows(np.arange(3), np.zeros(2, np.uint32), np.array([1.0, 3e38], np.float32), 1)
     scored = score_posted(model, [Batch(four, [None] * 4), Batch(two, [None] * 2, ids)])
     assert next(scored).scores.tolist() == [[1.0]] * 4
-    with pytest.raises(InvalidDocuments, match=f"document {name}: values: so large") as caught:
+    with pytest.raises(InvalidDocuments, match=f"document {words}: values: so large") as caught:
         next(scored)
     assert [fault.document for fault in caught.value.faults] == [name]

@@ -215,7 +215,7 @@ def test_a_document_whose_score_no_number_holds_is_named() -> None:
     dense[1] = 3e38
     with pytest.raises(InvalidDocuments) as caught:
         training.model.scores(rows_of(dense))
-    assert [(fault.document, fault.field) for fault in caught.value.faults] == [("1", "values")]
+    assert [(fault.document, fault.field) for fault in caught.value.faults] == [(1, "values")]
 
 
 @pytest.mark.parametrize(

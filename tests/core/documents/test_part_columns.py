@@ -139,7 +139,7 @@ def test_strange_parts_and_lengths_are_refused() -> None:
         columns().read(documents(features=named(["a", "b"])))
     with pytest.raises(InvalidDocuments, match="vector has 2 numbers, where the model takes 3") as caught:
         columns().read(documents(vector=dense(VECTORS[:, :2])))
-    assert [fault.document for fault in caught.value.faults] == ["0", "2"]
+    assert [fault.document for fault in caught.value.faults] == [0, 2]
 
 
 def test_names_of_columns() -> None:
@@ -189,7 +189,7 @@ def test_faults_name_the_part() -> None:
     odd = dense(VECTORS)
     odd.values[2] = np.inf
     rows, faults = checked(documents(vector=odd))
-    assert (kind_of(rows), [(fault.document, fault.field) for fault in faults]) == ("parts", [("1", "vector")])
+    assert (kind_of(rows), [(fault.document, fault.field) for fault in faults]) == ("parts", [(1, "vector")])
     wrong = there(shape_fault(documents(vector=dense(VECTORS[:2]))))
     assert wrong.detail == "have different numbers of documents: 2 and 4"
 

@@ -60,6 +60,8 @@ def test_numbers_out_of_range_fail_a_job_by_the_name_of_what_is_too_large(store:
     assert "feature 'column 2' outweighs all others together" in outcome.error.detail
     assert "leave it out, or divide its values by" in outcome.error.detail
     detail = "feature 'column 2' has the largest value of all, 5.0e+18"
-    assert outcome.error.errors == [{"document": "page 59", "field": "values", "detail": detail}]
+    assert outcome.error.errors == [
+        {"document": "page 59", "field": "values", "detail": detail, "place": "document 'page 59'"}
+    ]
     followed = run(store, context, np.delete(dense, 2, axis=1), "kernel_svm", kernel="linear")
     assert (followed.state, followed.warnings) == (JobState.SUCCEEDED, [])

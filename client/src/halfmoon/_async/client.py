@@ -11,15 +11,14 @@ from halfmoon._async.datasets import AsyncDatasets
 from halfmoon._async.inference import AsyncInference
 from halfmoon._async.jobs import AsyncJob, AsyncJobs
 from halfmoon._async.models import AsyncModel, AsyncModels
-from halfmoon._async.transport import AsyncResource, AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport, operation
 from halfmoon._async_only import in_thread
 from halfmoon.display import pairs
 from halfmoon.errors import RequestFailed
 from halfmoon.local import LocalService, started
-from halfmoon.operation import operation
 from halfmoon.records import JobRecord, Webhook
 from halfmoon.shown import id_of_dataset, is_dataset
-from halfmoon.values import in_path
+from halfmoon.values import in_path, model_name
 
 
 class AsyncHalfmoon:
@@ -76,7 +75,7 @@ class AsyncHalfmoon:
 
         ``more`` are fields of the job that this client does not know, ``encoder=None`` among them: the text alone.
         """
-        made = None if is_dataset(data) else await self.datasets.create(data, name=model)
+        made = None if is_dataset(data) else await self.datasets.create(data, name=model_name(model))
         fields = {
             "dataset": id_of_dataset(data if made is None else made),
             "model": model,

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-from halfmoon._async.transport import AsyncResource, AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport, operation
 from halfmoon._async_only import DatasetsMixin
 from halfmoon.columns import Choice, Column
 from halfmoon.display import listed
 from halfmoon.encode import body_of
 from halfmoon.errors import InvalidData, NotFound
-from halfmoon.operation import operation
 from halfmoon.records import Annotation, DatasetRecord, Label
 from halfmoon.shown import ShownDataset, annotation_of, row_of
 from halfmoon.values import in_path
@@ -57,7 +56,7 @@ class AsyncDatasets(AsyncResource, DatasetsMixin):
         headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
         params = {**body.query, "name": name}
         record = await self._transport.call(
-            "POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params
+            "POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params, file=body.file
         )
         return AsyncDataset(self._transport, record)
 
@@ -92,9 +91,7 @@ class AsyncDataset(ShownDataset):
     It never changes; what people say of its documents is a log beside it.
     """
 
-    def __init__(self, transport: AsyncTransport, record: DatasetRecord) -> None:
-        self._transport = transport
-        self.record = record
+    _transport: AsyncTransport
 
     @operation("change_dataset")
     async def change(self, **changes: Any) -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from halfmoon._async.transport import AsyncResource
-from halfmoon.operation import operation
+from halfmoon._async.transport import AsyncResource, operation
 from halfmoon.values import in_path
 
 

@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator
 from os import PathLike
 from typing import IO, Literal, Self
 
-from halfmoon._async.transport import AsyncResource, AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport, operation
 from halfmoon._async_only import JobsMixin, sleep
 from halfmoon.display import ProgressLine
 from halfmoon.errors import ConnectionFailed, InvalidData, JobFailed, WaitTimeout
 from halfmoon.labels import LabeledDocument, Labels, decode_lines
-from halfmoon.operation import operation
 from halfmoon.records import JobRecord, Progress, Trace
 from halfmoon.shown import FINAL, LABEL_TYPES, ShownJob, past
 from halfmoon.values import in_path
@@ -39,9 +38,7 @@ class AsyncJobs(AsyncResource, JobsMixin):
 class AsyncJob(ShownJob):
     """A training job."""
 
-    def __init__(self, transport: AsyncTransport, record: JobRecord) -> None:
-        self._transport = transport
-        self.record = record
+    _transport: AsyncTransport
 
     @operation("show_job")
     async def refresh(self) -> Self:

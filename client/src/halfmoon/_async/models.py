@@ -7,11 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 from halfmoon._async.datasets import AsyncDataset
-from halfmoon._async.transport import AsyncResource, AsyncTransport
+from halfmoon._async.transport import AsyncResource, AsyncTransport, operation
 from halfmoon._async_only import AliasesMixin, ModelMixin, ModelsMixin
 from halfmoon.columns import Choice, Column
 from halfmoon.errors import InvalidData
-from halfmoon.operation import operation
 from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
 from halfmoon.shown import (
     ModelReference,
@@ -21,6 +20,7 @@ from halfmoon.shown import (
     explanation_asked,
     id_of_dataset,
     reference_of,
+    texts_in,
 )
 
 _HTML = {"Accept": "text/html"}
@@ -105,10 +105,11 @@ class AsyncModel(ModelMixin, ModelReference):
     ) -> Prediction:
         """Labels, scores and probabilities of documents, which come as to ``datasets.create``.
 
-        A single text is a document, too.
+        A single text is a document, too; a file is given as a ``pathlib.Path``.
         """
         request = documents_sent(documents, Choice(text, None, id, features, None, extra), self.reference)
-        return await self._transport.call("POST", f"{self._path}/predict", Prediction, **request)
+        found = await self._transport.call("POST", f"{self._path}/predict", Prediction, **request)
+        return msgspec.structs.replace(found, texts=found.texts or texts_in(documents, text))
 
     @operation("label_newest")
     async def label(self, text: str) -> tuple[str | int, float | None]:

@@ -1,7 +1,7 @@
 """Requests over HTTP."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def operation(*names: str) -> Callable[[F], F]:
+    """Say that a method calls these operations of the contract: a test compares them with it."""
+
+    def mark(function: F) -> F:
+        function.__dict__["operations"] = names
+        return function
+
+    return mark
 
 
 class AsyncTransport:
@@ -51,7 +62,7 @@ class AsyncTransport:
             else:
                 if not answer.is_error:
                     return answer
-                seconds = self._connection.wait_after_refusal(answer, tries)
+                seconds = self._connection.wait_after_refusal(request, answer, tries)
             await sleep(seconds)
             tries += 1
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows
-from core.errors import Fault, InvalidDocuments
+from core.errors import refused
 from storage.errors import LimitExceeded
 from storage.records import MAX_TEXT
 from storage.repositories.datasets.files.npy import NpyWriter, chunks
@@ -140,12 +140,10 @@ def _trimmed(row: Sequence[Any]) -> Sequence[Any]:
 
 def _check_name(name: str) -> None:
     if not 1 <= len(name) <= MAX_TEXT:
-        raise _refused(f"the name of an extra field must have 1 to {MAX_TEXT} characters, not {len(name)}; {LEAVE_OUT}")
+        raise refused(
+            f"the name of an extra field must have 1 to {MAX_TEXT} characters, not {len(name)}; {LEAVE_OUT}", "fields"
+        )
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise _refused(f"the name {name!r} of an extra field is not valid Unicode") from None
-
-
-def _refused(detail: str) -> InvalidDocuments:
-    return InvalidDocuments(detail, [Fault("", "fields", detail)])
+        raise refused(f"the name {name!r} of an extra field is not valid Unicode", "fields") from None

@@ -28,7 +28,7 @@ from core.documents.kinds import (
     parts_of,
 )
 from core.documents.rows import SparseRows, sorted_rows, without_zeros
-from core.errors import Fault, InvalidDocuments
+from core.errors import InvalidDocuments, refused
 from storage.errors import LimitExceeded
 from storage.process.settings import Settings
 from storage.records import DatasetPart
@@ -359,8 +359,7 @@ class PartWriter(ExitStack):
             return
         known = self._lengths.setdefault(name, part.n_features)
         if known != part.n_features:
-            detail = f"{name} has {part.n_features} numbers, but earlier ones have {known}"
-            raise InvalidDocuments(detail, [Fault("", field_of(name), detail)])
+            raise refused(f"{name} has {part.n_features} numbers, but earlier ones have {known}", field_of(name))
 
 
 def content_of(part: str, content: str) -> str:

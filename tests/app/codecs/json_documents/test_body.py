@@ -63,7 +63,7 @@ def test_documents_cut_at_random() -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 30])
 def test_an_object_inside_is_refused_however_it_is_cut(size: int) -> None:
     text = b'{"documents": [{"indices": [1], "label": "\\"{"}, {"indices": {"a": 1}}]}'
-    with pytest.raises(InvalidDocuments, match="document 1"):
+    with pytest.raises(InvalidDocuments, match="document number 2"):
         decode([text[at : at + size] for at in range(0, len(text), size)])
 
 

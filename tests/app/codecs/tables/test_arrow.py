@@ -103,7 +103,7 @@ def test_many_rows_and_one_long_text_many_times() -> None:
     ("body", "detail"),
     [
         (parquet({"body": ["a"]}), "no column is named 'text'; the first row has 'body'"),
-        (parquet({"text": ["a", None]}), "document 1: text: is null"),
+        (parquet({"text": ["a", None]}), "document number 2: text: is null"),
         (parquet({"text": [1]}), "text: is of int64; it must be a column of texts"),
         (parquet({"text": ["a"], "label": [[1]]}), "label: is of list"),
         (parquet({"text": ["a"], "label": [0.5]}), "label: 0.5 is a float with a fraction"),

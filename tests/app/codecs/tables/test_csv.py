@@ -83,7 +83,7 @@ REFUSED = {
     ),
     "text misspelt": (b"txt\na\n", "did you mean 'txt'?"),
     "twice": (b"text,text\na,b\n", "names the column 'text' twice"),
-    "too few fields": (b"text,label\na,b\n\nc\n", "document 1: line 4: 1 fields, but the first row has 2"),
+    "too few fields": (b"text,label\na,b\n\nc\n", "document number 2: line 4: 1 fields, but the first row has 2"),
     "too many fields": (
         b"text,label\na,b,c\n",
         "line 2: 3 fields, but the first row has 2; a field that has the separator",

@@ -77,7 +77,7 @@ def test_columns_are_chosen_as_in_a_csv() -> None:
         (workbook({"S": [[], ["body"], ["a"]]}), "row 2 of the sheet 'S': no column is named 'text'"),
         (
             workbook({"S": [["text", "weight"], ["a", 2], [], ["b", "heavy"]]}),
-            "document 1: weight: row 4 of the sheet 'S': 'heavy' is no number",
+            "document number 2: weight: row 4 of the sheet 'S': 'heavy' is no number",
         ),
     ],
 )

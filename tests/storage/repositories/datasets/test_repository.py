@@ -89,16 +89,16 @@ FRACTION: Any = [1.5]
         ),
         (
             Batch(rows({1: 1.0}, {9: 1.0}, n_features=5), [None, None]),
-            Fault("2", "indices", "index 9 is not below the 5 features"),
+            Fault(2, "indices", "index 9 is not below the 5 features"),
         ),
-        (Batch(rows({1: 1.0}), [True]), Fault("1", "label", "must be a string or an integer")),
-        (Batch(rows({1: 1.0}), [7]), Fault("1", "label", "labels must be all strings or all integers")),
-        (Batch(rows({1: 1.0}), FRACTION), Fault("1", "label", "must be a string or an integer")),
-        (Batch(rows({1: 1.0}), [""]), Fault("1", "label", "must have 1 to 256 characters")),
-        (Batch(rows({1: 1.0}), ["\ud800"]), Fault("1", "label", "is not valid Unicode")),
-        (Batch(rows({1: 1.0}), [None], [""]), Fault("1", "id", "must have 1 to 256 characters")),
-        (Batch(rows({1: 1.0}), [None], [5]), Fault("1", "id", "must be a string")),  # type: ignore[list-item]
-        (Batch(rows({1: 1.0}), [None], ["\ud800"]), Fault("1", "id", "is not valid Unicode")),
+        (Batch(rows({1: 1.0}), [True]), Fault(1, "label", "must be a string or an integer")),
+        (Batch(rows({1: 1.0}), [7]), Fault(1, "label", "labels must be all strings or all integers")),
+        (Batch(rows({1: 1.0}), FRACTION), Fault(1, "label", "must be a string or an integer")),
+        (Batch(rows({1: 1.0}), [""]), Fault(1, "label", "must have 1 to 256 characters")),
+        (Batch(rows({1: 1.0}), ["\ud800"]), Fault(1, "label", "is not valid Unicode")),
+        (Batch(rows({1: 1.0}), [None], [""]), Fault(1, "id", "must have 1 to 256 characters")),
+        (Batch(rows({1: 1.0}), [None], [5]), Fault(1, "id", "must be a string")),  # type: ignore[list-item]
+        (Batch(rows({1: 1.0}), [None], ["\ud800"]), Fault(1, "id", "is not valid Unicode")),
         (Batch(rows({1: 1.0}), [None, None]), Fault("", "label", "2 given for 1 documents")),
         (Batch(rows({1: 1.0}), [None], []), Fault("", "id", "0 given for 1 documents")),
     ],
@@ -108,20 +108,18 @@ def test_faults_name_document_and_field(store: Store, batch: Batch, fault: Fault
 
 
 def test_integers_must_fit(store: Store) -> None:
-    assert refusal(store, Batch(rows({0: 1.0}, {0: 1.0}), [2**63, -(2**63)])) == [
-        Fault("0", "label", "must fit 64 bits")
-    ]
+    assert refusal(store, Batch(rows({0: 1.0}, {0: 1.0}), [2**63, -(2**63)])) == [Fault(0, "label", "must fit 64 bits")]
 
 
 def test_strings_and_integers_in_one_batch(store: Store) -> None:
     assert refusal(store, Batch(rows({0: 1.0}, {0: 1.0}), ["a", 1])) == [
-        Fault("1", "label", "labels must be all strings or all integers")
+        Fault(1, "label", "labels must be all strings or all integers")
     ]
 
 
 def test_at_most_twenty_faults_of_all_kinds(store: Store) -> None:
     batch = Batch(rows(*[{0: float("nan")}] * 30), [None] * 29 + [True])
-    assert [fault.document for fault in refusal(store, batch)] == [str(place) for place in range(20)]
+    assert [fault.document for fault in refusal(store, batch)] == [*range(20)]
 
 
 def test_no_documents(store: Store) -> None:
