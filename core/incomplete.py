@@ -180,14 +180,8 @@ class Incomplete(NamedTuple):
         held_out = [each.held_out[known] for each in (whole, found) if each.held_out is not None]
         losses = np.array([1.0 - judge(each, truth[known]).log_likelihood for each in held_out])
         shares = np.array([1.0, 1.0 - len(whole.unlabeled) / len(found.unlabeled)])
-        features = np.union1d(whole.model.features, found.model.features)
-        return opinion_pool(
-            _over(whole, features),
-            _over(found, features),
-            np.ones(len(labels), bool),
-            truth,
-            shares / np.square(np.square(losses)),
-        )
+        features, merits = np.union1d(whole.model.features, found.model.features), shares / np.square(np.square(losses))
+        return opinion_pool(_over(whole, features), _over(found, features), truth, merits / merits.sum())
 
 
 def _over(training: Training, features: NDArray[np.uint32]) -> Training:

@@ -382,10 +382,11 @@ def _warnings(
         warnings.append(
             "the model to start from is of no use to this algorithm or to these classes: training started from nothing"
         )
-    if options.needs_fractions and not len(checked.unlabeled):
+    # of what unlabeled documents get a part of a sum, which is supervised, says nothing
+    if options.needs_fractions and not len(checked.unlabeled) and not checked.task.supervised:
         warnings.append(NO_UNLABELED)
     warnings += scale_warnings(options, statuses, scale, checked.task.names, len(checked.class_indices))
-    if {*statuses} <= {Status.CONVERGED, Status.ITERATION_LIMIT}:
+    if {*statuses} <= {Status.CONVERGED, Status.ITERATION_LIMIT} and not checked.task.supervised:
         warnings += one_class_warnings(
             given, checked.class_indices, checked.classes, checked.known_fractions(), options.one_class_remedy
         )

@@ -167,6 +167,41 @@ MUTANTS = (
         "if job.version is not None and job.outcome and not self.deleted(job.request.model, job.version) else {}",
         "tests/storage/upkeep/test_cleanup.py",
     ),
+    Mutant(
+        "votes weigh as much in the answers as their model does in the sum",
+        "core/weak_supervision/pooling.py",
+        'weight = report["certain_labels"]["weight"]',
+        'weight = (1.0 + report["certain_labels"]["weight"]) / 2',
+        "tests/core/weak_supervision/test_pooling.py",
+    ),
+    Mutant(
+        "models are added by how likely they make labels left out",
+        "core/weak_supervision/opinion_pool.py",
+        "softmax(likely[None])[0][:, None]",
+        "1 / len(_PAIRS)",
+        "tests/core/weak_supervision/test_opinion_pool.py",
+    ),
+    Mutant(
+        "the model of votes has the class fractions of all documents",
+        "core/weak_supervision/pooling.py",
+        "calibration=calibration_at(known.slopes, known.offsets, scores, fractions, watch)",
+        "calibration=known",
+        "tests/core/weak_supervision/test_pooling.py",
+    ),
+    Mutant(
+        "certain labels of other classes do not silence the votes for a class that has none",
+        "core/weak_supervision/pooling.py",
+        "np.where(self.classes.any(axis=0), share, 1.0)[labels]",
+        "share",
+        "tests/core/weak_supervision/test_pooling.py",
+    ),
+    Mutant(
+        "a part of a sum does not warn of what it does alone",
+        "core/train.py",
+        "not len(checked.unlabeled) and not checked.task.supervised",
+        "not len(checked.unlabeled)",
+        "tests/core/weak_supervision/test_pooling.py",
+    ),
 )
 
 

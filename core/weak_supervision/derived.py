@@ -29,16 +29,20 @@ class Derived:
     warnings: list[str]
 
     def trained(self, train: Train, context: TrainingContext) -> Training:
-        """The training on the task; raises as core.train.train does."""
-        return train(self.task, context)
-
-    def probabilities(
-        self, trained: Training, scores: NDArray[np.float64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64] | None:
-        """Probabilities of the documents at some positions with these scores, shape (n, n_classes); None where the
-        model has none.
+        """The training on the task, with answers about all documents without a given label; raises as core.train.train
+        does.
         """
-        return trained.model.probabilities(scores)
+        return self.completed(train(self.task, context))
+
+    def completed(self, trained: Training) -> Training:
+        """The training with scores and probabilities of all documents without a given label, in order."""
+        model, unlabeled = trained.model, np.flatnonzero(~self.certain)
+        scores = np.full((len(unlabeled), model.n_columns), np.nan)
+        scored = np.isin(unlabeled, trained.unlabeled)
+        scores[scored] = trained.scores[np.isin(trained.unlabeled, unlabeled)]
+        if trained.status is not Status.CANCELLED:
+            scores[~scored] = model.scores(self.task.rows.taken(unlabeled[~scored]))
+        return replace(trained, unlabeled=unlabeled, scores=scores, probabilities=model.probabilities(scores))
 
     def answered(self, trained: Training) -> Training:
         """What else becomes of a training on the task."""
@@ -53,18 +57,9 @@ def learn(derive: Callable[[Run], Derived], train: Train, context: TrainingConte
     run = Run.of(replace(context, span=context.span.between(*_DERIVING), began=began))
     derived = derive(run)
     trained = derived.trained(train, replace(context, span=context.span.between(*_TRAINING), began=began))
-    model, unlabeled = trained.model, np.flatnonzero(~derived.certain)
-    scores = np.full((len(unlabeled), model.n_columns), np.nan)
-    scored = np.isin(unlabeled, trained.unlabeled)
-    scores[scored] = trained.scores
-    if trained.status is not Status.CANCELLED:
-        scores[~scored] = model.scores(derived.task.rows.taken(unlabeled[~scored]))
     return derived.answered(
         replace(
             trained,
-            unlabeled=unlabeled,
-            scores=scores,
-            probabilities=derived.probabilities(trained, scores, unlabeled),
             warnings=[*derived.warnings, *trained.warnings],
             passes=run.counter.passes + trained.passes,
             report={**(trained.report or {}), **derived.report},

@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.votes import Votes, checked_weights
 from core.errors import refused
+from core.evaluation.training_warnings import one_class_warnings
 from core.models.model import LinearModel
-from core.numerics.elementary import Matrix, Vector, exp, log
+from core.numerics.elementary import Matrix, Vector, log, softmax
+from core.options.auto import AutoOptions
 from core.problem import Status
-from core.progress import WHOLE, Phase, Span
+from core.progress import WHOLE, Phase, Span, Watch
 from core.registry import AUTO
 from core.selection.candidates import grid_search
 from core.selection.class_fractions import LAMBDA, by_class, fraction_warnings
 from core.selection.data import SelectionData
-from core.training import Run, Training, TrainingContext, TrainingTask, compacted
-from core.validation.calibration import fit_calibration
+from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask, compacted
+from core.validation.calibration import Calibration, calibration_at, fit_calibration
 from core.weak_supervision.derived import Derived, Train
-from core.weak_supervision.opinion_pool import FEWEST, opinion_pool
+from core.weak_supervision.opinion_pool import FEWEST, LEAST_PROBABILITY, opinion_pool
 from core.weak_supervision.voters import Ballots, VoterModel
 
 _ROUNDS, _STEPS = 3, 5
@@ -40,10 +42,7 @@ _ALONE, _VOTED = Span(0.0, 0.6), Span(0.6, 1.0)
 _ESTIMATED = ("class_fractions", "estimate", "fractions")
 """fields of the report that are of the model of certain labels alone, since labels by votes are no random sample"""
 _LEAST = 1e-12
-_LEAST_PROBABILITY = 0.01
-"""least probability that the classifier gives a class"""
-
-
+_LOST = "by all votes together no document is of class {}: label some of its documents by hand"
 _GUESSES = (
     "no label is certain: nothing but votes says how right the voters are, and what is said of labels left out is said "
     "of labels by votes; label some random documents by hand"
@@ -55,7 +54,8 @@ class Pooled(Derived):
     """Labels of documents by their votes and certain labels."""
 
     posteriors: Matrix
-    """shape (n_rows, n_classes): classes of documents by votes, certain labels and the classifier"""
+    """shape (n_rows, n_classes): classes of documents by votes, certain labels and the classifier, of those that labels
+    have"""
     voted: NDArray[np.bool_]
     """shape (n_rows,): documents that are given a class by their votes"""
     held: NDArray[np.bool_]
@@ -88,55 +88,66 @@ class Pooled(Derived):
         learned from documents without a label, where both models can be added.
         """
         if self.alone is None:
-            return super().trained(train, context)
-        alone = train(self.alone, replace(context, span=context.span.between(*_ALONE)))
+            return self._by_votes(self.completed(train(self.task, context)))
+        alone = self.completed(train(self.alone, replace(context, span=context.span.between(*_ALONE))))
         if alone.status is Status.CANCELLED:
-            return replace(alone, held_out=None)  # of certain labels, which are not all
-        task = replace(self.task, supervised=isinstance(alone.model, LinearModel))
-        voted = train(task, replace(context, span=context.span.between(*_VOTED)))
+            return alone
+        task, span = replace(self.task, supervised=isinstance(alone.model, LinearModel)), context.span.between(*_VOTED)
+        voted = train(task, replace(context, span=span))
         if voted.status is Status.CANCELLED:
-            return voted
+            return self.completed(voted)
+        told = SingleTask.of(self.alone).known_fractions()
         if task.supervised:
-            estimated = {name: value for name, value in (alone.report or {}).items() if name in _ESTIMATED}
-            voted = replace(
-                voted,
-                report=(voted.report or {}) | estimated,
-                warnings=[*voted.warnings, *fraction_warnings(estimated)],
+            voted = self._at_fractions(
+                voted, alone, told, Run.of(replace(context, span=Span(span.stop, span.stop))).watch
             )
-        places = np.array([self.task.classes.index(label) for label in voted.model.classes])
-        truth = np.searchsorted(places, self.task.class_indices[self.certain])
-        return opinion_pool(voted, alone, self.certain[self.task.class_indices >= 0], truth)
+        pooled = self._by_votes(
+            opinion_pool(self.completed(voted), alone, task.class_indices[self.held].astype(np.intp)), alone
+        )
+        labels, known = pooled.model.labels_of(pooled.scores, pooled.probabilities), task.class_indices[self.certain]
+        lost = one_class_warnings(labels, known, task.classes, told, AutoOptions.one_class_remedy)
+        return replace(pooled, warnings=[*pooled.warnings, *lost])
 
-    def probabilities(self, trained: Training, scores: Matrix, positions: NDArray[np.int64]) -> Matrix | None:
-        """See Derived: documents that were voted on have their posteriors; where a model of certain labels alone was
-        added, the geometric mean of these and of what the model says, in which votes weigh half of what their model
-        weighs in the sum.
-        """
-        found = super().probabilities(trained, scores, positions)
-        if found is None:
-            return None
-        columns = np.array([self.task.classes.index(label) for label in trained.model.classes])
-        own = np.maximum(self.posteriors[np.ix_(positions, columns)], _LEAST)
-        added = (trained.report or {}).get("certain_labels")
-        if added is not None:
-            share = (1.0 - added["weight"]) / 2
-            own = exp(share * log(own) + (1.0 - share) * log(np.maximum(found, _LEAST)))
-        return np.where(self.voted[positions, None], own / own.sum(axis=1, keepdims=True), found)
+    def completed(self, trained: Training) -> Training:
+        """See Derived; of all labels that were given, those that are certain are held out."""
+        held_out = np.full((np.count_nonzero(self.held), trained.model.n_columns), np.nan)
+        if trained.held_out is not None:
+            held_out[self.certain[self.held]] = trained.held_out[np.delete(self.certain, trained.unlabeled)]
+        return replace(super().completed(trained), held_out=None if trained.held_out is None else held_out)
 
-    def answered(self, trained: Training) -> Training:
-        """See Derived: certain labels alone are held out, and class fractions count documents that were voted on, too,
-        where the training estimated those of the others.
+    def _at_fractions(self, voted: Training, alone: Training, told: Vector | None, watch: Watch) -> Training:
+        """The training ``voted`` at the class fractions of all documents without a certain label: those that are
+        ``told``, or else of documents with votes what these say, and of the others what ``alone`` does. Raises Stopped.
         """
-        report = trained.report or {}
-        if report.get("estimate") and trained.probabilities is not None:
-            fractions = by_class(trained.probabilities.mean(axis=0), trained.model.classes)
-            trained = replace(trained, report={**report, "class_fractions": fractions})
-        if trained.held_out is None:
+        estimated = {name: value for name, value in (alone.report or {}).items() if name in _ESTIMATED}
+        model, known = voted.model, voted.model.calibration
+        if isinstance(known, Calibration) and voted.held_out is not None and alone.probabilities is not None:
+            own = np.where(self.voted[alone.unlabeled, None], self.posteriors[alone.unlabeled], alone.probabilities)
+            scores = np.concatenate([voted.held_out[~np.delete(self.certain, voted.unlabeled)], voted.scores])
+            fractions = own.mean(axis=0) if told is None else told
+            model = replace(model, calibration=calibration_at(known.slopes, known.offsets, scores, fractions, watch))
+        return replace(
+            voted,
+            model=model,
+            report=(voted.report or {}) | estimated,
+            warnings=[*voted.warnings, *fraction_warnings(estimated)],
+        )
+
+    def _by_votes(self, trained: Training, alone: Training | None = None) -> Training:
+        """The training with documents that were voted on answered by their votes; where a model of certain labels alone
+        was added, by the geometric mean of these and of what it says, with the weights of both models. Class fractions
+        count them, too, where the training estimated those of the others.
+        """
+        if trained.probabilities is None:
             return trained
-        taken = np.flatnonzero(self.task.class_indices >= 0)
-        held_out = np.full((np.count_nonzero(self.held), trained.held_out.shape[1]), np.nan)
-        held_out[self.certain[self.held]] = trained.held_out[np.isin(taken, np.flatnonzero(self.certain))]
-        return replace(trained, held_out=held_out)
+        own, report = self.posteriors[trained.unlabeled], trained.report or {}
+        if "certain_labels" in report and alone is not None and alone.probabilities is not None:
+            weight = report["certain_labels"]["weight"]
+            own = softmax((1.0 - weight) * log(own) + weight * log(np.maximum(alone.probabilities, _LEAST)))
+        answers = np.where(self.voted[trained.unlabeled, None], own, trained.probabilities)
+        if report.get("estimate"):
+            report = {**report, "class_fractions": by_class(answers.mean(axis=0), trained.model.classes)}
+        return replace(trained, probabilities=answers, report=report)
 
 
 class _Fit(NamedTuple):
@@ -190,7 +201,7 @@ class _Fit(NamedTuple):
         heard, weights = self.ballots.voted | self.certain, self._weights(1.0)
         found = self._classified(run, weights, span)
         if found is not None:
-            likely = np.maximum(found, _LEAST_PROBABILITY)
+            likely = np.maximum(found, LEAST_PROBABILITY)
             log_priors[weights > 0] = log(likely / likely.sum(axis=1, keepdims=True))
         beliefs, model = self.beliefs, self.model
         for _ in range(_STEPS):
@@ -204,47 +215,51 @@ class _Fit(NamedTuple):
         """The labels, with the weight that certain labels give to those by votes; raises Stopped."""
         alone = self._alone()
         share = self._share(run, span) if alone is None else _SHARES[0]
-        report = {
-            "voters": self.model.report(self.votes, self.posteriors),
-            "votes": {
-                "documents": int(np.count_nonzero(self.ballots.voted & ~self.certain)),
-                "certain": int(np.count_nonzero(self.certain)),
-                "weight": share,
-            },
-        }
-        voted = self.ballots.voted & ~self.certain & (share > 0)
+        lost = [repr(self.votes.classes[each]) for each in np.setdiff1d(self.votes.class_index, self.named)]
         return Pooled(
             task=self.labeled(share),
             certain=self.certain,
-            report=report,
-            warnings=[] if self.certain.any() else [_GUESSES],
-            posteriors=self.posteriors,
-            voted=voted,
+            report={
+                "voters": self.model.report(self.votes, self.posteriors),
+                "votes": {
+                    "documents": int(np.count_nonzero(self.ballots.voted & ~self.certain)),
+                    "certain": int(np.count_nonzero(self.certain)),
+                    "weight": share,
+                },
+            },
+            warnings=[*(_LOST.format(each) for each in lost), *([] if self.certain.any() else [_GUESSES])],
+            posteriors=softmax(log(self.posteriors[:, self.named] + _LEAST)),
+            voted=self.ballots.voted & ~self.certain & (share > 0),
             held=self.task.class_indices >= 0,
             alone=alone,
         )
 
     def _alone(self) -> TrainingTask | None:
-        """The task with the certain labels alone, of which there must be one of every class that all labels have, and
-        FEWEST in all. A training that is to end in time has none.
+        """The task with the certain labels alone, of which there must be FEWEST, and of two classes. A training that is
+        to end in time has none.
         """
-        alone = self.labeled(0.0)
-        counts = np.bincount(alone.class_indices[self.certain], minlength=len(self.votes.classes))
-        enough = counts.sum() >= FEWEST and int(counts[self.named].min()) > 0
+        alone, counts = self.labeled(0.0), self.classes.sum(axis=0)
+        enough = counts.sum() >= FEWEST and np.count_nonzero(counts) > 1
         asked = alone.algorithm == AUTO.name and alone.options.get("seconds") is None
         return alone if enough and asked else None
 
     def labeled(self, share: float) -> TrainingTask:
         """The task with these labels, of which those by votes weigh a share of their confidence."""
-        task, weights = self.task, self._weights(share)
-        labels = np.where(weights > 0, self.posteriors.argmax(axis=1), -1)
+        task, weights, named = self.task, self._weights(share), self.named
+        labels = np.where(weights > 0, np.searchsorted(named, self.posteriors.argmax(axis=1)), -1)
+        classes = [self.votes.classes[each] for each in named]
         drawn = np.where(self.certain, checked_drawn(task.drawn, task.rows.n_rows), Draw.FOUND)
-        return replace(task, class_indices=labels, classes=self.votes.classes, weights=weights, drawn=drawn, votes=None)
+        return replace(task, class_indices=labels, classes=classes, weights=weights, drawn=drawn, votes=None)
 
     def _weights(self, share: float) -> Vector:
-        """The weight of each label, shape (n_rows,): of one by votes its confidence, times a share."""
-        confidence = _confidence(self.posteriors)
-        by_votes = np.where(self.ballots.voted & (confidence > _LEAST_CONFIDENCE), share * confidence, 0.0)
+        """The weight of each label, shape (n_rows,): of one by votes its confidence, times a share; of a class without
+        a certain label all of it, as nothing else says what this class is.
+        """
+        labels, n_classes = self.posteriors.argmax(axis=1), self.ballots.n_classes
+        # 1 of certain ones, 0 where all classes are as likely
+        confidence = (n_classes * self.posteriors.max(axis=1) - 1) / max(1, n_classes - 1)
+        shares = np.where(self.classes.any(axis=0), share, 1.0)[labels]
+        by_votes = np.where(self.ballots.voted & (confidence > _LEAST_CONFIDENCE), shares * confidence, 0.0)
         return np.where(self.certain, self.weights, by_votes)
 
     def _share(self, run: Run, span: Span) -> float:
@@ -257,11 +272,8 @@ class _Fit(NamedTuple):
         for share, own in zip(_SHARES, span.equal(len(_SHARES)), strict=True):
             weights = self._weights(share)
             found = self._classified(run, weights, own)
-            merit = -np.inf
-            if found is not None:
-                likely = found[self.certain[weights > 0]][np.arange(len(labels)), labels]
-                merit = float(log(np.maximum(likely, _LEAST_PROBABILITY)).sum()) - _LEAST_GAIN * bool(merits)
-            merits.append(merit)
+            likely = 0 * labels if found is None else found[self.certain[weights > 0]][np.arange(len(labels)), labels]
+            merits.append(float(log(np.maximum(likely, LEAST_PROBABILITY)).sum()) - _LEAST_GAIN * bool(merits))
         return _SHARES[int(np.argmax(merits))]
 
     def _classified(self, run: Run, weights: Vector, span: Span) -> Matrix | None:
@@ -296,11 +308,3 @@ class _Fit(NamedTuple):
 def _fractions(posteriors: Matrix) -> Vector:
     """Class fractions by posteriors, shape (n_classes,), none of which is 0."""
     return np.asarray((posteriors.sum(axis=0) + 1.0) / (posteriors.shape[0] + posteriors.shape[1]))
-
-
-def _confidence(posteriors: Matrix) -> Vector:
-    """How sure posteriors are of their likeliest class, shape (n,): 1 of certain ones, 0 where all are as likely."""
-    n_classes = posteriors.shape[1]
-    if n_classes < 2:
-        return np.ones(len(posteriors))
-    return np.asarray((n_classes * posteriors.max(axis=1) - 1) / (n_classes - 1))

@@ -110,16 +110,6 @@ class EngineChoice(NamedTuple):
         tables = table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0
         return TextEngine(fit[0], tables)
 
-    def _is_shared(self, name: EngineName, size: RowsSize, left: int) -> bool:
-        """Whether a cluster does the work of this engine: mapped rows beyond the page cache are read from the disk in
-        every pass.
-        """
-        return (
-            self.cluster is not None
-            and name == "mapped"
-            and (self.engine == "cluster" or (self.engine == "auto" and 8 * size.n_nonzeros > left))
-        )
-
     def check(self, size: RowsSize) -> None:
         """Raises JobTooLarge for a training of this size that no engine can run."""
         self.of(size)
@@ -151,7 +141,9 @@ class EngineChoice(NamedTuple):
             needed = min(training_bytes(options, training, each) for each in offered)
             raise JobTooLarge(needed, most, f"{remedy}; {held}" if held else remedy)
         left = most - training_bytes(options, training, name)
-        name = "cluster" if self._is_shared(name, size, left) else name
+        # mapped rows beyond the page cache would be read from the disk in every pass
+        shared = self.engine == "cluster" or (self.engine == "auto" and 8 * size.n_nonzeros > left)
+        name = "cluster" if shared and self.cluster is not None and name == "mapped" else name
         return ChosenEngine(name, left, self.cluster if name == "cluster" else None)
 
 

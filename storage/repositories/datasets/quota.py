@@ -62,15 +62,13 @@ class Quota:
             ids = set(self._store.children("datasets"))
             for id in self._known.keys() - ids:
                 del self._known[id]
-            for dataset in in_parallel(self._read, ids - self._known.keys()):
+            keys = [f"datasets/{id}/manifest.json" for id in ids - self._known.keys()]
+            for dataset in in_parallel(lambda key: json_records.find_readable(self._store, key, Dataset), keys):
                 if dataset is not None:
                     self._known[dataset.id] = _sizes(dataset)
             counted = self._known | self._sealing
             files = {key: size for sizes in counted.values() for key, size in sizes.items()}
             return len(counted), sum(files.values())
-
-    def _read(self, id: str) -> Dataset | None:
-        return json_records.find_readable(self._store, f"datasets/{id}/manifest.json", Dataset)
 
 
 def _sizes(dataset: Dataset) -> dict[str, int]:

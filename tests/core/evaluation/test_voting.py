@@ -21,9 +21,9 @@ def test_votes_multiply_the_odds_by_their_precision() -> None:
     answers = np.array([[1, -1, -1], [0, -1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, -1]])
     told = rates.told(np.tile([0.8, 0.2], (5, 1)), votes_of(answers, 2))
     odds = told[:, 1] / told[:, 0]
-    one = 0.25 * (0.6 / 0.2) / (0.4 / 0.8)
     np.testing.assert_allclose(odds[:2], [0.9 / 0.1, 0.2 / 0.8])
-    np.testing.assert_allclose(odds[3], one)  # two who copy each other say what one says
+    # two who copy each other say what one says
+    np.testing.assert_allclose(odds[3], 0.25 * (0.6 / 0.2) / (0.4 / 0.8))
     np.testing.assert_allclose(odds[4], 0.25)
 
 

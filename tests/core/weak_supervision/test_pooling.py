@@ -1,6 +1,7 @@
 """Trainings on documents with votes, of generated documents with known truth."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from core.errors import InvalidDocuments
+from core.numerics.elementary import log
 from core.problem import Status
 from core.progress import Stopped
 from core.train import Training, TrainingContext, TrainingTask, train
+from core.weak_supervision import opinion_pool
 from tests.core.selection.methods.test_naive_bayes import words
 from tests.core.selection.test_auto import Pool, pool
 from tests.core.watcher import Watcher
@@ -33,8 +36,7 @@ def learned(
     options: dict[str, Any] | None = None,
     **context: Any,
 ) -> Training:
-    n_classes = int(data.truth.max()) + 1
-    votes = votes_of(answers, n_classes)
+    votes = votes_of(answers, int(data.truth.max()) + 1)
     task = TrainingTask(data.rows, known(data, certain), list(votes.classes), algorithm, options or {}, votes=votes)
     return train(task, TrainingContext(threads=1, **context))
 
@@ -58,30 +60,29 @@ def by_majority(data: Pool, answers: Answers) -> Training:
 )
 def test_people_are_weighed_by_how_right_they_are(right: list[float], coverage: float) -> None:
     """No label is certain: documents that look alike say who is right."""
-    own, majority = [], []
+    found = []
     for seed in range(3):
         data = pool(seed, [0.6, 0.4], gap=1.8)
         answers = people(data.truth, right, seed, coverage=coverage)
         training = learned(data, answers)
-        own.append(wrong(training, data))
-        majority.append(wrong(by_majority(data, answers), data))
+        found.append(wrong(training, data) - wrong(by_majority(data, answers), data))
         assert [each["right"] for each in there(training.report)["voters"].values()] == pytest.approx(right, abs=0.2)
-    assert np.mean(own) < np.mean(majority) - 0.01
+    assert np.mean(found) < -0.01
 
 
 def test_certain_labels_show_which_rules_are_wrong() -> None:
     """Of six rules that vote for one class each, two are mostly wrong."""
-    own, alone, majority = [], [], []
+    found = []
     for seed in range(2):
         data = pool(seed, [0.7, 0.3], gap=1.8)
         answers = rules(data.truth, [0.9, 0.8, 0.9, 0.3, 0.8, 0.35], 0.12, seed)
         certain = np.random.default_rng(seed).permutation(400)[:40]
-        own.append(wrong(learned(data, answers, certain), data))
         task = TrainingTask(data.rows, known(data, certain), ["c0", "c1"], "auto", {})
-        alone.append(wrong(train(task, TrainingContext(threads=1)), data))
-        majority.append(wrong(by_majority(data, answers), data))
-    assert np.mean(own) < np.mean(alone) + 0.01
-    assert np.mean(own) < np.mean(majority) - 0.01
+        trained = learned(data, answers, certain), train(task, TrainingContext(threads=1)), by_majority(data, answers)
+        found.append([wrong(each, data) for each in trained])
+    own, alone, majority = np.mean(found, axis=0)
+    assert own < alone + 0.01
+    assert own < majority - 0.01
 
 
 def test_votes_that_say_nothing_do_no_harm() -> None:
@@ -104,11 +105,10 @@ def test_documents_without_a_certain_label_are_answered() -> None:
     probabilities = there(training.probabilities)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     np.testing.assert_allclose(training.scores, training.model.scores(data.rows.taken(others)), atol=1e-3)
-    voted, truth = others < 200, data.truth[others]
-    answer = training.model.labels_of(training.scores, probabilities)
-    model = training.model.labels_of(training.scores)
-    assert np.mean(answer[voted] == truth[voted]) > np.mean(model[voted] == truth[voted])
-    np.testing.assert_array_equal(answer[~voted], model[~voted])
+    answer, model = (training.model.labels_of(training.scores, each) for each in (probabilities, None))
+    right, alone = (np.mean((each == data.truth[others])[others < 200]) for each in (answer, model))
+    assert right > alone
+    np.testing.assert_array_equal(answer[others >= 200], model[others >= 200])
     assert there(training.held_out).shape == (4, 3)
 
 
@@ -137,13 +137,11 @@ def test_labels_that_voters_gave_say_nothing_of_how_right_they_are() -> None:
     data = pool(0, [0.6, 0.4], gap=2.2)
     answers = people(data.truth, [0.95, 0.95, 0.55], 1)
     agreed = (answers == answers[:, :1]).all(axis=1)
-    labels = np.where(agreed, answers[:, 0], -1)
-    task = TrainingTask(data.rows, labels, ["c0", "c1"], "auto", {}, votes=votes_of(answers, 2), by_voters=agreed)
-    training = train(task, TrainingContext(threads=1))
+    task = TrainingTask(data.rows, np.where(agreed, answers[:, 0], -1), ["c0", "c1"], "auto", {})
+    training = train(replace(task, votes=votes_of(answers, 2), by_voters=agreed), TrainingContext(threads=1))
     np.testing.assert_array_equal(training.unlabeled, np.flatnonzero(~agreed))
     assert there(training.report)["voters"]["voter-2"]["right"] == pytest.approx(0.55, abs=0.15)
-    found = training.model.labels_of(training.scores, training.probabilities)
-    assert np.mean(found == data.truth[~agreed]) > 0.85
+    assert np.mean(there(training.probabilities).argmax(axis=1) == data.truth[~agreed]) > 0.85
 
 
 def test_votes_for_one_class_alone_are_refused() -> None:
@@ -198,6 +196,66 @@ def test_a_stop_while_all_texts_are_scored_ends_the_training(monkeypatch: pytest
 def test_the_report_says_which_fractions_are_a_guess_beside_votes() -> None:
     data = words(7, [0.6, 0.4], n=300)
     training = learned(data, people(data.truth, [0.8, 0.7], 0, coverage=0.5), range(12))
-    assert training.report is not None
-    guessed = training.report["fractions"]["guessed"]
+    guessed = there(training.report)["fractions"]["guessed"]
     assert any("is a guess" in each for each in training.warnings) == bool(guessed)
+
+
+def test_votes_weigh_in_the_answers_what_their_model_does_in_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the geometric mean with what certain labels say."""
+    data, odds = pool(0, [0.6, 0.4], gap=1.0), []
+    answers = people(data.truth, [0.8, 0.7], 0, coverage=0.5)
+    for weight in (0.0, 0.4, 1.0):
+        monkeypatch.setattr(opinion_pool, "_weights", lambda *_, own=weight: np.array([1.0 - own, own]))
+        training = learned(data, answers, range(60))
+        logs = log(there(training.probabilities)[np.isin(training.unlabeled, np.flatnonzero(answers.max(axis=1) >= 0))])
+        odds.append(logs[:, 1] - logs[:, 0])
+    np.testing.assert_allclose(odds[1], 0.6 * odds[0] + 0.4 * odds[2], atol=1e-6)
+
+
+def test_the_model_of_votes_is_brought_to_the_fractions_of_all_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule finds one class alone."""
+    data = words(0, [0.5, 0.5])
+    answers = np.where((data.truth == 1) & (np.arange(400) % 4 < 3), 1, -1)[:, None]
+    monkeypatch.setattr(opinion_pool, "_weights", lambda *_: np.array([1.0, 0.0]))
+    for options, expected in (({}, 0.5), ({"class_fractions": {"c0": 0.7, "c1": 0.3}}, 0.3)):
+        model = learned(data, answers, np.random.default_rng(0).permutation(400)[:40], options=options).model
+        assert there(model.probabilities(model.scores(data.rows)))[:, 1].mean() == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "svm"])
+def test_a_class_without_a_certain_label_is_learned_from_its_votes(algorithm: str) -> None:
+    """Whatever certain labels say of the votes for other classes."""
+    data = pool(2, [0.4, 0.3, 0.3], gap=2.5)
+    for_one = np.where((data.truth == 2) & (np.arange(400) % 3 == 0), 2, -1)
+    answers = np.column_stack([np.where(np.arange(400) % 2 == 0, np.maximum(-1, 1 - data.truth), -1), for_one])
+    assert wrong(learned(data, answers, np.flatnonzero(data.truth < 2)[:40], algorithm), data) < 0.3
+
+
+WORDS, NOISE, OUTVOTED = words(0, [0.6, 0.4]), pool(0, [0.6, 0.4], gap=0.0), pool(2, [0.4, 0.5, 0.1])
+EVERYWHERE = people(WORDS.truth, [0.9, 0.8], 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "answers", "certain", "told"),
+    [
+        (WORDS, EVERYWHERE, range(40), None),
+        (WORDS, np.where(((WORDS.truth == 1) | (np.arange(400) % 2 > 0))[:, None], EVERYWHERE, -1), range(40), None),
+        (
+            NOISE,
+            np.where(np.arange(400) < 390, 0, 1)[:, None],
+            range(380, 400),
+            "all 380 unlabeled documents get class",
+        ),
+        (
+            OUTVOTED,
+            np.column_stack([np.minimum(OUTVOTED.truth, 1)] * 2 + [np.where(OUTVOTED.truth == 2, 2, -1)]),
+            np.flatnonzero(OUTVOTED.truth < 2)[:40],
+            "by all votes together no document is of class 'c2'",
+        ),
+    ],
+    ids=["votes everywhere", "no votes on most of one class", "one class for all", "outvoted"],
+)
+def test_warnings_are_true_of_the_sum(data: Pool, answers: Answers, certain: Iterable[int], told: str | None) -> None:
+    """And not of a part of it, which learns from the documents with votes alone."""
+    found = [each for each in learned(data, answers, certain).warnings if "document" in each and "a guess" not in each]
+    assert not found if told is None else any(each.startswith(told) for each in found)

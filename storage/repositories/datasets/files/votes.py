@@ -127,12 +127,10 @@ def _vote_detail(vote: Any) -> str | None:
         return None
     if not vote:
         return "names no class; who abstains is left out"
-    odd = next((label for label, number in vote.items() if not _is_probability(number)), None)
-    return None if odd is None else f"gives {odd!r} the probability {vote[odd]!r}; it must be a number from 0 to 1"
-
-
-def _is_probability(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 1
+    for label, number in vote.items():
+        if isinstance(number, bool) or not (isinstance(number, int | float) and 0 <= number <= 1):
+            return f"gives {label!r} the probability {number!r}; it must be a number from 0 to 1"
+    return None
 
 
 def _given(votes: Mapping[str, Vote], label_type: type | None) -> _Given:
