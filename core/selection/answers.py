@@ -20,6 +20,8 @@ _OF_EACH = 1.0
 """documents of each class that are added to those that are counted"""
 _WORTHS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 """random labels of each class that even fractions may be worth"""
+_OF_HALF = 60.0
+"""random labels that answers are worth where half of the agreement that chance leaves open is there"""
 _LEAST_DOUBT = 0.1
 """least disagreement beyond chance of two models, which may be wrong of the same documents"""
 SHARED = 0.5
@@ -55,8 +57,8 @@ class CountedAnswers(NamedTuple):
 
     @property
     def prior(self) -> Vector:
-        """The labels of each class that they are worth, shape (n_classes,)."""
-        return RANDOM_LABELS / self.doubt * self.centre
+        """The labels of each class that they are worth, shape (n_classes,): of models that agree by chance, one."""
+        return max(1.0, _OF_HALF * self.kappa / self.doubt) * self.centre
 
     @property
     def learned(self) -> Vector:

@@ -307,13 +307,13 @@ def _supervised(data: SelectionData, lambda_: float, fits: Mapping[tuple[int, in
 def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
     """The transductive SVM, by the solutions that the estimate of the class fractions has made.
 
-    The model starts from such a solution, which takes half the time. Of dense rows it does not: there the growing λ'
-    finds better ones.
+    The model starts from the solution at its own fractions, if there is one, which takes half the time.
     """
 
-    def steps(problem: Problem, options: TsvmOptions, start: Vector) -> Steps:
+    def steps(problem: Problem, options: TsvmOptions, start: Vector | None) -> Steps:
         # over all features only when it begins: there may be many classes
-        return tsvm(problem, options, None if data.dense else data.over_all_features(start, problem.rows.n_features))
+        whole = None if start is None else data.over_all_features(start, problem.rows.n_features)
+        return tsvm(problem, options, whole)
 
     def solvers(spec: ModelSpec) -> Solvers:
         options = [
@@ -325,7 +325,8 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
             )
             for fraction in spec.positive_fractions
         ]
-        return [partial(steps, *each) for each in zip(spec.data.problems, options, found.starts, strict=True)]
+        starts = found.starts or [None] * len(options)
+        return [partial(steps, *each) for each in zip(spec.data.problems, options, starts, strict=True)]
 
     return Candidate(
         "tsvm",

@@ -71,8 +71,9 @@ class FractionEstimate:
     counts_used: bool
     """whether the class counts of the labels were used as a random sample"""
     starts: Sequence[Vector] = ()
-    """for each two-class problem coefficients, shape (n_features + 1,), the bias last, of a solution with all labels
-    near these fractions, from which others can start; none of methods that have none"""
+    """for each two-class problem coefficients, shape (n_features + 1,), the bias last, of a solution with all labels at
+    these fractions, from which others can start; empty where there is none. A solution at other fractions would lead to
+    a worse minimum, and on dense rows the growing λ' finds better ones than any start"""
     guessed: Sequence[int] = ()
     """classes whose fractions hang on a guess"""
 
@@ -159,23 +160,18 @@ def log_evidence_of(at: Vector, paths: Sequence[FractionPath], data: SelectionDa
 
     A source that is not finite is left out.
     """
-    full, solved, left_out, y = paths[-1], paths[-1].solved, data.left_out, data.problems[0].y
-    fractions = full.fractions[solved]
-    sources = [
-        log_evidence.from_sample(at, data.counts),
-        log_evidence.from_prediction(at, *predicted),
-        interpolate(fractions, log_evidence.from_separation(fractions, full.objectives[solved]), at),
-    ]
+    left_out, y = data.left_out, data.problems[0].y
+    fractions = paths[-1].fractions[paths[-1].solved]
+    sources = [log_evidence.from_sample(at, data.counts), log_evidence.from_prediction(at, *predicted)]
     if len(np.unique(y[left_out])) == 2:
         scores, labels = path_scores(paths, data.folds)[:, left_out], y[left_out]
-        trust = log_evidence.trust_in_count(scores, labels)
         held_out = log_evidence.from_held_out(scores, labels)
         rates = log_evidence.rates_above(scores > path_thresholds(paths, data.folds)[:, left_out], labels)
         # rates are nearly linear between the fractions that were tried; the likelihood of many labels is a narrow peak,
         # which these may miss
         between = log_evidence.Rates(*(np.interp(logit(at), logit(fractions), each) for each in rates))
         likelihood, count = interpolate(fractions, held_out, at), log_evidence.from_adjusted_count(at, between)
-        sources.append(log_evidence.likelihood_or_count(likelihood, count, trust))
+        sources.append(log_evidence.likelihood_or_count(likelihood, count))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 
@@ -256,15 +252,15 @@ def estimate_fractions(
         supervised.scores[:, 0], supervised.held_out[:, 0], data.class_indices, data.balanced
     )
     grid = grid_around(grid_centre(predicted.fraction, data.counts))
-    paths, starts = _solve_paths(scheduler, data, span.between(_SUPERVISED, 1.0), [grid], predicted)
-    return replace(combine_evidence(data, paths, predicted, None, checkpoint), starts=starts)
+    paths, _ = _solve_paths(scheduler, data, span.between(_SUPERVISED, 1.0), [grid], predicted)
+    return combine_evidence(data, paths, predicted, None, checkpoint)
 
 
 def _at(fractions: Vector, scheduler: Scheduler, data: SelectionData, span: Span) -> FractionEstimate:
     """Transductive SVMs at these class fractions; raises Stopped."""
     grids = [fractions[[positive]] for positive in data.positives]
     paths, starts = _solve_paths(scheduler, data, span, grids, None)
-    return replace(combine_evidence(data, paths, None, fractions), starts=starts)
+    return replace(combine_evidence(data, paths, None, fractions), starts=[] if data.dense else starts)
 
 
 def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint) -> FractionEstimate:

@@ -26,13 +26,7 @@ by chance"""
 _PRIOR = 0.5
 """labels of each side by which a share above a threshold is smoothed (Jeffreys)"""
 _COUNT_WORTH = 2.0
-"""what the adjusted count is worth where it is trusted"""
-_SEPARATED, _WELL_SEPARATED, _MANY = 0.5, 0.8, 30.0
-"""shares of a class above a threshold, less those of the others: below the first the adjusted count is not trusted,
-from the second on as far as there are labels; and the number of these at which it is trusted by half"""
-WORTH = 5.0
-"""independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything
-separates somewhat"""
+"""what the adjusted count is worth"""
 LEAST = 0.01
 """bound on a predicted fraction's distance from 0 and 1"""
 _FREEDOM, _PEAK = 3.0, 2.0 / (math.pi * math.sqrt(3.0))
@@ -105,12 +99,11 @@ def _is_evened(counts: NDArray[np.integer[Any]]) -> bool:
 
 
 def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:
-    """A flat prior, with the numbers of labels that are known to be a random sample.
+    """Binomial log-likelihood of the numbers of labels that are known to be a random sample.
 
-    The density of the fraction by its logit, so that a sum over evenly spaced logits is an integral.
+    Beforehand all logits are as likely (Haldane's prior): one class of many is as usual as one of two.
     """
-    positive, negative = 1.0 + counts.positive, 1.0 + counts.total - counts.positive
-    return np.asarray(positive * log(fractions) + negative * log(1.0 - fractions))
+    return np.asarray(counts.positive * log(fractions) + (counts.total - counts.positive) * log(1.0 - fractions))
 
 
 def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
@@ -190,29 +183,14 @@ def from_held_out(scores: Matrix, y: Vector) -> Vector:
     return log_add_exp(telling, np.full(1, chance)) - log_of(2.0)
 
 
-def likelihood_or_count(held_out: Vector, count: Vector, trust: float) -> Vector:
+def likelihood_or_count(held_out: Vector, count: Vector) -> Vector:
     """The log-evidence of labels left out: their likelihood or their adjusted count, each relative to its largest.
 
     The likelihood prefers a threshold midway between the classes. That steadies an estimate by few labels, and is a
     bias where a class is rare. The count has none, and says little by few labels. Which of both is right is as likely
-    beforehand; the count alone is, as far as it has ``trust``.
+    beforehand.
     """
-    likelihood, counted = held_out - held_out.max(), count - count.max()
-    return np.asarray((1.0 - trust) * log_add_exp(likelihood, counted) + trust * counted)
-
-
-def trust_in_count(scores: Matrix, y: Vector) -> float:
-    """How far the adjusted count alone is trusted, from 0 to 1: of many labels of classes that are told apart it is
-    precise. Arguments as in ``from_held_out``.
-    """
-    above, n_positive, n_negative = scores > 0, np.count_nonzero(y > 0), np.count_nonzero(y < 0)
-    shares = [
-        (above[:, side].sum(axis=1) + 1) / (count + 2) for side, count in ((y > 0, n_positive), (y < 0, n_negative))
-    ]
-    separation, n_labels = float((shares[0] - shares[1]).max()), 2 * min(n_positive, n_negative)
-    return float(
-        min(1.0, max(0.0, (separation - _SEPARATED) / (_WELL_SEPARATED - _SEPARATED))) * n_labels / (n_labels + _MANY)
-    )
+    return log_add_exp(held_out - held_out.max(), count - count.max())
 
 
 class Rates(NamedTuple):
@@ -258,13 +236,3 @@ def _rate(above: NDArray[np.bool_]) -> tuple[Vector, Vector]:
     count = above.shape[1] + 2 * _PRIOR
     mean = (above.sum(axis=1) + _PRIOR) / count
     return mean, mean * (1 - mean) / (count + 1)
-
-
-def from_separation(fractions: Vector, objectives: Vector) -> Vector:
-    """Log-likelihood of the separation of the unlabeled documents at each fraction, shape (n,).
-
-    J of a solution without features, the best constant score, is ``2 r (1 − r)`` on unlabeled rows whose labels are
-    fixed. J over that is the unexplained share: it compares all r on equal footing, where J itself falls towards r = 0
-    and 1. Its log-likelihood under a normal model is ``−WORTH log share``.
-    """
-    return np.asarray(-WORTH * log(objectives / (2.0 * fractions * (1.0 - fractions))))

@@ -213,7 +213,11 @@ def test_out_of_alternations_at_the_end_says_what_helps() -> None:
     few, many = (
         train(
             TrainingTask(
-                data.rows, data.class_indices, ["a", "b"], "da", {"fixed_temperature": 0.5, "max_alternations": most}
+                data.rows,
+                data.class_indices,
+                ["a", "b"],
+                "da",
+                {"fixed_temperature": 0.5, "max_alternations": most, "positive_fraction": 0.5},
             )
         )
         for most in (1, 1000)

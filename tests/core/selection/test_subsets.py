@@ -13,7 +13,7 @@ from core.selection import data as data_module
 from core.selection.data import SelectionData, with_frequent_features
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_naive_bayes import words
-from tests.core.selection.test_auto import fit, pool
+from tests.core.selection.test_auto import Pool, fit, pool
 from tests.there import there
 
 
@@ -53,10 +53,7 @@ def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.M
         assert one.rows is found.scaled.rows
 
 
-@pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
-def test_the_selected_model_starts_from_a_solution_of_the_comparison(
-    monkeypatch: pytest.MonkeyPatch, fractions: list[float]
-) -> None:
+def test_the_selected_model_starts_from_the_solution_at_its_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
     starts: list[tuple[Problem, NDArray[np.float64]]] = []
 
     def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64]) -> Steps:
@@ -67,8 +64,8 @@ def test_the_selected_model_starts_from_a_solution_of_the_comparison(
     monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
     monkeypatch.setattr(data_module, "MANY_ROWS", 10)
     monkeypatch.setattr(data_module, "_SHARE", 0.02)
-    fit(words(3, fractions, n=600, per_class=10))
-    assert len(starts) == (1 if len(fractions) == 2 else len(fractions))
+    fit(words(3, [0.5, 0.3, 0.2], n=600, per_class=10))
+    assert len(starts) == 3
     for problem, start in starts:
         dense = dense_of(problem.rows)
         rare = (dense != 0).sum(axis=0) < 0.02 * len(dense)
@@ -79,7 +76,9 @@ def test_the_selected_model_starts_from_a_solution_of_the_comparison(
         assert scores[: problem.n_labeled][positive].mean() > scores[: problem.n_labeled][~positive].mean() + 0.5
 
 
-def test_of_dense_rows_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("data", [pool(0, [0.3, 0.3, 0.4]), words(3, [0.6, 0.4], n=600, per_class=10)])
+def test_of_dense_rows_and_of_two_classes_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch, data: Pool) -> None:
+    """Of two classes solutions were compared at other fractions than those that are found."""
     starts: list[NDArray[np.float64] | None] = []
 
     def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64] | None) -> Steps:
@@ -88,8 +87,9 @@ def test_of_dense_rows_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(candidates, "tsvm", spied)
     monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
-    fit(pool(0, [0.5, 0.5]))
-    assert starts == [None]
+    fit(data)
+    assert starts
+    assert all(start is None for start in starts)
 
 
 @pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
