@@ -325,7 +325,7 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
             )
             for fraction in spec.positive_fractions
         ]
-        starts = found.starts or [None] * len(options)
+        starts: Sequence[Vector | None] = found.starts or [None] * len(options)
         return [partial(steps, *each) for each in zip(spec.data.problems, options, starts, strict=True)]
 
     return Candidate(
