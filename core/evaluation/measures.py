@@ -123,8 +123,7 @@ class Ranking(NamedTuple):
     @property
     def average_precision(self) -> float:
         """The mean of the precisions at the ends of runs, weighted by the recall that each run adds."""
-        added = np.diff(self.hits, prepend=0)
-        return float((added * (self.hits / self.taken)).sum() / self.hits[-1])
+        return float((np.diff(self.hits, prepend=0) * (self.hits / self.taken)).sum() / self.hits[-1])
 
     def curve(self, most: int) -> NDArray[np.float64]:
         """At most ``most`` points of the precision by recall, shape (n_points, 2), recall first: where evenly spaced

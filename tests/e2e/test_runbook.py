@@ -109,8 +109,7 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(
         assert '"version":1' in told.splitlines()[-1]
         prediction = service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})
         assert prediction["version"] == 1
-        answer = service.client.delete("/v1/models/news/versions/1")
-        assert answer.status_code == 409
+        assert service.client.delete("/v1/models/news/versions/1").status_code == 409
         run(runbook["Rotate a key"], tmp_path)
         states = [(listed.key.name, listed.revoked) for listed in ApiKeys(store).every()]
         assert sorted(states) == [("portal", True), ("portal", True), ("portal-2", False)]

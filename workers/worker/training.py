@@ -107,8 +107,7 @@ class EngineChoice(NamedTuple):
         if not fit:
             name, least = min(needed.items(), key=itemgetter(1))
             raise JobTooLarge(least, self.most_bytes, text_remedy(TextOptions.parse(self.request.text or {}), name))
-        tables = table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0
-        return TextEngine(fit[0], tables)
+        return TextEngine(fit[0], table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0)
 
     def check(self, size: RowsSize) -> None:
         """Raises JobTooLarge for a training of this size that no engine can run."""

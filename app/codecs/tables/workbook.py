@@ -45,8 +45,7 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
                 rows = _rows(sheet)
                 first = next(rows, None)
                 if first is not None:
-                    others = [each for each in titles if each != title]
-                    yield from _documents(title, first, rows, others, reading)
+                    yield from _documents(title, first, rows, [each for each in titles if each != title], reading)
                     return
     except PasswordError:
         raise refused("the workbook is encrypted; save it without a password") from None

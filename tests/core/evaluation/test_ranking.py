@@ -25,8 +25,7 @@ def rankings(draw: st.DrawFn, most: int = 60, values: int = 8) -> Ranked:
 
 
 def made(pair: Ranked) -> Ranking:
-    found = there(ranked(*pair))
-    return found
+    return there(ranked(*pair))
 
 
 def break_even_of(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:

@@ -132,8 +132,7 @@ def test_odds_multiply_weights_and_leave_no_candidate_without_any() -> None:
 
 def test_what_is_no_better_than_chance_hardly_counts() -> None:
     """Of 40 labels 22 are right, which is luck, beside 34."""
-    weights = stack_weights([candidate("naive_bayes", 18), candidate("tsvm", 6)])
-    assert weights[0] < 0.15
+    assert stack_weights([candidate("naive_bayes", 18), candidate("tsvm", 6)])[0] < 0.15
 
 
 def test_scores_that_are_not_finite_have_no_part() -> None:

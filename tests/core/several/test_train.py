@@ -46,8 +46,7 @@ def test_labels_are_found_with_their_frequencies_and_probabilities(algorithm: st
     for column, label in enumerate(LABELS):
         assert figures[label]["fraction"] == pytest.approx(truth[:, column].mean(), abs=0.06)
         assert probabilities[:, column].mean() == pytest.approx(figures[label]["fraction"], abs=0.02)
-    sure = probabilities > 0.8
-    assert truth[sure].mean() > 0.8
+    assert truth[probabilities > 0.8].mean() > 0.8
     assert truth[probabilities < 0.1].mean() < 0.1
 
 

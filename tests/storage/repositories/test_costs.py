@@ -85,8 +85,7 @@ def test_a_publication_reads_the_versions_since_its_outcome(store: Store, reads:
         f"models/news/versions/{number}.json" for number in (MANY + 1, MANY + 2)
     ]
     assert (jobs.get(quick).version, jobs.get(slow).version) == (MANY + 1, MANY + 2)
-    again = there(jobs.publish(slow))
-    assert again.number == MANY + 2, "a job has one version"
+    assert there(jobs.publish(slow)).number == MANY + 2, "a job has one version"
 
 
 def test_the_outcome_of_an_attempt_says_how_many_versions_there_were(store: Store) -> None:
@@ -94,8 +93,7 @@ def test_the_outcome_of_an_attempt_says_how_many_versions_there_were(store: Stor
     id, jobs = submit(store), Jobs(store)
     jobs.claim_attempt(id, "w")
     jobs.record_outcome(id, success(store))
-    outcome = there(jobs.outcome(id))
-    assert outcome.versions_before == 0
+    assert there(jobs.outcome(id)).versions_before == 0
     assert jobs.publish(id) == jobs.publish(id)
 
 

@@ -240,8 +240,7 @@ def test_one_worker_claims_an_attempt(store: Store) -> None:
     attempts = at_once(6, lambda number: Jobs(store).claim_attempt(id, f"w{number}", 1))
     assert sum(attempt is not None for attempt in attempts) == 1
     assert Jobs(store).claim_attempt(id, "late", 1) is None
-    second = there(Jobs(store).claim_attempt(id, "again", 2))
-    assert second.number == 2
+    assert there(Jobs(store).claim_attempt(id, "again", 2)).number == 2
 
 
 def test_the_first_outcome_counts(store: Store) -> None:
@@ -274,8 +273,7 @@ def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.
     with killed_at(store, monkeypatch, "create", "published.json"):
         Jobs(store).publish(id)
     assert state(store, id) is JobState.RUNNING
-    version = there(Jobs(store).publish(id))
-    assert version.number == 1
+    assert there(Jobs(store).publish(id)).number == 1
     assert state(store, id) is JobState.SUCCEEDED
 
 

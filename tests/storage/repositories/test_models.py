@@ -74,8 +74,7 @@ def test_a_version_that_was_deleted_before_a_late_publication_is_its_version(
         return local(self, file)
 
     monkeypatch.setattr(type(store), "local", deleted_meanwhile)
-    version = there(Jobs(store).publish(id))
-    assert version.number == 1
+    assert there(Jobs(store).publish(id)).number == 1
 
 
 def held_back(store: Store) -> None:
@@ -150,8 +149,7 @@ def test_a_deleted_number_is_not_used_again(store: Store) -> None:
         models.version("news", 2)
     publish(store)
     assert [version.number for version in models.versions("news")] == [1, 3]
-    again = there(Jobs(store).publish(second))
-    assert again.number == 2
+    assert there(Jobs(store).publish(second)).number == 2
     assert Jobs(store).get(first).version == 1
 
 

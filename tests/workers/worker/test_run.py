@@ -183,8 +183,7 @@ def test_a_cancel_ends_a_running_job(service: Service) -> None:
     service.jobs.cancel(id)
     service.redis_state.request_cancel(id)
     service.until(id, JobState.CANCELLED)
-    after = service.post()
-    assert service.until(after, JobState.SUCCEEDED).version == 1
+    assert service.until(service.post(), JobState.SUCCEEDED).version == 1
 
 
 def test_a_killed_child_costs_one_attempt(service: Service) -> None:
@@ -312,11 +311,9 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
         until(lambda: len(service.redis_state.workers()) == 1)
         service.jobs.cancel(running)
         service.until(running, JobState.CANCELLED)
-        short = service.post()
-        assert service.until(short, JobState.SUCCEEDED).attempt == 1
+        assert service.until(service.post(), JobState.SUCCEEDED).attempt == 1
         away()
-        idle = service.post()
-        service.until(idle, JobState.SUCCEEDED)
+        service.until(service.post(), JobState.SUCCEEDED)
         assert service.workers[0].is_alive()
         assert told_to_stop(service.workers[0]) == 0
     finally:

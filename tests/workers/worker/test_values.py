@@ -31,8 +31,7 @@ def run(store: Store, context: WorkerContext, dense: Array, algorithm: str, **op
     rows = NamedRows(rows_of(dense), [f"column {number}" for number in range(dense.shape[1])])
     dataset = make_dataset(store, [Batch(rows, clouds()[1], [f"page {row}" for row in range(N)])])
     id = attempted(store, context, dataset=dataset.id, algorithm=algorithm, options=dict(options))
-    outcome = outcome_of(store, id)
-    return outcome
+    return outcome_of(store, id)
 
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "svm"])

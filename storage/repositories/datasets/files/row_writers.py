@@ -262,8 +262,7 @@ def _n_unspaced(rows: TextRows) -> int:
 
 def _n_blank(rows: TextRows) -> int:
     """Number of texts with nothing but white space. Only texts that begin with it are decoded."""
-    lengths = np.diff(rows.indptr)
-    filled = np.flatnonzero(lengths)
+    filled = np.flatnonzero(np.diff(rows.indptr))
     firsts = rows.data[rows.indptr[:-1][filled]]
     spaced = filled[np.isin(firsts, _SPACE_FIRSTS)]
     return rows.n_rows - len(filled) + sum(not text.strip() for text in rows.taken(spaced))

@@ -25,8 +25,7 @@ def check(texts: list[str]) -> Words:
     expected = [(place, word) for place, text in enumerate(texts) for word in WORD.findall(text.lower())]
     assert scan.owners.tolist() == [place for place, _ in expected]
     assert [words.text(number) for number in scan.words.tolist()] == [word for _, word in expected]
-    firsts = list(dict.fromkeys(scan.words.tolist()))
-    assert firsts == list(range(words.count))
+    assert list(dict.fromkeys(scan.words.tolist())) == list(range(words.count))
     again = words.scan(TextRows.of(texts), keep_unknown=False)
     np.testing.assert_array_equal(again.words, scan.words)
     return words
