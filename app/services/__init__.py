@@ -124,14 +124,14 @@ def open_services(
     Raises CannotStart for a store that must not be used, ValueError for an address that is none.
     """
     with ExitStack() as stack:
-        pools = Pools.of(settings)
-        for pool in pools:
-            stack.enter_context(pool)
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
         admission = Admission(store, redis, settings.queue)
         admission.start()
         stack.callback(admission.release)
+        pools = Pools.of(settings)
+        for pool in pools:  # their threads use all of the above: they end first
+            stack.enter_context(pool)
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders.of(settings)
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)

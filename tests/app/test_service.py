@@ -19,11 +19,13 @@ from app.jobs.schemas import JobOut
 from app.main import create_app
 from app.models.schemas import VersionOut
 from app.predictions.schemas import DocumentLabels, LabeledDocument, Prediction
+from app.services import open_services
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from storage.queue.redis_state import RedisState, connect
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
 from tests.stores import Valkey
+from tests.there import there
 from tests.waiting import HANG, until
 
 
@@ -273,3 +275,12 @@ def test_the_documentation_needs_no_other_server(gateway: Gateway) -> None:
 
 def test_the_contract_is_committed_beside_the_package() -> None:
     assert Path(__file__).parents[2] / "openapi" / "openapi.yaml" == FILE
+
+
+def test_threads_end_before_their_gateway_gives_up_the_queue(tmp_path: Path, valkey: Valkey) -> None:
+    """Of requests whose clients have gone, too: else a job may come into the queue of another store."""
+    with open_services(GatewaySettings(store_url=f"file://{tmp_path}", redis_url=valkey.url)) as services:
+        held = services.pools.store.submit(
+            lambda: threading.Event().wait(0.5) or there(services.admission._binding)._get("store")
+        )
+    assert held.result()
