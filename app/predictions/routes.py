@@ -43,10 +43,16 @@ _INCLUDE: dict[str, Any] = {
     "description": "What the answer has beside: text, the texts of the documents.",
     "schema": {"type": "string", "enum": ["text"]},
 }
-_PREDICTED = {**DOCUMENT_BODY, "parameters": [*DOCUMENT_BODY["parameters"], _INCLUDE]}
 
 
-@on_versions(router, "POST", "/predict", ("predict_newest", "predict_version"), _answers(Prediction), **_PREDICTED)
+@on_versions(
+    router,
+    "POST",
+    "/predict",
+    ("predict_newest", "predict_version"),
+    _answers(Prediction),
+    **{**DOCUMENT_BODY, "parameters": [*DOCUMENT_BODY["parameters"], _INCLUDE]},
+)
 async def predict_documents(request: Request) -> Response:
     """Predict labels and scores by one version of a model."""
     return await predict(request, services_of(request), version_reference(request))

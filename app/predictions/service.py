@@ -17,12 +17,13 @@ from starlette.responses import Response
 from app.codecs.base import Bounds, Reserve, check_limit
 from app.codecs.dispatch import body_decoder, is_compressed
 from app.codecs.transport.encodings import reserve_nothing
+from app.errors import InvalidRequest
 from app.http.answers import json_answer
 from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import Services, version_cache
-from core.documents.kinds import TextRows, checked, parts_of
+from core.documents.kinds import PartRows, TextRows, checked, parts_of
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
 from core.models.model import Model
 from storage.records import Label, Version
@@ -93,7 +94,6 @@ class AnswerTexts:
         """The batches, after their ids were written, as soon as one document has an id."""
         position = 0
         for batch in batches:
-            stop = position + batch.rows.n_rows
             if self.has("ids") or (batch.ids and any(id is not None for id in batch.ids)):
                 start = position if self.has("ids") else 0
                 given = [None] * (position - start) + list(batch.ids or [None] * batch.rows.n_rows)
@@ -101,8 +101,11 @@ class AnswerTexts:
                     part = given[at : at + _NUMBERS]
                     self._write("ids", [str(start + at + place) if id is None else id for place, id in enumerate(part)])
             if self._echo:
-                self._write("texts", [*parts_of(batch.rows).get("text", [None] * batch.rows.n_rows)])
-            position = stop
+                texts = parts_of(batch.rows).get("text", [None] * batch.rows.n_rows)
+                # of several parts one that a document lacks is empty
+                lacking = isinstance(batch.rows, PartRows)
+                self._write("texts", [text or None for text in texts] if lacking else [*texts])
+            position += batch.rows.n_rows
             yield batch
 
     def _labels_of(self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None) -> list[Any]:
@@ -170,6 +173,8 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     loaded = await load_model(services, reference)
     reserve: Reserve = request.scope[RESERVATION].grow
     query = request.query_params if request.scope["query_string"] else {}
+    if query.get("include", "text") != "text":
+        raise InvalidRequest("include", f"{query['include'][:64]!r} is not text, the one thing that can stand beside")
     batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, reserve, query)
     texts = AnswerTexts(loaded.model, loaded.version.classes, reserve, echo=query.get("include") == "text")
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):

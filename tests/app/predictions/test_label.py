@@ -6,6 +6,7 @@ import pytest
 
 from app.predictions import service
 from app.predictions.service import AnswerTexts
+from core.documents.kinds import PartRows, TextRows
 from storage.repositories.datasets import Batch
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
@@ -52,3 +53,12 @@ def test_ids(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     list(texts.add_each(batches))
     assert json.loads(b"".join(texts.array("ids"))) == wanted
     assert texts.has("ids") == (wanted is not None)
+
+
+def test_texts_stand_beside() -> None:
+    """A document of other parts has none; of texts alone one may be empty."""
+    given = TextRows.of(["late", ""])
+    for rows, wanted in ((given, ["late", ""]), (PartRows({"text": given, "indices": rows_of(2)}), ["late", None])):
+        texts = AnswerTexts(model_of(2), ["no", "yes"], lambda size: None, echo=True)
+        list(texts._named([Batch(rows, [None] * 2)]))
+        assert json.loads(b"".join(texts.array("texts"))) == wanted
