@@ -477,7 +477,8 @@ def main(arguments: Sequence[str]) -> str | None:
     except UnicodeDecodeError:
         return f"{path or 'the input'} is not in UTF-8; save it in UTF-8"
     except (OSError, ValueError) as error:
-        return f"{path or 'the input'}: {error}"
+        # the system names the file, which may be one of the model
+        return str(error) if isinstance(error, OSError) else f"{path or 'the input'}: {error}"
     return None
 
 

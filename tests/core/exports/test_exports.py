@@ -335,11 +335,14 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
             b'{"text": "a"}\n' * 1001 + b'{"txt": "b"}',
             "ndjson: document number 1002: unknown field 'txt'",
         ),
+        ("none.txt", None, f"[Errno 2] No such file or directory: '{tmp_path / 'none.txt'}'"),
     ):
-        (tmp_path / name).write_bytes(wrong)
+        if wrong is not None:
+            (tmp_path / name).write_bytes(wrong)
         refused = subprocess.run([*command, str(tmp_path / name)], capture_output=True, text=True)
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
         assert said in refused.stderr
+        assert refused.stderr.count(name) == 1
     zipfile.ZipFile(first).extractall(tmp_path / "folder")
     assert (
         predict.load(tmp_path / "folder").predict(TEXTS[:20])
