@@ -306,7 +306,9 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
 def _name_of(file: Path) -> str:
     """The name of a file as a name of data and models, which is said where it differs."""
     stem = file.name.partition(".")[0]
-    name = re.sub("[^A-Za-z0-9_-]+", "-", unicodedata.normalize("NFKD", stem)).strip("-_") or "documents"
+    # an accent stands behind its letter then, and is no gap between two
+    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", stem))
+    name = re.sub("[^A-Za-z0-9_-]+", "-", plain).strip("-_") or "documents"
     if name != stem:
         _print_warnings(
             [f"{file.name} is called {name} here: names have letters, digits, - and _; --model gives another"]
