@@ -214,6 +214,6 @@ async function upload(file, look, chosen, several, onSent, signal) {
 
 /** The name of a file as the name of a dataset. @param {string} name */
 function datasetName(name) {
-  const plain = name.replace(/(\.[a-z]+)?(\.gz)?$/i, "").normalize("NFKD").replace(/[^A-Za-z0-9._-]+/g, "-");
+  const plain = name.replace(/(\.[a-z]+)?(\.gz)?$/i, "").normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[^A-Za-z0-9._-]+/g, "-");
   return plain.replace(/^[^A-Za-z0-9]+/, "").slice(0, 100) || "documents";
 }

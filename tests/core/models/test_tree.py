@@ -41,8 +41,7 @@ def test_answers_go_as_deep_as_they_are_sure() -> None:
     told = TREE.told(LIKELY)
     assert [label for label, _ in told] == ["sport/football", "sport/tennis", "sport", "art", "sport"]
     assert told[1][1] == pytest.approx({"sport": 0.95, "sport/tennis": 0.85 * 0.95 / 0.9})
-    deep = TREE.answers(TREE.probabilities(LIKELY), 0.0)
-    assert TREE.nodes[deep[1]] == "sport/tennis/clay"
+    assert TREE.nodes[TREE.answers(TREE.probabilities(LIKELY), 0.0)[1]] == "sport/tennis/clay"
 
 
 def test_an_answer_below_a_label_that_was_left_short_is_right() -> None:
