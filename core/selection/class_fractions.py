@@ -160,9 +160,13 @@ def log_evidence_of(at: Vector, paths: Sequence[FractionPath], data: SelectionDa
 
     A source that is not finite is left out.
     """
-    left_out, y = data.left_out, data.problems[0].y
-    fractions = paths[-1].fractions[paths[-1].solved]
-    sources = [log_evidence.from_sample(at, data.counts), log_evidence.from_prediction(at, *predicted)]
+    full, solved, left_out, y = paths[-1], paths[-1].solved, data.left_out, data.problems[0].y
+    fractions = full.fractions[solved]
+    sources = [
+        log_evidence.from_sample(at, data.counts),
+        log_evidence.from_prediction(at, *predicted),
+        interpolate(fractions, log_evidence.from_separation(fractions, full.objectives[solved]), at),
+    ]
     if len(np.unique(y[left_out])) == 2:
         scores, labels = path_scores(paths, data.folds)[:, left_out], y[left_out]
         held_out = log_evidence.from_held_out(scores, labels)

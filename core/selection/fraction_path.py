@@ -29,6 +29,10 @@ class FractionPath:
 
     fractions: Vector
     """shape (n,), ascending: the grid"""
+    objectives: Vector = field(init=False)
+    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, or the share of the edges that label
+    spreading cuts; NaN where nothing is solved, and of naive Bayes and kernel ridge regression, which fit all fractions
+    equally well"""
     labeled: NDArray[np.float64] = field(init=False)
     """shape (n, n_labeled): scores of all labeled rows, hidden ones among them; NaN where nothing is solved"""
     thresholds: Vector = field(init=False)
@@ -53,7 +57,7 @@ class FractionPath:
         """
         problem = without(problem, hidden)
         count, middle = len(self.fractions), len(self.fractions) // 2
-        self.labeled = np.full((count, problem.n_labeled), np.nan)
+        self.objectives, self.labeled = np.full(count, np.nan), np.full((count, problem.n_labeled), np.nan)
         first = yield from as_part(self._solve(middle, problem, options, None), _part_of(0))
         ends, positions, number = (
             {-1: first, 1: first},
@@ -73,6 +77,7 @@ class FractionPath:
         own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None})
         result = yield from tsvm(problem, own, None if last is None else coefficients_of(last))
         ensure_complete([result])
+        self.objectives[position] = result.objective
         self.labeled[position] = yield from labeled_scores(result, problem)
         self.thresholds[position] = nearest_threshold(result.unlabeled_scores, fraction)
         return result
@@ -98,6 +103,7 @@ def shifted_path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPa
     unlabeled rows is above 0.
     """
     path = FractionPath(grid)
+    path.objectives = np.full(len(grid), np.nan)  # all fractions fit equally well here
     path.labeled = shifted_scores(labeled, unlabeled, grid)
     return path
 

@@ -109,9 +109,7 @@ class Reconciler:
         """Apply the first rule that fits; by rule 4 it returns which attempt has been without a lease, and since
         when."""
         if job is None or job.state.final:  # rule 1
-            # rule 1: a job without a request was never accepted, its maker died before it stored the request
-            if job is not None or self._sightings.old(id, self._abandoned_seconds):
-                self._jobs.close(id)
+            self._close(id, job)
         elif job.attempt and self._redis_state.leases.held(id, job.attempt, self._lease_seconds):  # rule 2
             pass
         elif job.outcome is not None:  # rule 3
@@ -159,6 +157,11 @@ class Reconciler:
     def _attempts_used_up(self, job: Job) -> bool:
         # an attempt that began after the look for leases is alive
         return self._jobs.deaths(job.request.id, job.attempt) >= self._max_attempts
+
+    def _close(self, id: str, job: Job | None) -> None:
+        """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""
+        if job is not None or self._sightings.old(id, self._abandoned_seconds):
+            self._jobs.close(id)
 
     def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:
         """Record an outcome in the place of a worker, with the progress and the trace of the last attempt that Redis

@@ -102,6 +102,7 @@ class LabelSpreading:
         path.labeled = scores[
             :, : len(self._data.class_indices)
         ].copy()  # without the other rows: there are as many paths as classes times folds
+        path.objectives = np.array([self._cut(each > 0) for each in scores])
         self._checkpoint()
         return path
 

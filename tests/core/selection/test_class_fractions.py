@@ -66,5 +66,5 @@ def test_scores_at_a_fraction_lie_between_those_that_were_tried() -> None:
 def replace_grid(path: FractionPath, position: int) -> FractionPath:
     """The path with one of its fractions alone."""
     alone = FractionPath(path.fractions[[position]])
-    alone.labeled = path.labeled[[position]]
+    alone.objectives, alone.labeled = path.objectives[[position]], path.labeled[[position]]
     return alone

@@ -182,6 +182,16 @@ def test_many_labels_left_out_are_worth_no_more_than_forty() -> None:
     assert worths == pytest.approx([20, 40, 40, 40])
 
 
+def test_separation_is_on_equal_footing() -> None:
+    """Solutions that explain the same share of their labels are as good at any fraction, and a better one is better."""
+    trivial = 2 * GRID * (1 - GRID)
+    even = log_evidence.from_separation(GRID, 0.3 * trivial)
+    np.testing.assert_allclose(even, even[0])
+    assert even[0] > 0
+    dip = 0.3 * trivial * np.where(np.abs(GRID - 0.2) < 0.02, 0.8, 1.0)
+    assert GRID[np.argmax(log_evidence.from_separation(GRID, dip))] == pytest.approx(0.2, abs=0.02)
+
+
 def test_the_grid_surrounds_its_centre() -> None:
     grid = grid_around(0.2)
     assert np.all(np.diff(grid) > 0)

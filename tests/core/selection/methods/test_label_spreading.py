@@ -67,10 +67,12 @@ def test_labels_spread_as_linear_algebra_has_it() -> None:
         np.testing.assert_allclose(spread, np.log(solved[:, 1] / solved[:, 0]), rtol=1e-3, atol=1e-3)
 
 
-def test_paths_rise_with_the_fractions_asked_for() -> None:
+def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() -> None:
     selection_data = selection_data_of(rings(1, share=0.3, n=500))
     grid = np.array([0.05, 0.15, 0.3, 0.5, 0.8])
     several = LabelSpreading(selection_data, kernel_of(selection_data), lambda: None).paths([grid])[0]
+    share = several[-1].objectives / (2 * grid * (1 - grid))
+    assert grid[np.argmin(share)] == 0.3
     for path in several:
         assert path.labeled.base is None  # what it was taken from, the scores of all rows, is let go
         assert path.labeled.shape == (5, len(selection_data.class_indices))
