@@ -66,7 +66,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         labeled=int(np.count_nonzero(labeled)),
         skipped=sum(answer.skipped and not labeled[position] for position, answer in answers.items()),
         drawn={draw.word: int(draws[draw]) for draw in Draw if draw is not Draw.UNKNOWN and draws[draw]},
-        people=log.people(),
+        people=Counter(name for answer in answers.values() for name in answer.answered_by),
         compared=len(compared),
         agreed=sum(answer.agreed for answer in compared),
         disputed=sum(answer.disputed for answer in compared),

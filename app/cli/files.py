@@ -1,7 +1,6 @@
 """Files in, files out, by the Python client: train, label, predict, evaluate, watch."""
 
 import argparse
-import csv
 import io
 import json
 import re
@@ -344,12 +343,14 @@ def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[An
         if _format(path) == "ndjson":
             file.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
         else:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(columns)
+            from app.http.answers import Column, csv_blocks  # it takes what a gateway takes
+
             # several labels stand in one cell
-            table.writerows(
+            joined = (
                 [";".join(map(str, cell)) if isinstance(cell, list) and cell else cell for cell in row] for row in rows
             )
+            for block in csv_blocks([Column(name, "text") for name in columns], joined):
+                file.write(block.decode())
 
 
 def _format(path: Path | None) -> _Format:

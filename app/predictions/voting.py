@@ -77,7 +77,8 @@ class VoterQuery:
         self._rates, self._documents = rates, documents
         if documents.label_sets is not None:
             raise InvalidRequest("for", "needs a dataset of one label a document: votes name one class")
-        if self._voter in services.datasets.log(body.dataset).people():
+        answers = services.datasets.log(body.dataset).answers().values()
+        if any(self._voter in answer.answered_by.union(answer.notes) for answer in answers):
             raise InvalidRequest("for", f"{self._voter!r} is a person who labels; a voter needs another name")
         votes, self._answered = documents.votes, np.zeros(len(documents.class_indices), bool)
         if votes is not None and self._voter in votes.voters:

@@ -492,7 +492,8 @@ def _documents_of(path: str) -> Iterator[Any]:
         elif path.endswith((".ndjson", ".jsonl")):
             for number, line in enumerate(file, 1):
                 try:
-                    yield from [json.loads(line)] if line.strip() else ()
+                    if line.strip():
+                        yield json.loads(line)
                 except json.JSONDecodeError as error:
                     raise ValueError(f"line {number} is not JSON: {error.msg}") from None
         else:

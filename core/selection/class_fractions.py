@@ -184,22 +184,28 @@ def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDAr
 
     NaN where no fold leaves it out.
     """
-    solved = paths[-1].solved
-    scores = np.full_like(paths[-1].labeled[solved], np.nan)
-    for fold, path in enumerate(paths[:-1]):
-        scores[:, folds == fold] = path.labeled[solved][:, folds == fold]
-    return scores
+    return _by_fold(paths, folds, lambda path: path.labeled, np.nan)
 
 
 def path_thresholds(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
     """The thresholds above which the paths without each fold have their fractions, shape (n_solved, n_labeled); 0 where
     no fold leaves it out.
     """
+    return _by_fold(paths, folds, lambda path: path.thresholds[:, None], 0.0)
+
+
+def _by_fold(
+    paths: Sequence[FractionPath],
+    folds: NDArray[np.int64],
+    values: Callable[[FractionPath], NDArray[np.float64]],
+    missing: float,
+) -> NDArray[np.float64]:
+    """``values`` of the path without the fold of each labeled row, shape (n_solved, n_labeled)."""
     solved = paths[-1].solved
-    thresholds = np.zeros_like(paths[-1].labeled[solved])
+    found = np.full_like(paths[-1].labeled[solved], missing)
     for fold, path in enumerate(paths[:-1]):
-        thresholds[:, folds == fold] = path.thresholds[solved][:, None]
-    return thresholds
+        found = np.where(folds == fold, values(path)[solved], found)
+    return found
 
 
 def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:

@@ -61,7 +61,8 @@ class Pooled(Derived):
     held: NDArray[np.bool_]
     """shape (n_rows,): documents that have a label, of whatever weight"""
     alone: TrainingTask | None
-    """the task with the certain labels alone, whose model is added; None where these are too few"""
+    """the task with the certain labels alone, and of classes that have none those by votes, whose model is added; None
+    where certain ones are too few"""
 
     @classmethod
     def of(cls, task: TrainingTask, votes: Votes, run: Run) -> "Pooled":
@@ -106,7 +107,7 @@ class Pooled(Derived):
         )
         labels, known = pooled.model.labels_of(pooled.scores, pooled.probabilities), task.class_indices[self.certain]
         lost = one_class_warnings(labels, known, task.classes, told, AutoOptions.one_class_remedy)
-        return replace(pooled, warnings=[*pooled.warnings, *lost])
+        return replace(pooled, warnings=list(dict.fromkeys([*pooled.warnings, *lost])))
 
     def completed(self, trained: Training) -> Training:
         """See Derived; of all labels that were given, those that are certain are held out."""
@@ -235,8 +236,8 @@ class _Fit(NamedTuple):
         )
 
     def _alone(self) -> TrainingTask | None:
-        """The task with the certain labels alone, of which there must be FEWEST, and of two classes. A training that is
-        to end in time has none.
+        """The task with the certain labels alone, of which there must be FEWEST, and of two classes, and with those by
+        votes of classes that have none. A training that is to end in time has no such task.
         """
         alone, counts = self.labeled(0.0), self.classes.sum(axis=0)
         enough = counts.sum() >= FEWEST and np.count_nonzero(counts) > 1
@@ -272,8 +273,11 @@ class _Fit(NamedTuple):
         for share, own in zip(_SHARES, span.equal(len(_SHARES)), strict=True):
             weights = self._weights(share)
             found = self._classified(run, weights, own)
-            likely = 0 * labels if found is None else found[self.certain[weights > 0]][np.arange(len(labels)), labels]
-            merits.append(float(log(np.maximum(likely, LEAST_PROBABILITY)).sum()) - _LEAST_GAIN * bool(merits))
+            merit = -np.inf
+            if found is not None:
+                likely = found[self.certain[weights > 0]][np.arange(len(labels)), labels]
+                merit = float(log(np.maximum(likely, LEAST_PROBABILITY)).sum()) - _LEAST_GAIN * bool(merits)
+            merits.append(merit)
         return _SHARES[int(np.argmax(merits))]
 
     def _classified(self, run: Run, weights: Vector, span: Span) -> Matrix | None:

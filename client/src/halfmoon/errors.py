@@ -71,8 +71,10 @@ class RequestFailed(HalfmoonError):
         super().__init__(self._text())
 
     def _text(self) -> str:
+        # a service from before there were places in words names the document alone
+        place = "place" if any("place" in each for each in self.errors) else "document"
         named = [
-            "\n  " + ": ".join(filter(None, map(each.get, ("place", "field", "detail")))) for each in self.errors[1:]
+            "\n  " + ": ".join(filter(None, map(each.get, (place, "field", "detail")))) for each in self.errors[1:]
         ]
         more = f"\n  and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
         file = f"{self.file}: " if self.file and isinstance(self, InvalidRequest | LimitExceeded) else ""

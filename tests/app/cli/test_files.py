@@ -63,10 +63,14 @@ def test_predictions_go_into_a_file(gateway: Gateway, tmp_path: Path, file: str)
     )
     assert (tmp_path / "out2.csv").read_text().startswith("id,label,probability\n7,yes,")
     publish(gateway.store, "texts", model=text_model())
-    for name, content in (("new.csv", 'text\n"late, again"\n'), ("new.ndjson", '{"text": "late, again"}\n')):
+    for name, content, text in (
+        ("new.csv", 'text\n"late, again"\n', '"late, again"'),
+        ("new.ndjson", '{"text": "late, again"}\n', '"late, again"'),
+        ("new.csv", "text\n=1+1\n", "'=1+1"),  # with which a table would count
+    ):
         (tmp_path / name).write_text(content)
         assert main(["predict", "texts", str(tmp_path / name), "--out", str(tmp_path / "out2.csv"), *at(gateway)]) == 0
-        assert (tmp_path / "out2.csv").read_text().startswith('id,text,label,probability\n0,"late, again",')
+        assert (tmp_path / "out2.csv").read_text().startswith(f"id,text,label,probability\n0,{text},")
     (tmp_path / "out2.csv").unlink()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == [
         "out.csv",

@@ -49,6 +49,11 @@ def test_the_urn_is_that_of_scipy() -> None:
     assert log_polya(prior, counts) == pytest.approx(in_any_order - orders)
 
 
+@pytest.mark.parametrize(("kappa", "worth"), [(0.0, 1.0), (0.2, 15.0), (0.5, 60.0), (0.8, 240.0), (1.0, 600.0)])
+def test_answers_are_worth_as_many_labels_as_the_models_agree(kappa: float, worth: float) -> None:
+    assert answers([0.6, 0.3, 0.1], kappa).prior.sum() == pytest.approx(worth)
+
+
 def test_without_a_sample_the_answers_are_the_estimate() -> None:
     found = posterior_of_classes(answers([0.6, 0.3, 0.1]), NOTHING, NOTHING)
     np.testing.assert_allclose(found.means, [0.6, 0.3, 0.1], atol=0.001)

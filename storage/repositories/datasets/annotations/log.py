@@ -16,7 +16,6 @@ make the same. The records stay. Entries that are not merged, or cannot be read 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -162,11 +161,6 @@ class AnnotationLog:
         """Number of the last entry that changed a label; 0 if none did."""
         with self._current():
             return self._answers.changed
-
-    def people(self) -> dict[str, int]:
-        """Number of documents that each person answered and did not take back; those without a name are of ''."""
-        with self._current():
-            return Counter(name for answer in self._answers.now().values() for name in answer.answered_by)
 
     def batch(self, name: str) -> list[Annotation]:
         """The entries that were appended as the batch of this name."""
