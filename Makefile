@@ -15,11 +15,11 @@ PIP = $(if $(CAN_INSTALL),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python 
 # uv takes a third of the time, where it is there; pip has the last word, since uv does not read its configuration.
 WITH_UV = uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 WITH_PIP = $(PIP) install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
-# What kernels are compiled with is installed first, so that they are compiled while the rest is fetched. Hardly anything
-# that the compiler leaves is garbage: looking for it would take a twelfth of the time. The shell keeps Ctrl-C from what
-# runs in the background, so it is ended by hand.
+# What kernels are compiled with is installed first, so that those of most jobs are compiled while the rest is fetched; a
+# service compiles the others while it runs. Hardly anything that the compiler leaves is garbage: looking for it would take
+# a twelfth of the time. The shell keeps Ctrl-C from what runs in the background, so it is ended by hand.
 KERNELS = numba pydantic scipy threadpoolctl
-WARM = $(BIN)/python -c 'import gc, workers.worker.warm_up as it; gc.disable(); it.warm_up()'
+warm = $(BIN)/python -c 'import gc; from core.warm_up import FIRST; from workers.worker.warm_up import warm_up; gc.disable(); warm_up($(1))'
 RUN = --editable '.[embedded,demo,encoder]' --editable ./client
 DEV = --editable '.[embedded,demo,encoders,dev,bench]' --editable ./client
 install = $(if $(shell command -v uv),$(WITH_UV) $(1) || )$(WITH_PIP) $(1)
@@ -31,10 +31,10 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo serve test lint types types-mac imports audit unit release format clean
 .DELETE_ON_ERROR:
 
-demo: .venv/kernels.stamp
+demo: .venv/run.stamp
 	$(BIN)/halfmoon demo
 
-serve: .venv/kernels.stamp
+serve: .venv/run.stamp
 	exec $(BIN)/halfmoon up --port $(PORT) --data data
 
 # a vulnerability that becomes known is reported here and fails nothing: the same commit passes today and tomorrow
@@ -81,14 +81,14 @@ clean:
 
 .venv/run.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
 	$(call install,$(KERNELS))
-	$(WARM) & trap "kill $$!" INT; $(call install,$(RUN)); installed=$$?; wait $$! && exit $$installed
-	@touch .venv/warmed $@
+	$(call warm,FIRST) & trap "kill $$!" INT; $(call install,$(RUN)); installed=$$?; wait $$! && exit $$installed
+	@touch $@
 
 .venv/dev.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
 	$(call install,$(DEV))
 	@touch $@ .venv/run.stamp
 
-# the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler
+# all kernels that training runs, compiled into Numba's cache beside their modules: no test waits for the compiler
 .venv/kernels.stamp: .venv/run.stamp $(shell find core -name '*.py')
-	rm .venv/warmed 2>/dev/null || $(WARM)
+	$(call warm)
 	@touch $@

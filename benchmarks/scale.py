@@ -98,7 +98,7 @@ def _spread(folder: Path) -> None:
 
 def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     from core.train import TrainingContext, TrainingTask, train
-    from core.warm_up import warm_up
+    from workers.worker.warm_up import warm_up
 
     warm_up()
     indptr = np.load(folder / "indptr.npy")[: size + 1]

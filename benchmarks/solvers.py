@@ -20,8 +20,8 @@ from core.numerics.width import WIDTH
 from core.problem import Problem, Result
 from core.registry import find_algorithm
 from core.train import Training, TrainingTask, train
-from core.warm_up import warm_up
 from tests.core.problems import solve
+from workers.worker.warm_up import warm_up
 
 _FRACTION = 0.3494
 _MORE_LABELS = 20

@@ -97,7 +97,7 @@ def _rival(name: str) -> Callable[[Path, NDArray[np.int64]], Callable[[], Any]]:
 def _ours(name: str) -> Callable[[Path, NDArray[np.int64]], Callable[[], Any]]:
     from core.documents.rows import SparseRows
     from core.train import TrainingTask, train
-    from core.warm_up import warm_up
+    from workers.worker.warm_up import warm_up
 
     warm_up()
     algorithm, options = _CASES[name]

@@ -211,11 +211,11 @@ def _disk(settings: GatewaySettings) -> Iterator[Finding]:
 def _kernels(settings: GatewaySettings) -> Iterator[Finding]:
     started = time.monotonic()
     try:
-        from core.warm_up import warm_up
+        from workers.worker.warm_up import warm_up
 
         warm_up()
-    except Exception as error:  # Numba raises many types
-        yield Finding("kernels", False, f"cannot be compiled: {error}; NUMBA_CACHE_DIR must name a writable folder")
+    except CannotStart as error:
+        yield Finding("kernels", False, str(error))
         return
     yield Finding("kernels", True, f"ready in {time.monotonic() - started:.1f} s under Python {sys.version.split()[0]}")
 

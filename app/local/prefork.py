@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from app.local.supervisor import ForkedFunction
+from core.warm_up import FIRST
 from storage.errors import RedisUnavailable
 from storage.process.settings import Settings
 from storage.queue.redis_state import RedisState, connect
@@ -37,12 +38,13 @@ class Prefork:
         )
 
     def warm_up(self) -> Iterator[None]:
-        """Compile the kernels or load them from the cache, in steps, between which the caller may do something else.
+        """Compile the kernels of most jobs or load them from the cache, in steps, between which the caller may do
+        something else.
 
         Raises CannotStart.
         """
         self._announce()
-        for _ in warming():
+        for _ in warming(FIRST):
             yield
             self._announce()
 
@@ -51,11 +53,15 @@ class Prefork:
         for name in self._names:
             yield ForkedFunction(name, partial(_work, self._settings, self._private))
 
-    def started(self) -> None:
-        """Withdraw the announcement: the workers report for themselves now."""
+    def started(self) -> Iterator[None]:
+        """Withdraw the announcement, as the workers report for themselves now; returns the warm-up for all other jobs.
+
+        It compiles kernels that jobs load from the cache then, and that workers have which take the place of others.
+        """
         with suppress(RedisUnavailable):
             for name in self._announced:
                 self._redis_state.remove_worker(name)
+        return warming()
 
     def _announce(self) -> None:
         with suppress(RedisUnavailable):

@@ -148,10 +148,10 @@ def up(plan: Plan) -> int:
             "cache_dir": str(plan.data / "cache"),
         }
         _start_gateways(plan, settings, listener, folder, supervisor)
-        _start_workers(
+        rest = _start_workers(
             plan, settings, [lock, listener.fileno()], Startup(_url(listener), supervisor, _report), shutdown
         )
-        _supervise(plan, folder, supervisor, restarts, shutdown)
+        _supervise(plan, folder, supervisor, restarts, shutdown, rest)
         _report("stopping")
     return 0
 
@@ -234,8 +234,10 @@ def _start_gateways(
 
 def _start_workers(
     plan: Plan, settings: Mapping[str, str], private: list[int], startup: Startup, shutdown: ShutdownRequests
-) -> None:
+) -> Iterator[None]:
     """Warm up while the gateway starts, fork the workers, and wait until one of them takes jobs.
+
+    Returns the rest of the warm-up.
 
     A shutdown request ends this at any point.
     """
@@ -245,7 +247,7 @@ def _start_workers(
     prefork = Prefork(plan.workers, settings, private)
     for _ in prefork.warm_up():
         if shutdown:
-            return
+            return iter(())
         startup.poll()
     gc.freeze()  # objects that no garbage collection visits stay in memory pages that are shared
     gc.enable()
@@ -254,13 +256,20 @@ def _start_workers(
     while not shutdown and not startup.complete:
         startup.poll()
         time.sleep(POLL_SECONDS)
-    prefork.started()
+    return prefork.started()
 
 
 def _supervise(
-    plan: Plan, folder: Path, supervisor: Supervisor, restarts: RestartRequests, shutdown: ShutdownRequests
+    plan: Plan,
+    folder: Path,
+    supervisor: Supervisor,
+    restarts: RestartRequests,
+    shutdown: ShutdownRequests,
+    rest: Iterator[None],
 ) -> None:
-    """Keep the children running, and replace the gateways when that is requested, until a shutdown is requested."""
+    """Keep the children running, take the ``rest`` of the warm-up in steps, and replace the gateways when that is
+    requested, until a shutdown is requested.
+    """
 
     def missing(process: int) -> str | None:
         answer = ask(folder, process, READY)
@@ -269,6 +278,7 @@ def _supervise(
     restart: Iterator[str] = iter(())
     while not shutdown:
         supervisor.poll()
+        next(rest, None)
         how = next(restart, None)
         if how:
             _report(f"rolling restart: {how}")

@@ -20,7 +20,7 @@ from core.documents.text.tfidf_fit import weighed
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.train import TrainingContext, TrainingTask, train
-from core.warm_up import warm_up
+from core.warm_up import warming
 
 
 def compiled():
@@ -28,7 +28,7 @@ def compiled():
   Dispatcher) for signature in each.signatures}
 
 
-warm_up()
+list(warming())
 before = compiled()
 generator = np.random.default_rng(0)
 for n_features in (3, 40):  # dense rows, then sparse ones

@@ -188,9 +188,9 @@ import gc
 
 from numba.core.dispatcher import Dispatcher
 
-from core.warm_up import warm_up
+from core.warm_up import FIRST, warming
 
-warm_up()
+list(warming(FIRST))
 loops = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and
 each.py_func.__module__.startswith("core.")]
 print(len(loops), sorted(each.py_func.__qualname__ for each in loops if each.stats.cache_misses))
@@ -221,6 +221,7 @@ def test_a_first_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         service.await_line(f"{READY}{url}\n")
         assert service.wait_for(second["id"])["state"] == "succeeded"
         until(lambda: service.get("/v1/health/ready")["workers_starting"] == 0, SLOW)
+        until(lambda: list(tmp_path.rglob("smo_steps.advance*.nbi")), SLOW)  # kernels of other jobs follow
     finally:
         if service.process is not None:
             service.process.send_signal(signal.SIGCONT)
@@ -229,4 +230,4 @@ def test_a_first_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.returncode == 0, done.stderr
     count, missed = done.stdout.split(maxsplit=1)
     assert int(count) > 20
-    assert missed == "[]\n", "the service has compiled all that training runs"
+    assert missed == "[]\n", "the service has compiled all that most trainings run"

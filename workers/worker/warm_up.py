@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from multiprocessing.synchronize import Semaphore
 
 import numpy as np
@@ -26,12 +26,12 @@ from storage.process.system import die_with_parent
 _POLL_SECONDS = 0.05
 
 
-def warming() -> Iterator[None]:
-    """The warm-up in steps, between which the caller may do something else.
+def warming(algorithms: Sequence[str] = WARMED) -> Iterator[None]:
+    """The warm-up for these algorithms in steps, between which the caller may do something else.
 
     Raises CannotStart when the kernels cannot be compiled.
     """
-    names = list(WARMED)
+    names = list(algorithms)
     try:
         if available_processors() > 1:
             with install_recorder("numba:compile") as compiled:
@@ -46,9 +46,9 @@ def warming() -> Iterator[None]:
         ) from error
 
 
-def warm_up() -> None:
+def warm_up(algorithms: Sequence[str] = WARMED) -> None:
     """All steps of ``warming``."""
-    for _ in warming():
+    for _ in warming(algorithms):
         pass
 
 
@@ -83,7 +83,6 @@ def _help(names: list[str], untaken: Semaphore, parent: int) -> None:
         for name in names:
             if not untaken.acquire(block=False):
                 break
-            for _ in warming_of([name]):
-                pass
+            list(warming_of([name]))
     finally:
         os._exit(0)  # without the exit handlers and the traceback of the parent

@@ -4,6 +4,7 @@ import os
 import resource
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from app.cli import doctor
 from app.cli.commands import main
 from app.cli.doctor import examine
-from core import warm_up
+from storage.errors import CannotStart
 from storage.queue.redis_state import RedisState, connect
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import open_store
 from storage.store.folder import FolderStore
 from tests.stores import Valkey, s3_options
 from tests.waiting import HANG
+from workers.worker import warm_up
 
 WARM_UP = warm_up.warm_up
 
@@ -38,13 +40,8 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, valkey: Valkey) ->
 
 
 def test_kernels_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
-        raise RuntimeError("no locator available")
-
-    monkeypatch.setattr(warm_up, "warm_up", fail)
-    assert to_fix() == {
-        "kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must name a writable folder"
-    }
+    monkeypatch.setattr(warm_up, "warm_up", Mock(side_effect=CannotStart("the kernels cannot be compiled: none")))
+    assert to_fix() == {"kernels": "the kernels cannot be compiled: none"}
 
 
 def to_fix() -> dict[str, str]:

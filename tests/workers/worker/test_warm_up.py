@@ -44,12 +44,11 @@ def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, mo
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     warm_up.warm_up()
-    names = list(WARMED)
     own = [name for process, name in lines() if process == os.getpid()]
     helped = [name for process, name in lines() if process != os.getpid()]
-    assert own == names, "from the first on, and then those of the helper"
+    assert own == [*WARMED], "from the first on, and then those of the helper"
     assert helped
-    assert helped == names[::-1][: len(helped)], "from the last on"
+    assert helped == [*WARMED[::-1]][: len(helped)], "from the last on"
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["of one processor", "with a full cache"])
