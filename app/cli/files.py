@@ -261,8 +261,8 @@ def labels(service: "Halfmoon", options: argparse.Namespace) -> None:
     dataset = service.datasets.named(options.dataset)
     labels = "label" if dataset.record.label_kind == "single" else "labels"
     columns = ("id", labels, "by", *(("predicted", "probability") if more else ()))
-    documents = dataset.documents(limit=500, **more)
-    _write(options.out, columns, ([document[name] for name in columns] for document in documents))
+    rows = ([document[name] for name in columns] for document in dataset.documents(limit=500, **more))
+    _write(options.out, columns, rows)
 
 
 COMMANDS = [train, label, predict, evaluate, export, watch, datasets, labels]
@@ -304,13 +304,13 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
 
 def _name_of(file: Path) -> str:
     """The name of a file as a name of data and models, which is said where it differs."""
-    stem = file.name.partition(".")[0]
+    stem = Path(file.name.removesuffix(".gz")).stem
     # an accent stands behind its letter then, and is no gap between two
     plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", stem))
-    name = re.sub("[^A-Za-z0-9_-]+", "-", plain).strip("-_") or "documents"
+    name = re.sub("[^A-Za-z0-9._-]+", "-", plain).strip("._-") or "documents"
     if name != stem:
         _print_warnings(
-            [f"{file.name} is called {name} here: names have letters, digits, - and _; --model gives another"]
+            [f"{file.name} is called {name} here: names have letters, digits, '.', - and _; --model gives another"]
         )
     return name
 

@@ -93,24 +93,26 @@ class Classifier:
         }
         self.classes: list[Any] = self.meta["classes"]
         self.calibration: Any = self.meta.get("calibration", {})
-        self.first = 1  # number of the first document in messages: people count from 1
         self._coefficients = {  # a row of zeros for all features that training never saw
             name: np.pad(each, ((0, 1), (0, 0))) for name, each in self.arrays.items() if name.endswith("coefficients")
         }
         self._vocabulary = _vocabulary(self.meta["vocabulary"], self.arrays)
 
-    def rows(self, documents: Any) -> Rows:
-        """The documents in the columns of the model, without features that it does not know."""
+    def rows(self, documents: Any, first: int = 1) -> Rows:
+        """The documents in the columns of the model, without features that it does not know.
+
+        ``first`` is the number of the first document in messages: people count from 1.
+        """
         if not isinstance(documents, (list, tuple)):
             return _matrix_rows(documents, self._vocabulary.n_columns)
         named = [{"text": each} if isinstance(each, str) else each for each in documents]
         return self._vocabulary.read(
-            [self._vocabulary.content(n, _parts_of(n, each)) for n, each in enumerate(named, self.first)]
+            [self._vocabulary.content(n, _parts_of(n, each)) for n, each in enumerate(named, first)]
         )
 
-    def decision_function(self, documents: Any) -> Any:
+    def decision_function(self, documents: Any, first: int = 1) -> Any:
         """Scores, shape (n, n_columns): of two classes one column, positive for the second; of more a column each."""
-        rows = self.rows(documents)
+        rows = self.rows(documents, first)
         if self.meta["family"] == "kernel":
             return self._kernel_scores(rows)
         scores, lacking = self._linear_scores(rows), self._lacking(rows)
@@ -128,9 +130,9 @@ class Classifier:
         """The likeliest class of each document; of several labels the list of all that it is given."""
         return self.predict_all(documents)[0]
 
-    def predict_all(self, documents: Any) -> tuple[list[Any], Any, Any]:
+    def predict_all(self, documents: Any, first: int = 1) -> tuple[list[Any], Any, Any]:
         """The likeliest classes, the scores, and the probabilities or None if the model is not calibrated."""
-        scores = self.decision_function(documents)
+        scores = self.decision_function(documents, first)
         likely = self._probabilities(scores) if self.calibration else None
         if "thresholds" in self.calibration:
             return self._sets(likely), scores, likely
@@ -461,19 +463,21 @@ def _centred(rows: Rows, centre: Any) -> Rows:
 
 
 def main(arguments: Sequence[str]) -> str | None:
-    """Write a line of JSON, the label and its probability, for each document of a file or the input; what is wrong."""
+    """Write a line of JSON, the label and its probability beside id and text, for each document of a file or the input;
+    returns what is wrong."""
     if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
         return __doc__
     path = arguments[0] if arguments else ""
     try:
-        classifier, documents = load(), _documents_of(path)
+        classifier, documents, first = load(), _documents_of(path), 1
         while block := list(islice(documents, _DOCUMENTS)):
-            labels, _, likely = classifier.predict_all(block)
+            labels, _, likely = classifier.predict_all(block, first)
             probabilities = [None] * len(labels) if likely is None else likely.max(axis=1).tolist()
-            for label, probability in zip(labels, probabilities, strict=True):
+            for document, label, probability in zip(block, labels, probabilities, strict=True):
+                named = {name: document[name] for name in ("id", "text") if name in document}
                 field = "labels" if isinstance(label, list) else "label"
-                print(json.dumps({field: label, "probability": probability}, ensure_ascii=False))
-            classifier.first += len(block)
+                print(json.dumps({**named, field: label, "probability": probability}, ensure_ascii=False))
+            first += len(block)
     except UnicodeDecodeError:
         return f"{path or 'the input'} is not in UTF-8; save it in UTF-8"
     except (OSError, ValueError) as error:
@@ -488,7 +492,7 @@ def _documents_of(path: str) -> Iterator[Any]:
             table = csv.DictReader(file, delimiter="\t" if path.endswith(".tsv") else ",")
             if "text" not in (names := table.fieldnames or ()):
                 raise ValueError(f"no column is named text; there are {', '.join(names)}")
-            yield from (row["text"] or "" for row in table)
+            yield from ({name: row[name] or "" for name in ("id", "text") if name in names} for row in table)
         elif path.endswith((".ndjson", ".jsonl")):
             for number, line in enumerate(file, 1):
                 try:
@@ -497,7 +501,7 @@ def _documents_of(path: str) -> Iterator[Any]:
                 except json.JSONDecodeError as error:
                     raise ValueError(f"line {number} is not JSON: {error.msg}") from None
         else:
-            yield from (line.rstrip("\r\n") for line in file)
+            yield from ({"text": line.rstrip("\r\n")} for line in file)
 
 
 if __name__ == "__main__":

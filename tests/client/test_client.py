@@ -78,8 +78,9 @@ def test_an_archive_of_texts_in_folders_named_by_class(hm: Halfmoon, tmp_path: P
     assert sorted(document["text"] for document in data.documents()) == sorted(texts.values())
 
 
-def test_help_is_two_screens() -> None:
+def test_help_is_two_screens_and_what_is_imported_is_of_the_client() -> None:
     assert len(pydoc.render_doc(halfmoon).splitlines()) < 90
+    assert not {"Any", "TYPE_CHECKING"} & {*vars(halfmoon)}
 
 
 def test_without_the_service_local_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +130,10 @@ NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
     "documents to suggest": (
         lambda hm: hm.models["news"].suggest(FRAME),
         "a dataset is needed here, or its id, not DataFrame",
+    ),
+    "documents to explain": (
+        lambda hm: hm.models["news"].explain(FRAME),
+        "explain: give a list of texts or dicts, not DataFrame",
     ),
     "held out of other data": (lambda hm: hm.models["news"].evaluate(["a"], held_out=True), "held_out needs a dataset"),
     "labels of a dataset": (
@@ -194,6 +199,7 @@ def test_notebooks_show_what_the_service_has(hm: Halfmoon, gateway: Gateway) -> 
     predicted = model.predict(documents)
     assert repr(predicted) == "<Prediction of 3 documents by news version 1: 2 yes, 1 no>"
     assert repr(model.explain(documents)) == "<Explanation of news version 1: classes no, yes; 3 documents>"
+    assert repr(model.explain(documents[0])) == repr(model.explain(documents[:1]))
     evaluation = model.evaluate([{"indices": [1], "label": "yes"}, {"indices": [0], "label": "no"}])
     assert repr(evaluation) == "<Evaluation of news version 1: error 0.000, 2 labeled documents>"
 

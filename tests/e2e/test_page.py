@@ -174,9 +174,12 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
 def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
     """A damaged model stops nobody: random documents come, and the page says why.
 
-    So it says of labels that differ in blanks alone, and of data that are called otherwise than their file.
+    So it says of labels that differ in case alone, and of data that are called otherwise than their file.
     """
-    rows = [[f"m{k}", text, "" if k > 9 else label + " " * (k == 9)] for k, (text, label) in enumerate(messages()[:60])]
+    rows = [
+        [f"m{k}", text, "" if k > 9 else label.title() if k == 9 else label]
+        for k, (text, label) in enumerate(messages()[:60])
+    ]
     write_table(tmp_path / "Lücken, neu.csv", [["id", "text", "label"], *rows])
     with seat(service.url) as at:
         open_data(at, tmp_path / "Lücken, neu.csv")
@@ -231,20 +234,43 @@ def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path) ->
 def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     """The page shows its first rows as the service reads them, whichever program wrote it, and takes its columns."""
     texts = [f"free {kind} number {k} <&>" for k, kind in enumerate(["prize", "dinner"] * 6)]
-    rows: list[list[Cell]] = [["nr", "mail", "kind", "day"]]
-    rows += [[k, text, None, (45291 + k, DATE)] for k, text in enumerate(texts, 1)]
-    (tmp_path / "mails.xlsx").write_bytes(workbook({"Old": [["gone"]], "Mails": rows}, hidden=["Old"]))
+    rows: list[list[Cell]] = [["day", "mail", "kind", "nr"]]
+    rows += [[(45291 + k, DATE), text, None, k] for k, text in enumerate(texts, 1)]
+    (tmp_path / "mails.xlsx").write_bytes(
+        workbook({"Old": [["gone"]], "Notes": [["From June"]], "Mails": rows}, hidden=["Old"])
+    )
     page = at.page
     choose(at, tmp_path / "mails.xlsx")
+    page.get_by_text("The sheet “Mails” is read, and not “Notes”.").wait_for()
     assert page.locator("select[name=text]").input_value() == "mail"
     assert page.locator("select[name=label]").input_value() == "kind"
-    assert page.locator("tbody tr").first.locator("td").all_inner_texts() == ["1", texts[0], "", "2024-01-01"]
+    assert page.locator("tbody tr").first.locator("td").all_inner_texts() == [texts[0], "", "2024-01-01", "1"]
     check_accessible(at)
     at.press(page.get_by_role("button", name="Use these documents"))
     page.wait_for_selector("article .document")
     stored = service.get(f"/v1/datasets/{dataset_of(service)}/documents?limit=20")["documents"]
     assert [each["text"] for each in stored] == texts
     assert stored[0]["fields"] == {"nr": "1", "day": "2024-01-01"}
+
+
+def test_json_with_names_of_its_own(at: Seat, service: Service, tmp_path: Path) -> None:
+    """An array of it is a table as well: columns are chosen, labels are asked for, and the rest is kept."""
+    mails = [
+        {"_id": {"oid": k}, "mail": f"free dinner number {k}", "team": "red" if k % 2 else "blue"} for k in range(9)
+    ]
+    (tmp_path / "export.json").write_text(json.dumps({"data": mails}))
+    choose(at, tmp_path / "export.json")
+    at.page.get_by_label("Id, if there is one").select_option("_id")
+    at.press(at.page.get_by_role("button", name="Use these documents"))
+    at.page.get_by_text("(line 1, line 2, line 3, line 4, line 5, line 6 …)").wait_for()
+    at.complaints.clear()
+    at.page.get_by_label("Id, if there is one").select_option("")
+    at.press(at.page.get_by_role("button", name="team blue, red"))
+    check_accessible(at)
+    at.press(at.page.get_by_role("button", name="Use these documents"))
+    at.page.get_by_text("9 labels of 9 documents").wait_for()
+    stored = service.get(f"/v1/datasets/{dataset_of(service)}/documents")["documents"]
+    assert [{**each["fields"], "mail": each["text"], "team": each["label"]} for each in stored] == mails
 
 
 def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) -> None:
@@ -332,7 +358,7 @@ def test_the_first_model_goes_by_words_and_the_next_by_meaning(tmp_path: Path, t
     started = Service(tmp_path / "data", tmp_path / "log", encoders=encoders, encoder="tiny")
     with started as service, seat(service.url) as at:
         train_on_answers(at, tmp_path, truth)
-        at.page.get_by_text(f"meaning: 100% of {len(truth):,} read").wait_for(timeout=HANG * 1000)
+        at.page.get_by_text(f"by the meaning of all {len(truth):,} texts").wait_for(timeout=HANG * 1000)
         assert at.complaints == []
         jobs = service.get("/v1/jobs")["jobs"]
         assert [job["encoder"] and job["encoder"]["name"] for job in reversed(jobs)][:2] == [None, "tiny"]

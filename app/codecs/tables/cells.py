@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from math import isnan, nan
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -213,11 +213,11 @@ def _faults(rows: Sequence[Row], header: Header, position: int, where: Callable[
 
 def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
     columns: dict[Column, Sequence[Any]] = {
-        column: _cells(rows, place) for column, place in header.places.items() if column != "text"
+        column: _cells(rows, column, place) for column, place in header.places.items() if column != "text"
     }
     ids = columns.get("id", [None] * len(rows))
-    votes = {voter: _cells(rows, place) for voter, place in header.votes.items()}
-    indicators = {label: _cells(rows, place) for label, place in header.indicators.items()}
+    votes = {voter: _cells(rows, "votes", place) for voter, place in header.votes.items()}
+    indicators = {label: _cells(rows, "labels", place) for label, place in header.indicators.items()}
     known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
     return Batch(
         TextRows.of([row[header.places["text"]] for row in rows]),
@@ -228,11 +228,11 @@ def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
     )
 
 
-def _cells(rows: Sequence[Row], place: int) -> list[str | None]:
-    """The cells of a column, None for empty ones."""
-    fields: list[str | None] = list(map(itemgetter(place), rows))
-    empty = {field for field in set(fields) if not field or field.isspace()}
-    return [None if field in empty else field for field in fields] if empty else fields
+def _cells(rows: Sequence[Row], column: Column | Literal["votes"], place: int) -> list[str | None]:
+    """The cells of a column, None for empty ones; nobody means the spaces around a class, but an id stays as it is."""
+    fields = list(map(itemgetter(place), rows))
+    meant = {field: (field if column == "id" else plain) if (plain := field.strip()) else None for field in set(fields)}
+    return list(map(meant.get, fields))
 
 
 def _kept(rows: Sequence[Row], header: Header) -> ExtraFields | None:

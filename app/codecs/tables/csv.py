@@ -4,9 +4,9 @@
   give; an empty one but of text stands for no column. In place of ``label`` there may be ``labels`` and ``not``, with
   labels between separators, ``[]`` where none applies, or columns for a label each, with 0 or 1. Columns ``vote:NAME``
   have the votes of a voter. Others are kept beside the documents, and not learned from.
-- An empty label is none. An empty id stands for the position of its document.
+- An empty label is none. An empty id stands for the position of its document. A row of empty cells is no document.
 - Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is
-  the comma, semicolon, tab or bar of which its first row has most.
+  the comma, semicolon, tab or bar of which its first row has most; that may be the line ``sep=;`` for Excel.
 """
 
 import csv
@@ -93,8 +93,10 @@ class TableDecoder(Decoder):
             return block.decode()
         except UnicodeDecodeError as error:
             line = self._line + block.count(b"\n", 0, error.start)
-            advice = "save the table in UTF-8, or say what it is in, as by Content-Type: text/csv; charset=windows-1252"
-            raise refused(f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; {advice}") from None
+            raise refused(
+                f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; save the table in UTF-8, or say what "
+                "it is in, as by Content-Type: text/csv; charset=windows-1252"
+            ) from None
 
     def _reader(self, text: str) -> Any:
         if self._header is None:
@@ -138,9 +140,9 @@ class TableDecoder(Decoder):
 
     def _batch(self, rows: list[Row], text: str) -> Batch | None:
         """The documents of these rows, which begin the text; the first row of all is the header."""
-        skipped = 0
+        skipped, rows = 0, [row if any(row) else [] for row in rows]
         if self._header is None:
-            skipped = next((number for number, row in enumerate(rows, 1) if row), 0)
+            skipped = next((number for number, row in enumerate(rows, 1) if row and not row[0].startswith("sep=")), 0)
             if not skipped:
                 return None
             self._header = header_of(rows[skipped - 1], self._reading)
@@ -162,16 +164,20 @@ class TableDecoder(Decoder):
         position = self._position
         for number, row in enumerate(rows, skipped):
             if row and len(row) != header.width:
-                detail = (
+                yield Fault(
+                    position,
+                    "",
                     f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {header.width}; "
-                    "a field that has the separator or a line end must be in quotes"
+                    "a field that has the separator or a line end must be in quotes",
                 )
-                yield Fault(position, "", detail)
             position += bool(row)
 
     def _too_long(self, line: int) -> LimitExceeded:
-        advice = "have HALFMOON_MAX_DOCUMENT_BYTES raised, or look for a quote that is never closed"
-        return LimitExceeded(f"bytes in the row that begins in line {line}", self._longest, advice)
+        return LimitExceeded(
+            f"bytes in the row that begins in line {line}",
+            self._longest,
+            "have HALFMOON_MAX_DOCUMENT_BYTES raised, or look for a quote that is never closed",
+        )
 
 
 def _end_of_rows(text: bytearray) -> int:

@@ -1,4 +1,5 @@
-"""Workbooks of Excel (``.xlsx``): the first sheet that has rows, read as the CSV that it would be saved as.
+"""Workbooks of Excel (``.xlsx``): the first sheet with a row below its first, read as the CSV that it would be saved
+as.
 
 - Cells are text as a person sees it, up to the format of numbers: 3 and not 3.0, dates as 2026-11-25. A formula has the
   value that the workbook was saved with, an error is an empty cell.
@@ -9,6 +10,7 @@ calamine, compiled code, reads them: only the child of ``app.codecs.tables.child
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, islice
 from typing import IO, Any
 
 from app.codecs.base import Format, Reading, check_limit
@@ -43,15 +45,15 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
                 sheet = workbook.get_sheet_by_name(title)
                 check_limit(sheet.total_height, f"rows in the sheet {title!r}", _MOST_ROWS)
                 rows = _rows(sheet)
-                first = next(rows, None)
-                if first is not None:
-                    yield from _documents(title, first, rows, [each for each in titles if each != title], reading)
+                first = list(islice(rows, 2))
+                if len(first) == 2:
+                    yield from _documents(titles, title, first[0], chain(first[1:], rows), reading)
                     return
     except PasswordError:
         raise refused("the workbook is encrypted; save it without a password") from None
     except CalamineError as error:
         raise refused(f"this is no workbook that can be read, or one cut short: {error}") from None
-    raise refused("no sheet of the workbook has a row; the first row has the names of the columns")
+    raise refused("no sheet of the workbook has a row below the names of its columns, which are in the first row")
 
 
 def _rows(sheet: Any) -> Iterator[Numbered]:
@@ -68,16 +70,16 @@ def _text(cell: Any) -> str:
 
 
 def _documents(
-    title: str, first: Numbered, rows: Iterable[Numbered], others: Sequence[str], reading: Reading
+    titles: Sequence[str], title: str, first: Numbered, rows: Iterable[Numbered], reading: Reading
 ) -> Iterator[tuple[Batch, Header]]:
     try:
         header = header_of(first[1], reading)
     except InvalidDocuments as error:
         located = [each._replace(detail=f"{_where(title, [first], 0)}: {each.detail}") for each in error.faults]
         raise invalid_documents(located) from None
-    if others:
-        note = f"the sheet {title!r} is read, and not the sheets {listed(others)}"
-        header = header._replace(notes=[*header.notes, note])
+    if len(titles) > 1:
+        others = listed([each for each in titles if each != title])
+        header = header._replace(notes=[*header.notes, f"the sheet {title!r} is read, and not {others}"])
     position = 0
     for part in _parts(title, rows, reading.bounds.document_bytes):
         where = partial(_where, title, part)
@@ -112,8 +114,8 @@ FORMAT = Format(
         "schema": {
             "type": "string",
             "format": "binary",
-            "description": "A workbook of Excel, of which the first sheet with rows is read, as the CSV that it would "
-            "be saved as.",
+            "description": "A workbook of Excel, of which the first sheet with a row below its first is read, "
+            "as the CSV that it would be saved as.",
         }
     },
     compressed=True,

@@ -4,10 +4,12 @@ import { call, get, part, send } from "./api.js";
 import { change, doubtful, open, project } from "./project.js";
 import { go, to } from "./route.js";
 import { toast } from "./toasts.js";
-import { documentsOfLines, guess, indicators, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
+import { classLike, documentsOfLines, guess, indicators, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
 const SHOWN = 50, MOST = 500;
+/** Rows and values that are shown of a file, and columns that may have the labels. */
+const PREVIEWED = 5, MOST_ASKED = 3;
 /** Between the names of columns for a label each: hardly a name has it. */
 const SEPARATOR = "\t";
 
@@ -122,6 +124,7 @@ function Upload({ file, onCancel }) {
       ${look.value.kind === "table" && html`<${Columns} look=${look.value} chosen=${chosen} onChange=${setColumns} />`}
       <label class="row"><input type="checkbox" name="several" checked=${several} onChange=${() => setSeveral(!several)} />A document may have several labels${several && chosen.label ? ", with semicolons between them" : ""}</label>
       ${each.length > 1 && html`<fieldset><legend>Columns for a label each, with 0 or 1</legend><div class="row">${each.map((column) => html`<label key=${column} class="row"><input type="checkbox" checked=${labels.includes(column)} onChange=${() => setUnticked(labels.includes(column) ? [...unticked, column] : unticked.filter((other) => other !== column))} />${column}</label>`)}</div></fieldset>`}
+      ${look.value.kind === "table" && !chosen.label && html`<${Labels} found=${classLike(look.value, chosen)} onChoose=${(/** @type {string} */ label) => setColumns({ ...chosen, label })} />`}
       ${look.value.rows.length > 0 && html`<${Preview} look=${look.value} chosen=${used} />`}
       ${look.value.kind === "documents" && html`<p>The service reads this file (${look.value.type}) by itself.</p>`}
       ${look.value.kind === "table" && isNumeric(look.value, chosen.text) && html`<${Notice}>The column <b>${chosen.text}</b> has numbers alone. Is it the text?<//>`}
@@ -150,11 +153,20 @@ function Columns({ look, chosen, onChange }) {
 /** @param {{look: any, chosen: Record<string, string>}} props */
 function Preview({ look, chosen }) {
   const used = [...Object.values(chosen), ...(chosen.labels ?? "").split(SEPARATOR)];
-  const style = (/** @type {string} */ column) => (look.kind !== "table" || used.includes(column) ? "" : "quiet");
+  const isUsed = (/** @type {number} */ k) => look.kind !== "table" || used.includes(look.columns[k]);
+  // what is chosen comes first: of a hundred columns the others are out of sight
+  const places = [...look.columns.keys()].sort((one, other) => Number(isUsed(other)) - Number(isUsed(one)));
+  const style = (/** @type {number} */ k) => (isUsed(k) ? "" : "quiet");
   return html`<${Scroll} label="First rows"><table>
-    <thead><tr>${look.columns.map((/** @type {string} */ column) => html`<th class=${style(column)}>${column}</th>`)}</tr></thead>
-    <tbody>${look.rows.map((/** @type {string[]} */ row) => html`<tr>${look.columns.map((/** @type {string} */ column, /** @type {number} */ k) => html`<td class=${style(column)}><span class="clip" dir="auto">${row[k]}</span></td>`)}</tr>`)}</tbody>
+    <thead><tr>${places.map((k) => html`<th class=${style(k)}>${look.columns[k]}</th>`)}</tr></thead>
+    <tbody>${look.rows.slice(0, PREVIEWED).map((/** @type {string[]} */ row) => html`<tr>${places.map((k) => html`<td class=${style(k)}><span class="clip" dir="auto">${row[k]}</span></td>`)}</tr>`)}</tbody>
   </table><//>`;
+}
+
+/** Columns that may have the labels, where none is chosen. @param {{found: [string, string[]][], onChoose: (column: string) => void}} props */
+function Labels({ found, onChoose }) {
+  if (!found.length) return null;
+  return html`<${Notice}><div class="row">Has one of these columns the labels? ${found.slice(0, MOST_ASKED).map(([column, values]) => html`<button key=${column} type="button" class="small" onClick=${() => onChoose(column)}><b>${column}</b><span class="clip">${values.slice(0, PREVIEWED).join(", ")}${values.length > PREVIEWED ? " …" : ""}</span></button>`)}</div><//>`;
 }
 
 /** @param {{listed: any[], onChange: () => void}} props */
@@ -197,9 +209,9 @@ function Rename({ name, onName, onClose }) {
  * @param {(share: number) => void} onSent
  * @param {AbortSignal} signal */
 async function upload(file, look, chosen, several, onSent, signal) {
-  const body = look.kind === "lines" ? await documentsOfLines(file, look.charset) : look.headless ? await named(file, look) : file;
+  const body = look.kind === "lines" ? await documentsOfLines(file, look.charset) : look.headless ? await named(file, look) : look.body ?? file;
   const query = new URLSearchParams({ name: datasetName(file.name) });
-  if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) if (!several || name !== "label" || !column) query.set(name, column);
+  if (look.kind === "table") for (const [name, column] of Object.entries({ ...chosen, extra: "keep" })) if (!several || name !== "label" || !column) query.set(name, column);
   if (several && chosen.label) query.set("labels", chosen.label), query.set("label", "");
   if (chosen.labels) query.set("separator", SEPARATOR);
   /** @type {Record<string, string>} */

@@ -11,6 +11,8 @@ import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from 
 const RECENT = 10;
 /** Labels of one class alone from which more of it can be found. */
 const FEWEST = 5;
+/** A warning about two classes that are hardly meant to be two. */
+const ALIKE = /and are two classes$/;
 /** The class of all documents that are not of the only class that is labeled. */
 export const REST = "other";
 /** What a training does, for who labels; the phase in the words of its methods stands in Jobs. @type {[RegExp, string][]} */
@@ -34,7 +36,7 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack, onFi
   return html`<aside class="side" aria-label="Progress">
     <h2>${dataset.name ?? project.value.name}</h2>
     <p class="quiet">${counted(labels, several ? "answer" : "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
-    ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}<//>`)}
+    ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}${ALIKE.test(warning) && html` <a href=${to("classes", dataset.id)}>Join them</a>`}<//>`)}
     <div class="bars">${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
     <${Knowledge} dataset=${dataset.id} trainer=${trainer} />
@@ -76,7 +78,7 @@ function Knowledge({ dataset, trainer }) {
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
-    ${meaning && html`<p class="quiet">meaning: ${percent(meaning.read / meaning.texts)} of ${meaning.texts.toLocaleString("en")} read</p>`}
+    ${meaning && html`<p class="quiet">It goes by words, and by the meaning of ${meaning.read < meaning.texts ? `${meaning.read.toLocaleString("en")} of ` : "all "}${counted(meaning.texts, "text")}${meaning.read < meaning.texts ? " so far" : ""}.</p>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }
 

@@ -1,14 +1,19 @@
 /** @file A look into a file before it is sent: what it is, its columns, its first rows. The service reads the file itself. */
 
 import { call } from "./api.js";
+import { recordsLook } from "./records.js";
 import { firstRows } from "./workbook.js";
 
 const LOOK = 256 * 1024;
+/** Rows that are looked at. */
+const ROWS = 200;
 
-/** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string, headless?: boolean, mark?: string}} Look
- * `headless`: whether the first row is read as a document; missing where that cannot be said */
+/** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string, headless?: boolean, mark?: string, body?: Blob}} Look
+ * `headless`: whether the first row is read as a document, missing where that cannot be said; `body`: what is sent in place of the file */
 
 const LONGEST_NAME = 60;
+/** Classes in the rows that are looked at, their rows in the mean, and their characters. */
+const MOST_CLASSES = 20, REPEATED = 3, LONGEST_CLASS = 40;
 const SHEETS = ["xls", "ods", "numbers"];
 /** Texts that the page sends as documents, a line each: the service does not know them. */
 const LINES = { txt: "text/plain" };
@@ -22,33 +27,39 @@ export async function lookInto(file) {
   if (!type) throw new Error(`${file.name} is neither a table nor a text. Save the texts as CSV, or as .txt with a document a line. Names of files end in ${Object.keys(known).join(", ")}.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
   if (ending === "xlsx" && !isPacked(file)) return workbookLook(file, type);
-  const packed = isPacked(file);
-  const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), packed || file.size > LOOK);
-  const note = charset === "utf-8" ? "" : "The file is not UTF-8, so it is read as Windows-1252.";
+  if (ending === "json" && !isPacked(file)) return recordsLook(type, await file.text(), false);
+  const packed = isPacked(file), cut = packed || file.size > LOOK;
+  const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), cut);
+  const note = charset === "windows-1252" ? "The file is not UTF-8, so it is read as Windows-1252." : "";
   if (type === "text/csv" || type === "text/tab-separated-values") {
-    if (text.includes("\u0000")) throw new Error(`${file.name} is not a table, or one in UTF-16: save it as CSV in UTF-8.`);
+    if (text.includes("\u0000")) throw new Error(`${file.name} is not a table: save it as CSV in UTF-8.`);
     const mark = type === "text/csv" ? delimiter(text) : "\t";
-    const rows = parse(text, mark).slice(0, 7);
-    const look = { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0] ?? [], rows: rows.slice(1, 6), note, headless: false, mark };
+    const rows = parse(text, mark, cut).filter((row, k) => row.some(Boolean) && (k || !row[0].startsWith("sep=")));
+    // Excel's “Unicode text”
+    const body = charset.startsWith("utf-16") ? new Blob([new TextDecoder(charset).decode(await wholeOf(file))]) : undefined;
+    const look = { kind: "table", type: note ? `${type}; charset=windows-1252` : type, body, columns: rows[0] ?? [], rows: rows.slice(1), note, headless: false, mark };
     if (rows.length && looksHeadless(rows)) return withoutNames(look);
     if (rows.length < 2) throw new Error(`${file.name} has no rows below the names of its columns.`);
     const twice = look.columns.find((name, k) => name && look.columns.indexOf(name) < k);
     return twice ? { ...look, note: `${note} Two columns are named “${twice}”. Give one of them another name in the file.` } : look;
   }
   if (type === "text/plain") {
-    if (text.includes("\u0000")) throw new Error(`${file.name} is in UTF-16, or no text: save it in UTF-8.`);
+    if (text.includes("\u0000")) throw new Error(`${file.name} is no text: save it in UTF-8.`);
     const rows = text.split(/\r?\n/).filter((line) => line.trim()).slice(0, 5);
     return { kind: "lines", charset, type: "application/x-ndjson", columns: ["text"], rows: rows.map((row) => [row]), note };
   }
+  if (type === "application/x-ndjson") return recordsLook(type, text, cut);
   return { kind: "documents", type, columns: [], rows: [], note: "" };
 }
 
 /** The look at a workbook; where the page cannot read it, the service says why. @param {File} file @param {string} type @returns {Promise<Look>} */
 async function workbookLook(file, type) {
-  const rows = await firstRows(file).catch(() => []);
-  if (rows.length === 1) throw new Error(`${file.name} has no rows below the names of its columns.`);
-  if (!rows.length) return { kind: "documents", type, columns: [], rows: [], note: "" };
-  return { kind: "table", type, columns: rows[0], rows: rows.slice(1, 6), note: looksHeadless(rows) ? "The first row has the names of the columns. If it is a document, put a row with names above it." : "" };
+  const found = await firstRows(file).catch(() => undefined);
+  if (found === null) throw new Error(`${file.name} has no rows below the names of its columns.`);
+  if (!found) return { kind: "documents", type, columns: [], rows: [], note: "" };
+  const { rows, title, others } = found;
+  const sheets = others.length ? `The sheet “${title}” is read, and not ${others.map((each) => `“${each}”`).join(", ")}. ` : "";
+  return { kind: "table", type, columns: rows[0], rows: rows.slice(1), note: `${sheets}${looksHeadless(rows) ? "The first row has the names of the columns. If it is a document, put a row with names above it." : ""}` };
 }
 
 /** @param {File} file */
@@ -56,6 +67,9 @@ export const isPacked = (file) => file.name.toLowerCase().endsWith(".gz");
 
 /** @param {File} file */
 const unpack = (file) => file.stream().pipeThrough(new DecompressionStream("gzip"));
+
+/** @param {File} file */
+const wholeOf = (file) => new Response(isPacked(file) ? unpack(file) : file).arrayBuffer();
 
 /** The first bytes of a packed file; throws if it is not one. @param {File} file */
 async function unpacked(file) {
@@ -78,20 +92,19 @@ async function unpacked(file) {
 const looksHeadless = (rows) => rows[0].some((name) => name.length > LONGEST_NAME || name.trim().split(/\s+/).length > 3);
 
 /** The look at a table whose first row is a document: its columns have numbers for names. @param {Look} look @returns {Look} */
-export const withoutNames = (look) => ({ ...look, headless: true, columns: look.columns.map((_, k) => `column ${k + 1}`), rows: [look.columns, ...look.rows].slice(0, 5) });
+export const withoutNames = (look) => ({ ...look, headless: true, columns: look.columns.map((_, k) => `column ${k + 1}`), rows: [look.columns, ...look.rows] });
 
 /** The look at a table whose first row has the names of the columns. @param {Look} look @returns {Look} */
 export const withNames = (look) => ({ ...look, headless: false, columns: look.rows[0], rows: look.rows.slice(1) });
 
 /** A table with names of columns above its first row. @param {File} file @param {Look} look */
 export async function named(file, look) {
-  return new Blob([`${look.columns.join(look.mark)}\n`, isPacked(file) ? await new Response(unpack(file)).blob() : file]);
+  return new Blob([`${look.columns.join(look.mark)}\n`, look.body ?? (isPacked(file) ? await new Response(unpack(file)).blob() : file)]);
 }
 
 /** A file of lines as documents. @param {File} file @param {string} [charset] */
 export async function documentsOfLines(file, charset) {
-  const bytes = await new Response(isPacked(file) ? unpack(file) : file).arrayBuffer();
-  const lines = new TextDecoder(charset).decode(bytes).split(/\r?\n/).filter((line) => line.trim());
+  const lines = new TextDecoder(charset).decode(await wholeOf(file)).split(/\r?\n/).filter((line) => line.trim());
   return new Blob(lines.map((text) => `${JSON.stringify({ text })}\n`));
 }
 
@@ -110,6 +123,15 @@ export function guess({ columns, rows }) {
   return { text, label: named(["label", "labels", "class", "category", "topic", "tag", "target", "sentiment", "kind"]), id: named(["id", "key", "uid"]) };
 }
 
+/** Columns other than those that are chosen, of which each looks as if it held classes, with their values. @param {Look} look @param {Record<string, string>} chosen @returns {[string, string[]][]} */
+export function classLike({ columns, rows }, chosen) {
+  return columns.flatMap((column, k) => {
+    const given = rows.map((row) => row[k]?.trim()).filter(Boolean), values = [...new Set(given)];
+    const few = values.length > 1 && values.length <= MOST_CLASSES && REPEATED * values.length <= given.length;
+    return few && !Object.values(chosen).includes(column) && values.every((value) => value.length <= LONGEST_CLASS) ? [[column, values]] : [];
+  });
+}
+
 /** The columns that say of a label each whether it applies, as far as the rows show. @param {Look} look */
 export function indicators({ columns, rows }) {
   const known = /^(1|0|1\.0|0\.0|true|false|yes|no)?$/i;
@@ -118,6 +140,9 @@ export function indicators({ columns, rows }) {
 
 /** @param {Uint8Array} bytes @param {boolean} cut whether the bytes may end within a character */
 function decoded(bytes, cut) {
+  for (const [charset, mark] of /** @type {[string, number][]} */ ([["utf-16le", 0xff], ["utf-16be", 0xfe]])) {
+    if (bytes[0] === mark && bytes[1] === (mark ^ 1)) return { text: new TextDecoder(charset).decode(bytes, { stream: cut }), charset };
+  }
   try {
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: cut }), charset: "utf-8" };
   } catch {
@@ -131,12 +156,12 @@ function delimiter(text) {
   return [",", ";", "\t", "|"].map((mark) => ({ mark, count: line.split(mark).length })).sort((a, b) => b.count - a.count)[0].mark;
 }
 
-/** The rows of a table (RFC 4180), as far as they are whole. @param {string} text @param {string} mark */
-function parse(text, mark) {
+/** The first rows of a table (RFC 4180), as far as they are whole. @param {string} text @param {string} mark @param {boolean} cut whether the text may end within a row */
+function parse(text, mark, cut) {
   /** @type {string[][]} */
   const rows = [];
   let row = /** @type {string[]} */ ([]), field = "", quoted = false;
-  for (let k = 0; k < text.length && rows.length < 8; k += 1) {
+  for (let k = 0; k < text.length && rows.length < ROWS; k += 1) {
     const sign = text[k];
     if (quoted) {
       if (sign !== '"') field += sign;
@@ -147,6 +172,6 @@ function parse(text, mark) {
     else if (sign === "\n") rows.push([...row, field.replace(/\r$/, "")]), (row = []), (field = "");
     else field += sign;
   }
-  if (field || row.length) rows.push([...row, field]);
+  if ((field || row.length) && (!cut || !rows.length)) rows.push([...row, field]);
   return rows;
 }

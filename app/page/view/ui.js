@@ -62,6 +62,9 @@ const MOST_FAULTS = 6;
 /** The beginning of a sentence whose subject is the field. */
 const VERB = /^(is|has|must|may|needs|names)\b/;
 
+/** The place in a file at the beginning of what is wrong there. */
+const LINE = /^(line \d+|row \d+ of the sheet '[^']*'): (.*)$/s;
+
 /** A link to what helps against a problem of the service, which the person at the page did not cause. @param {{type?: string, status: number}} props */
 export function Remedy({ type, status }) {
   return type?.startsWith("/problems/") && status >= 500 ? html` <a href=${type.slice(1)}>What helps</a>` : null;
@@ -72,14 +75,15 @@ export function Problem({ error }) {
   if (!error) return null;
   const faults = error.faults ?? [];
   /** @type {Map<string, string[]>} */
-  const documents = new Map();
-  for (const { document, field, detail } of faults) {
-    const what = !field ? detail : VERB.test(detail) ? `${field} ${detail}` : `${field}: ${detail}`;
-    documents.set(what, [...(documents.get(what) ?? []), document].filter(Boolean));
+  const places = new Map();
+  for (const { place, field, detail } of faults) {
+    const [, line, said] = LINE.exec(detail) ?? [, place, detail];
+    const what = !field ? said : VERB.test(said) ? `${field} ${said}` : `${field}: ${said}`;
+    places.set(what, [...(places.get(what) ?? []), line].filter(Boolean));
   }
   if (faults.length < 2) return html`<${Notice} kind="error"><p>${stopped(sentence(error.message))}<${Remedy} ...${error} /></p><//>`;
   return html`<${Notice} kind="error"><p>The first of what is wrong:</p>
-    <ul>${[...documents].slice(0, MOST_FAULTS).map(([what, named]) => html`<li>${sentence(what)}${named.length > 0 && html` (<b>document ${named.slice(0, MOST_FAULTS).join(", ")}${named.length > MOST_FAULTS ? " …" : ""}</b>)`}</li>`)}</ul>
+    <ul>${[...places].slice(0, MOST_FAULTS).map(([what, named]) => html`<li>${sentence(what)}${named.length > 0 && html` (<b>${named.slice(0, MOST_FAULTS).join(", ")}${named.length > MOST_FAULTS ? " …" : ""}</b>)`}</li>`)}</ul>
   <//>`;
 }
 

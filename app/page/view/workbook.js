@@ -1,14 +1,15 @@
 /** @file The first rows of a workbook, for the look before it is sent: a zip of XML, read as far as they go. The service reads the file itself. */
 
 const TAIL = 65_557, DIRECTORY = 0x02014b50, END = 0x06054b50, STORED = 0;
-const MOST = 4 << 20, SHOWN = 8;
+const MOST = 4 << 20, ROWS = 200;
 /** Days from the first day of Excel to that of Unix. */
 const EPOCH = 25_569;
 const BUILT_IN_DATES = [14, 15, 16, 17, 22];
 /** @type {Record<string, string>} */
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The first rows of the first sheet that has some; throws where they cannot be read. @param {File} file @returns {Promise<string[][]>} */
+/** The first rows of the sheet that the service reads, the first with more than one, and the titles of the others; null if there is none. Throws where they
+ * cannot be read. @param {File} file @returns {Promise<{rows: string[][], title: string, others: string[]} | null>} */
 export async function firstRows(file) {
   const entries = await directory(file);
   const text = async (/** @type {string} */ name) => { const entry = entries.get(name); return entry ? await content(file, entry) : ""; };
@@ -16,13 +17,13 @@ export async function firstRows(file) {
   const shared = elements(strings, "si").map(({ inner }) => plain(inner));
   const dates = dateStyles(styles);
   const targets = new Map(elements(related, "Relationship").map(({ attributes }) => [attributes.Id, attributes.Target]));
-  for (const { attributes } of elements(book, "sheet")) {
-    if (attributes.state?.toLowerCase().includes("hidden")) continue;
+  const shown = elements(book, "sheet").map(({ attributes }) => attributes).filter(({ state }) => !state?.toLowerCase().includes("hidden"));
+  for (const attributes of shown) {
     const target = targets.get(attributes["r:id"]) ?? "";
     const rows = rowsOf(await text(target.startsWith("/") ? target.slice(1) : `xl/${target}`), shared, dates);
-    if (rows.length) return rows;
+    if (rows.length > 1) return { rows, title: attributes.name, others: shown.filter((each) => each !== attributes).map(({ name }) => name) };
   }
-  return [];
+  return null;
 }
 
 /** @param {string} sheet @param {string[]} shared @param {Set<number>} dates */
@@ -33,7 +34,7 @@ function rowsOf(sheet, shared, dates) {
     const row = /** @type {string[]} */ ([]);
     for (const { attributes, inner: cell } of elements(inner, "c")) row[attributes.r ? column(attributes.r) : row.length] = shownAs(cell, attributes, shared, dates);
     if (row.some(Boolean)) rows.push(row);
-    if (rows.length === SHOWN) break;
+    if (rows.length === ROWS) break;
   }
   const width = Math.max(0, ...rows.map((row) => row.length)), first = Math.min(...rows.map((row) => row.findIndex((cell) => cell !== undefined)));
   return rows.map((row) => Array.from({ length: width }, (_, k) => row[k] ?? "").slice(first));
@@ -73,7 +74,7 @@ function elements(xml, name, few = false) {
   for (const [, given, inner] of xml.matchAll(new RegExp(`<(?:\\w+:)?${name}(?=[\\s/>])([^>]*?)(?:/>|>(.*?)</(?:\\w+:)?${name}>)`, "gs"))) {
     const attributes = Object.fromEntries([...given.matchAll(/([\w:]+)="([^"]*)"/g)].map(([, key, value]) => [key, unescaped(value)]));
     found.push({ attributes, inner: inner ?? "" });
-    if (few && found.length === 50) break;
+    if (few && found.length === 2 * ROWS) break;
   }
   return found;
 }

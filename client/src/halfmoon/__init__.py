@@ -40,7 +40,7 @@ All that they can do: help(halfmoon.Halfmoon), help(hm.datasets), help(halfmoon.
 help(hm.models), help(halfmoon.Model), help(halfmoon.Prediction).
 """
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from halfmoon._sync.client import Halfmoon
 from halfmoon._sync.datasets import Dataset
@@ -65,7 +65,7 @@ from halfmoon.errors import (
 from halfmoon.labels import Labels
 from halfmoon.records import Annotation, Evaluation, Explanation, Prediction, Progress, Suggestion, Trace, Version
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from halfmoon._async.client import AsyncHalfmoon
     from halfmoon._async.datasets import AsyncDataset
     from halfmoon._async.jobs import AsyncJob
@@ -109,7 +109,7 @@ if TYPE_CHECKING:
 _ASYNC = {"AsyncDataset": "datasets", "AsyncHalfmoon": "client", "AsyncJob": "jobs", "AsyncModel": "models"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """The client that is awaited, loaded when it is used: asyncio takes half the time of an import."""
     if name not in _ASYNC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

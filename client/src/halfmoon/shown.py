@@ -268,9 +268,16 @@ def evaluation_sent(data: Any, choice: Choice, held_out: bool) -> dict[str, Any]
     return _held(data, choice)
 
 
-def explanation_asked(documents: Sequence[Any] | None, n: int, label: Label | None) -> dict[str, Any]:
-    """The fields of the body of a request for an explanation."""
+def explanation_asked(
+    documents: Sequence[Any] | Mapping[str, Any] | None, n: int, label: Label | None
+) -> dict[str, Any]:
+    """The fields of the body of a request for an explanation; raises InvalidData."""
     fields: dict[str, Any] = {"n": n} | ({} if label is None else {"class": label})
+    if isinstance(documents, ShownDataset) or hasattr(documents, "columns"):
+        raise InvalidData(f"explain: give a list of texts or dicts, not {type(documents).__name__}")
     if documents is not None:
-        fields["documents"] = [{"text": each} if isinstance(each, str) else each for each in documents]
+        fields["documents"] = [
+            {"text": each} if isinstance(each, str) else each
+            for each in ([documents] if isinstance(documents, str | Mapping) else documents)
+        ]
     return fields

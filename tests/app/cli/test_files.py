@@ -86,7 +86,7 @@ def test_an_evaluation(gateway: Gateway, tmp_path: Path, file: str, capsys: pyte
 
 
 def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = tmp_path / "Tickets, März.csv"
+    table = tmp_path / "Tickets, März v1.2.csv"
     table.write_text("body,topic,age\nlate,sport,1\nvote,politics,2\ncup,,3\n")
     arguments = [
         "train",
@@ -102,8 +102,8 @@ def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.C
     assert main(arguments) == 0
     printed = capsys.readouterr()
     job = gateway.client.get(f"/v1/jobs/{printed.out.split()[-1]}").json()
-    assert (job["model_name"], job["options"]["labels_drawn"]) == ("Tickets-Marz", "random")
-    assert "warning: Tickets, März.csv is called Tickets-Marz here: names have letters" in printed.err
+    assert (job["model_name"], job["options"]["labels_drawn"]) == ("Tickets-Marz-v1.2", "random")
+    assert "warning: Tickets, März v1.2.csv is called Tickets-Marz-v1.2 here: names have letters" in printed.err
     assert "warning: columns that are kept beside the documents and not learned from: 'age'" in printed.err
 
 

@@ -318,14 +318,17 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
     ran = subprocess.run(
         [*command, str(tmp_path / "in.ndjson")], capture_output=True, text=True, check=True, encoding="utf-8"
     )
-    found = [json.loads(line) for line in ran.stdout.splitlines()]
+    found = [json.loads(line) for line in ran.stdout.strip().split("\n")]
     scores = model.scores(model.vocabulary.read(TextRows.of(TEXTS[:20])).rows)
     probabilities = there(model.probabilities(scores))
-    assert [each["label"] for each in found] == [model.classes[place] for place in probabilities.argmax(axis=1)]
+    labels = [model.classes[place] for place in probabilities.argmax(axis=1)]
+    assert [(each["id"], each["text"], each["label"]) for each in found] == [
+        (str(k), *each) for k, each in enumerate(zip(TEXTS, labels, strict=False))
+    ]
     np.testing.assert_allclose([each["probability"] for each in found], probabilities.max(axis=1), rtol=1e-12)
-    for name, content in (("in.csv", 'id,text\n1,"goal, vote"\n'), ("in.txt", "goal, vote\r\n")):
+    for name, content, id in (("in.csv", 'id,text\n1,"goal, vote"\n', {"id": "1"}), ("in.txt", "goal, vote\r\n", {})):
         (tmp_path / name).write_text(content)
-        assert list(predict._documents_of(str(tmp_path / name))) == ["goal, vote"]
+        assert list(predict._documents_of(str(tmp_path / name))) == [{**id, "text": "goal, vote"}]
     for name, wrong, said in (
         ("body.csv", b"id,body\n1,goal\n", "body.csv: no column is named text; there are id, body"),
         ("latin.csv", b"text\ncaf\xe9\n", "latin.csv is not in UTF-8; save it in UTF-8"),

@@ -121,7 +121,7 @@ class AsyncModel(ModelMixin, ModelReference):
 
     @operation("explain_newest", "explain_version")
     async def explain(
-        self, documents: Sequence[Any] | None = None, *, n: int = 10, label: str | int | None = None
+        self, documents: Sequence[Any] | Mapping[str, Any] | None = None, *, n: int = 10, label: str | int | None = None
     ) -> Explanation:
         """The weights that matter most and, for up to a hundred documents (texts or dicts), the contributions for and
         against their labels.

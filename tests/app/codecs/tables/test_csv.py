@@ -30,7 +30,7 @@ def read(body: bytes, media_type: str = CSV, cuts: Sequence[int] = (), **query: 
     return found, list(decoder.warnings())
 
 
-TABLE = b'id,text,label,when\nd1,"late, ""again""\nand again",sport,9\n\n,b,,\nd3,\xc3\xa9,politics,1'
+TABLE = b'id,text,label,when\nd1,"late, ""again""\nand again", sport,9\n\n,b,,\n,,,\nd3,\xc3\xa9,politics  ,1'
 ROWS: Documents = [('late, "again"\nand again', "sport", "d1"), ("b", None, None), ("é", "politics", "d3")]
 
 
@@ -54,6 +54,7 @@ def test_separators() -> None:
         == wanted
     )
     assert read(b"text\tlabel\na, b\tx\n", "text/tab-separated-values")[0] == wanted
+    assert read(b"sep=;\r\ntext;label\r\na, b;x\r\n")[0] == wanted
 
 
 def test_columns_by_query() -> None:

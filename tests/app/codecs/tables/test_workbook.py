@@ -49,10 +49,10 @@ def test_cells_are_as_a_person_sees_them() -> None:
 
 
 def test_the_first_sheet_with_rows_that_is_not_hidden_is_read() -> None:
-    sheets = {"Old": [["text"], ["old"]], "Empty": [], "Mails": [[], ["text"], ["new"]], "Notes": [["done"]]}
+    sheets = {"Old": [["text"], ["old"]], "Notes": [["done"]], "Empty": [], "Mails": [[], ["text"], ["new"]]}
     batches, decoder = decoded(workbook(sheets, hidden=["Old"]))
     assert [text for batch in batches if isinstance(batch.rows, TextRows) for text in batch.rows] == ["new"]
-    assert list(decoder.warnings()) == ["the sheet 'Mails' is read, and not the sheets 'Empty', 'Notes'"]
+    assert list(decoder.warnings()) == ["the sheet 'Mails' is read, and not 'Notes', 'Empty'"]
 
 
 def test_columns_are_chosen_as_in_a_csv() -> None:
@@ -73,7 +73,7 @@ def test_columns_are_chosen_as_in_a_csv() -> None:
     [
         (workbook({"S": [["text"]]})[:-40], "no workbook that can be read"),
         (b"text,label\na,b\n", "no workbook that can be read"),
-        (workbook({"S": []}), "no sheet of the workbook has a row"),
+        (workbook({"S": [["text"]]}), "no sheet of the workbook has a row below the names of its columns"),
         (workbook({"S": [[], ["body"], ["a"]]}), "row 2 of the sheet 'S': no column is named 'text'"),
         (
             workbook({"S": [["text", "weight"], ["a", 2], [], ["b", "heavy"]]}),
