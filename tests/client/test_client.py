@@ -93,8 +93,9 @@ def test_without_the_service_local_says_how_to_get_it(monkeypatch: pytest.Monkey
 
 def test_errors_name_what_is_wrong(hm: Halfmoon) -> None:
     with pytest.raises(InvalidRequest) as error:
-        hm.datasets.create([{"text": "a"}, {"text": "b", "lable": "x"}, {"text": 7}])
-    assert [each["field"] for each in error.value.errors] == ["lable", "text"]
+        hm.datasets.create([{"text": "a"}, {"text": "b", "lable": "x"}, {"text": 7}, {"text": 8}])
+    assert [each["field"] for each in error.value.errors] == ["lable", "text", "text"]
+    assert str(error.value).endswith("line 3: must be a text, not an integer\n  document number 4: the same")
     assert "did you mean 'label'?" in str(error.value)
     assert error.value.type == "/problems/invalid-documents"
 

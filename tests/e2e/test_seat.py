@@ -135,6 +135,7 @@ def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tm
     at.view("Try")
     at.type(page.get_by_role("textbox", name="Text"), "claim a free prize")
     page.locator("#answer mark", has_text="free").wait_for()
+    page.locator("#answer").get_by_text("before reading").wait_for()
     check_accessible(at)
 
 

@@ -1,4 +1,4 @@
-"""``application/json``: ``{"documents": [...]}``, parsed as a stream."""
+"""``application/json``: ``{"documents": [...]}``, or the array alone, parsed as a stream."""
 
 import re
 from collections.abc import Iterator
@@ -16,13 +16,14 @@ from core.errors import MAX_FAULTS, Fault, InvalidDocuments, invalid_documents, 
 from storage.errors import LimitExceeded
 from storage.repositories.datasets import Batch
 
-_HEAD = re.compile(rb'(?:%s)?\s*\{\s*"documents"\s*:\s*\[' % BYTE_ORDER_MARK)
+_HEAD = re.compile(rb'(?:%s)?\s*(?:(\{)\s*"documents"\s*:\s*)?\[' % BYTE_ORDER_MARK)
 _HEAD_BYTES = 1024
-_CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
+_CLOSING = re.compile(rb"\}\s*\]\s*\}?\s*\Z")
 _SPACE = re.compile(rb"\s*")
 _END = ord("]")
 _SHAPE = (
-    'documents in JSON are {"documents": [...]} and nothing else; one a line is application/x-ndjson, a file .ndjson'
+    'documents in JSON are {"documents": [...]} or [...] and nothing else; one a line is application/x-ndjson, a file '
+    ".ndjson"
 )
 
 
@@ -49,6 +50,7 @@ class JsonDecoder(Decoder):
         self._decoder = DocumentDecoder(reading)
         self._builder = BatchBuilder()
         self._place = _Place.HEAD
+        self._tail = b"}"
         self._rest = bytearray()
         # square brackets that do not match spoil no document but their own
         self._scan, self._scanned = Scan(b"{", b"}"), 0
@@ -76,7 +78,7 @@ class JsonDecoder(Decoder):
             raise _wrong_shape(self._rest)
         if self._place == _Place.DOCUMENT and self._rest:
             self._documents([bytes(self._rest)])  # says what is wrong with it, if more is than that it does not end
-        if self._place != _Place.TAIL or not self._rest:
+        if self._place != _Place.TAIL or self._rest != self._tail:
             raise self._malformed("the text ends too early")
         return iter(())
 
@@ -92,6 +94,7 @@ class JsonDecoder(Decoder):
         if self._place == _Place.HEAD:
             found = _HEAD.match(self._rest)
             if found:
+                self._tail = b"}" if found[1] else b""
                 self._drop(found.end())
                 self._place = _Place.DOCUMENT
             elif len(self._rest) > _HEAD_BYTES:
@@ -104,12 +107,12 @@ class JsonDecoder(Decoder):
             self._drop(at + 1)
 
     def _check_tail(self) -> None:
-        if not self._rest.startswith(b"}"):
+        if not self._rest.startswith(self._tail):
             if self._rest:
                 raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
-        elif _end_of_space(self._rest, 1) < len(self._rest):
+        elif _end_of_space(self._rest, len(self._tail)) < len(self._rest):
             raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
-        del self._rest[1:]
+        del self._rest[len(self._tail) :]
 
     def _parsed_together(self) -> list[Document]:
         """All complete documents; none if they cannot be parsed together, as where one may be wrong or too long.
@@ -182,9 +185,7 @@ def _wrong_shape(text: JsonText) -> InvalidDocuments:
     except InvalidJson as error:
         return refused(error.detail)
     advice = ""
-    if given.startswith(b"["):
-        advice = '; this is an array: put it in, as in {"documents": [...]}'
-    elif given.startswith((b'{"text"', b'{"id"', b'{"label"', b'{"features"', b'{"indices"')):
+    if given.startswith((b'{"text"', b'{"id"', b'{"label"', b'{"features"', b'{"indices"')):
         advice = '; this is a document: put it in, as in {"documents": [{...}]}'
     return InvalidDocuments(_SHAPE + advice, [Fault("", "documents", _SHAPE + advice)])
 

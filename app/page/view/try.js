@@ -53,10 +53,12 @@ function Answer({ found: { predicted, explained }, text }) {
     ${why && html`<section class="card"><h2 dir="auto">Why ${why.label}</h2>${spans.length > 0 && html`<p class="lines" dir="auto">${marked(text, spans)}</p>`}<div class="bars">${reasons.map((each) => html`<${Bar} strong=${sign * each.contribution > 0} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.contribution) / most} text=${sign * each.contribution > 0 ? "for it" : "against it"} />`)}</div>${!reasons.length && html`<p class="quiet">Nothing in it is known to the model.</p>`}</section>`}</div>`;
 }
 
-/** What a score is made of, the largest first: the terms, and what an encoder reads of the text, which has no terms. Other parts are not typed here. @param {any} why @returns {any[]} */
+/** What a score is made of, the largest first: the terms, what an encoder reads of the text, which has no terms, and what is said of any text. Other parts are not
+ * typed here. @param {any} why @returns {any[]} */
 function reasonsOf(why) {
   const meaning = Object.entries(why.parts ?? {}).flatMap(([name, contribution]) => (name === "text" || !contribution ? [] : [{ name: "meaning of the text", contribution }]));
-  return [...why.contributions, ...meaning].sort((one, other) => Math.abs(other.contribution) - Math.abs(one.contribution));
+  const read = [...why.contributions, ...meaning];
+  return (read.length ? [...read, { name: "before reading", contribution: why.bias ?? 0 }] : []).sort((one, other) => Math.abs(other.contribution) - Math.abs(one.contribution));
 }
 
 /** A text once it has not changed for a moment. @param {string} text */

@@ -71,10 +71,16 @@ class RequestFailed(HalfmoonError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        # a service from before there were places in words names the document alone
-        place = "place" if any("place" in each for each in self.errors) else "document"
+        # the same is often wrong in each line of a file
+        said = [
+            (each.get("field"), each.get("detail", "").removeprefix("line ").lstrip("0123456789"))
+            for each in self.errors
+        ]
         named = [
-            "\n  " + ": ".join(filter(None, map(each.get, (place, "field", "detail")))) for each in self.errors[1:]
+            f"\n  {each.get('place')}: the same"
+            if each.get("place") and said[number] == said[number - 1]
+            else "\n  " + ": ".join(filter(None, map(each.get, ("place", "field", "detail"))))
+            for number, each in enumerate(self.errors[1:], 1)
         ]
         more = f"\n  and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
         file = f"{self.file}: " if self.file and isinstance(self, InvalidRequest | LimitExceeded) else ""

@@ -49,8 +49,9 @@ MISTAKES: dict[str, tuple[str, bytes, str]] = {
     "a list as id": (LINES, b'{"text": "a", "id": [1]}', "an id is a text or an integer"),
     "text null": (LINES, b'{"text": null}', "text: is missing or null"),
     "label misspelt": (LINES, b'{"text": "a", "lable": "x"}', "did you mean 'label'?"),
-    "an array": (JSON, b'[{"text": "a"}]', 'this is an array: put it in, as in {"documents": [...]}'),
-    "texts": (JSON, b'["hello"]', "this is an array: put it in"),
+    "an array that is cut": (JSON, b'[{"text": "a"}', "document number 2: malformed JSON: the text ends too early"),
+    "text after an array": (JSON, b'[{"text": "a"}] {}', "documents in JSON are"),
+    "texts": (JSON, b'["hello"]', "document number 1: a text alone is not a document"),
     "a document alone": (JSON, b'{"text": "a"}', 'this is a document: put it in, as in {"documents": [{...}]}'),
     "text as documents": (JSON, b'{"documents": ["hello"]}', 'a text alone is not a document; write {"text": "..."}'),
     "words as labels": (

@@ -27,7 +27,7 @@ DOCUMENTS: list[dict[str, Any]] = [
     {"indices": list(range(40)), "label": "}" * 30},
     {"indices": [3], "id": "plain"},
 ]
-TEXT = json.dumps({"documents": DOCUMENTS}, indent=1).encode()
+TEXT, ARRAY = (json.dumps(each, indent=1).encode() for each in ({"documents": DOCUMENTS}, DOCUMENTS))
 
 
 def reading(document_bytes: int) -> Reading:
@@ -50,7 +50,8 @@ WHOLE = [(document["indices"], document.get("label"), document.get("id")) for do
 
 @pytest.mark.parametrize("size", [*range(1, 60), 10**6])
 def test_documents_however_they_are_cut(size: int) -> None:
-    assert decode([TEXT[at : at + size] for at in range(0, len(TEXT), size)]) == WHOLE
+    for text in (TEXT, ARRAY):
+        assert decode([text[at : at + size] for at in range(0, len(text), size)]) == WHOLE
 
 
 def test_documents_cut_at_random() -> None:
