@@ -60,10 +60,10 @@ imports: .venv/dev.stamp
 audit: .venv/dev.stamp
 	$(BIN)/python -m tests.setup.audit
 
-# more processes than two cores, since half of the time in which services are tested is waiting; a file at a time: tests
-# that count processes stay together
+# twice as many processes as two cores, since half of the time in which services are tested is waiting; a file at a time:
+# tests that count processes stay together
 unit: .venv/dev.stamp .venv/kernels.stamp
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
 
 release: .venv/dev.stamp
 	$(BIN)/python deploy/release.py dist

@@ -123,7 +123,7 @@ class GatewaySettings(Settings):
     keep_leftover_seconds: Seconds = 86_400.0
     """Seconds after the end of a job for which files of its attempts are kept that its outcome does not use."""
     event_poll_seconds: Seconds = 0.25
-    """Seconds between two reads of a job whose events a client follows."""
+    """Seconds between two reads of a job whose events a client follows; the first reads come sooner."""
     event_poll_threads: Count = 2
     """Threads that read jobs whose events clients follow."""
     parse_threads: Count = 4

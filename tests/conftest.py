@@ -24,8 +24,11 @@ settings.load_profile("same-every-run")
 # else it tries the numbers and words in all modules that are loaded, which are more when other tests run before
 providers._get_local_constants = lambda: providers._local_constants
 
-_FIRST = ("tests/e2e/", "tests/workers/worker/test_run.py", "tests/app/datasets/test_uploads.py")
-"""what takes longest: of two processes none is left with it when the other has done the rest (with
+_FIRST = (
+    *("tests/e2e/", "tests/workers/worker/test_run.py", "tests/workers/cluster/test_engine.py"),
+    *("tests/app/datasets/test_uploads.py", "tests/storage/upkeep/test_backup.py"),
+)
+"""what takes longest: no process is left with it when the others have done the rest (with
 ``--no-loadscope-reorder``)"""
 
 

@@ -24,12 +24,9 @@ def large_body() -> bytes:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service shared by all tests that only add to it.
-
-    It looks often for what is new of a job: most of theirs take half a second.
-    """
+    """A service shared by all tests that only add to it."""
     folder = tmp_path_factory.mktemp("service")
-    with Service(folder / "data", folder / "log", event_poll_seconds="0.05") as running:
+    with Service(folder / "data", folder / "log") as running:
         yield running
 
 

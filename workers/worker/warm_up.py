@@ -9,7 +9,6 @@ the cache what the helper has compiled. Where all is in the cache, a helper woul
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Generator, Iterator, Sequence
 from multiprocessing.synchronize import Semaphore
 
@@ -67,7 +66,7 @@ def _share(names: list[str]) -> Generator[None, None, list[str]]:
             yield from warming_of([names[own]])
             own += 1
         while helper.is_alive():
-            time.sleep(_POLL_SECONDS)
+            helper.join(_POLL_SECONDS)
             yield
     finally:
         helper.kill()

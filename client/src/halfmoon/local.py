@@ -1,7 +1,6 @@
 """A service of its own for a client: ``halfmoon up`` as a child, on a free port."""
 
 import atexit
-import os
 import shutil
 import subprocess
 import sys
@@ -75,11 +74,8 @@ def started(data: str | None = None, workers: int = 1) -> LocalService:
         "--workers",
         str(workers),
     ]
-    environment = {"HALFMOON_EVENT_POLL_SECONDS": "0.05", **os.environ}
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT
-        )
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT)
     try:
         return LocalService(process, _address(process, log), temporary)
     except BaseException:

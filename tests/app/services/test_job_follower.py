@@ -36,7 +36,7 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
             states += [job.state]
 
     async def scene() -> None:
-        job_follower = JobFollower(look, 0.02)
+        job_follower = JobFollower(look, HANG)  # the first looks do not wait for so long
         listeners = [asyncio.create_task(listen(job_follower, states)) for states in heard]
         steps: tuple[Callable[[], object], ...] = (
             lambda: jobs.claim_attempt(id, "w"),
