@@ -73,6 +73,10 @@ class Result:
     """passes over the nonzeros that the solution took, partial ones counted by their share"""
 
 
+NO_RESULT = Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+"""of steps whose findings are kept beside them"""
+
+
 def unlabeled_scores(results: Iterable[Result]) -> NDArray[np.float64]:
     """Scores of the unlabeled rows by the solutions of all problems, shape (n_unlabeled, n_problems)."""
     return np.column_stack([result.unlabeled_scores for result in results])

@@ -18,7 +18,7 @@ from core.errors import MAX_FAULTS, Fault
 PartKind = Literal["vectors", "features", "text"]
 Kind = Literal[PartKind, "parts"]
 
-FIELDS: dict[PartKind, str] = {"vectors": "indices", "features": "features", "text": "text"}
+FIELDS: dict[Kind, str] = {"vectors": "indices", "features": "features", "text": "text"}
 """field of a document that holds it, by kind; dense vectors have one of their own"""
 
 KINDS: dict[Kind, str] = {"vectors": "vectors", "features": "named features", "text": "text", "parts": "several parts"}
@@ -153,15 +153,7 @@ def kind_of(rows: Rows) -> Kind:
 
 def parts_of(rows: Rows) -> Mapping[str, RowsOfKind]:
     """The parts of these documents by name; documents of one kind have one part."""
-    if isinstance(rows, PartRows):
-        return rows.parts
-    match rows:
-        case SparseRows():
-            return {FIELDS["vectors"]: rows}
-        case NamedRows():
-            return {FIELDS["features"]: rows}
-        case TextRows():
-            return {FIELDS["text"]: rows}
+    return rows.parts if isinstance(rows, PartRows) else {FIELDS[kind_of(rows)]: rows}
 
 
 def without_parts(rows: Rows) -> Rows:

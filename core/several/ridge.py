@@ -24,7 +24,7 @@ from core.engine.runner import Scheduler
 from core.kernels.products import inverted, multiply_rows
 from core.numerics.small_dense import Matrix, combined, factor_rows, invert_rows, row_products
 from core.options.auto import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
-from core.problem import Linear, Problem, Result, Status, ensure_complete
+from core.problem import NO_RESULT, Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import LabelSolutions, Spread, standardised
 from core.several.task import SeveralTask
@@ -79,7 +79,7 @@ class _Direction:
         vector[-1] = 0.0
         yield Scores(vector, 1.0 - read, scores)
         self.products = scores[rows]
-        return Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+        return NO_RESULT
 
 
 def find_directions(problem: Problem, scheduler: Scheduler, span: Span, checkpoint: Checkpoint) -> Directions | None:

@@ -19,7 +19,7 @@ from core.one_vs_rest import labels_of, phases_of, positives_of
 from core.optimizers.smo import DEFAULT_MARGIN, Multipliers, feature_variance, hinge_terms, kernel_spec, maximise
 from core.options.base import LARGEST_WEIGHT, LEAST_WEIGHT
 from core.options.kernel import MOST_LABELS, KernelChoice
-from core.problem import Linear, Result, Status
+from core.problem import NO_RESULT, Status
 from core.progress import Checkpoint, Phase, Span
 from core.validation.calibration import SLOPE
 from core.validation.folds import evenly_spaced, folds_of
@@ -155,7 +155,7 @@ class _Path:
                 self.n_solved = place
                 break
             self.scores[place] = (multipliers.kernel_sums + found.intercept)[self.hidden]
-        return _NOTHING
+        return NO_RESULT
 
 
 @dataclass
@@ -170,7 +170,7 @@ class _Spread:
         cache: RowCache = yield _kernel_rows(kernel, n_labeled)
         if cache.gram.fits_float32:
             self.variance = yield from feature_variance(cache, n_labeled)
-        return _NOTHING
+        return NO_RESULT
 
 
 def tune(
@@ -351,5 +351,3 @@ def _kernel_rows(kernel: KernelSpec, n_labeled: int) -> KernelRange:
 
 _PHASE = Phase("kernel_svm")
 _BEGINNING = Report(_PHASE, 0, 0.0, None, 0.0)
-_NOTHING = Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
-"""what the steps return: their scores are kept beside it"""

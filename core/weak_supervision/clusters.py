@@ -17,7 +17,7 @@ from core.numerics.k_means import Places, assign, k_means
 from core.numerics.vectors import add_scaled, dot
 from core.one_vs_rest import n_problems, own_scores
 from core.options.clusters import COORDINATES, ClustersOptions
-from core.problem import Linear, Result, Status
+from core.problem import NO_RESULT, Status
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features
 from core.selection.naive_bayes_em import SMOOTHING, Moments, NaiveBayesEM
@@ -147,7 +147,7 @@ class _Leading:
             for image, direction in zip(self._images, self.directions, strict=True):
                 yield Scores(direction, nothing, image)
             yield Report(Phase("clusters"), number, 0.0, 0.0, (number + 1) / _ROUNDS)
-        return Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+        return NO_RESULT
 
 
 class _Projection:
@@ -162,7 +162,7 @@ class _Projection:
         for number, (direction, column) in enumerate(zip(self._directions, self._found, strict=True)):
             yield Scores(direction, nothing, column)
             yield Report(Phase("clusters"), number, 0.0, 0.0, (number + 1) / count)
-        return Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+        return NO_RESULT
 
     @property
     def points(self) -> Matrix:

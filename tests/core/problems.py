@@ -12,7 +12,7 @@ from core.engine.requests import Request
 from core.engine.runner import Scheduler
 from core.models.model import LinearModel
 from core.options.base import BalancedOptions, Options
-from core.problem import Linear, Problem, Result, Status
+from core.problem import NO_RESULT, Linear, Problem, Result
 from core.progress import Observer, Phase
 from core.registry import ALGORITHMS, find_algorithm
 from core.train import Training, load_solver
@@ -99,7 +99,7 @@ def weights_of(result: Result) -> Array:
 def as_steps(work: Generator[Request, Any, Any], answers: list[Any]) -> Generator[Request, Any, Result]:
     """Let a Scheduler run a part of a solver; its return value is appended to ``answers``."""
     answers.append((yield from work))
-    return Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+    return NO_RESULT
 
 
 def linear(training: Training) -> LinearModel:

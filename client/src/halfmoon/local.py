@@ -26,9 +26,9 @@ service.wait()
 
 
 class LocalService:
-    """A running service; ``stop`` ends it and removes its folder, unless that was given."""
+    """A running service; ``stop`` ends it and removes its temporary folder."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", url: str, temporary: Path | None) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", url: str, temporary: Path) -> None:
         self.url = url
         self._process = process
         self._temporary = temporary
@@ -44,8 +44,7 @@ class LocalService:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def started(data: str | None = None, workers: int = 1) -> LocalService:
