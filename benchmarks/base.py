@@ -24,8 +24,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from core.documents.rows import SparseRows
-
 T = TypeVar("T")
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -77,15 +75,6 @@ def unit(matrix: sp.csr_matrix, repeats: int = 9) -> float:
     with threadpool_limits(1):
         forward, backward = timed(lambda: matrix @ vector, repeats)[1], timed(lambda: transposed @ weights, repeats)[1]
     return forward.median + backward.median
-
-
-def rows_of(matrix: Any) -> SparseRows:
-    """SparseRows of a SciPy or dense matrix."""
-    csr = sp.csr_matrix(matrix)
-    csr.sort_indices()
-    return SparseRows(
-        csr.indptr.astype(np.int64), csr.indices.astype(np.uint32), csr.data.astype(np.float32), csr.shape[1]
-    )
 
 
 def class_indices_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:

@@ -2,11 +2,10 @@
 ``docs/embeddings.md``.
 
 The encoder is the one at hand, of the extra ``encoder``. Vectors and results are kept in ``build/embeddings``: a
-run that was cut short goes on where it ended, and ``--fresh`` forgets the results.
+run that was cut short goes on where it ended.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,8 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegressionCV
 
-from benchmarks.base import machine, put_section, rows_of, table
+from benchmarks.base import class_indices_of, machine, put_section, table
 from benchmarks.data import BUILD, texts
+from benchmarks.panel.results import Results, code_digest
 from core.documents.kinds import DENSE, PartRows, TextRows
 from core.documents.part_columns import Block, PartColumns, centre_of
 from core.documents.rows import SparseRows
@@ -29,6 +29,7 @@ from core.documents.vocabulary import NUMBERS
 from core.options.text import TextOptions
 from core.train import TrainingContext, TrainingTask, train
 from storage.process.settings import Settings
+from tests.core.problems import rows_of
 from workers.encoders.catalogue import AT_HAND, Encoders
 
 POOLS = {"sms-spam": 1500, "mr-sentences": 1500, "imdb-30k": 1500, "reuters-r8": 1800, "20news-bydate": 1800}
@@ -74,11 +75,9 @@ class Task(NamedTuple):
     seed: int
 
     @property
-    def known(self) -> NDArray[np.int64]:
+    def known(self) -> NDArray[np.int32]:
         """shape (n_documents,): class indices, -1 where unlabeled."""
-        known = np.full(len(pool(self.name).class_indices), -1)
-        known[self.labeled] = pool(self.name).class_indices[self.labeled]
-        return known
+        return class_indices_of(pool(self.name).class_indices, self.labeled)[0]
 
 
 @cache
@@ -158,29 +157,25 @@ METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
 }
 
 
-class Results:
-    """Errors so far, kept in a file."""
-
-    def __init__(self, *, fresh: bool) -> None:
-        self._file = FOLDER / "results.json"
-        self._errors: dict[str, float] = {} if fresh or not self._file.exists() else json.loads(self._file.read_text())
-
-    def error(self, name: str, n: int, seed: int, method: str) -> float:
-        """Share of the unlabeled documents that the method gets wrong."""
-        key = f"{name}/{n}/{seed}/{method}"
-        if key not in self._errors:
-            task = drawn(name, n, seed)
-            hidden = task.known < 0
-            self._errors[key] = float(np.mean(METHODS[method](task)[hidden] != pool(name).class_indices[hidden]))
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            self._file.write_text(json.dumps(self._errors))
-            print(key, round(self._errors[key], 4), file=sys.stderr, flush=True)
-        return self._errors[key]
+def error(name: str, n: int, seed: int, method: str) -> float:
+    """Share of the unlabeled documents that the method gets wrong."""
+    task = drawn(name, n, seed)
+    hidden = task.known < 0
+    return float(np.mean(METHODS[method](task)[hidden] != pool(name).class_indices[hidden]))
 
 
-def page(results: Results, names: list[str], budgets: list[int], seeds: int) -> str:
+def kept(name: str, n: int, seed: int, method: str) -> float:
+    basis = code_digest("core", "benchmarks/embeddings.py")
+    return float(
+        Results(folder=FOLDER).get(
+            f"{name}/{n}/{seed}/{method}", basis, lambda: {"error": error(name, n, seed, method)}
+        )["error"]
+    )
+
+
+def page(names: list[str], budgets: list[int], seeds: int) -> str:
     errors = {
-        (name, n, method): float(np.mean([results.error(name, n, seed, method) for seed in range(seeds)]))
+        (name, n, method): float(np.mean([kept(name, n, seed, method) for seed in range(seeds)]))
         for name in names
         for n in budgets
         for method in METHODS
@@ -249,12 +244,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--sets", default=",".join(POOLS))
     parser.add_argument("--labels", default=",".join(map(str, BUDGETS)))
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
     given = parser.parse_args(arguments)
-    found = page(
-        Results(fresh=given.fresh), given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds
-    )
+    found = page(given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds)
     text = _HEAD.replace("{machine}", machine()).replace("{seeds}", str(given.seeds)) + found
     print(text) if given.dry else put_section("embeddings.md", text)
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import class_indices_of, machine, rows_of, table, write
+from benchmarks.base import class_indices_of, machine, table, write
 from benchmarks.data import DataSet, load, text_like
 from core.documents.rows import SparseRows
 from core.train import Training, TrainingTask, train
+from tests.core.problems import rows_of
 
 _NAMES = {"svm": "supervised", "tsvm": "TSVM, S = all", "da": "annealing"}
 _TRUE_FRACTION = 0.3494

@@ -25,7 +25,8 @@ from benchmarks.base import machine, put_section, table
 from benchmarks.damaged import troubles
 from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.hostile import WAITS, Bystander
-from benchmarks.running import Service, bucket, peak_memory, service
+from benchmarks.running import Service, peak_memory, service
+from benchmarks.store_storm.parties import bucket_in
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import open_store
 from tests.stores import s3_options
@@ -192,7 +193,12 @@ def main(arguments: list[str]) -> None:
         return
     minutes = float(arguments[0]) if arguments else 12.0
     told = {"on a folder": _fuzzed({}, 60 * minutes)}
-    with bucket("fuzz") as settings:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        open(os.devnull, "wb") as log,
+        bucket_in(Path(name), log) as (_, bucket),
+    ):
+        settings = {"HALFMOON_STORE_URL": bucket.url, **bucket.environment}
         told["on S3"] = _fuzzed(settings, 60 * minutes)
     put_section("fuzzing.md", _section(minutes, told, made_up()))
 

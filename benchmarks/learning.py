@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.predictions.schemas import Strategy
-from benchmarks.base import DOCS, machine, rows_of, table, write
+from benchmarks.base import DOCS, machine, table, write
 from benchmarks.data import BUILD
 from benchmarks.panel.automatic import answered, suggested
 from benchmarks.panel.draws import Labels
@@ -29,6 +29,7 @@ from benchmarks.plots import Panel, draw
 from core.documents.rows import SparseRows
 from core.evaluation.measures import Reliability
 from core.train import Training, TrainingContext, TrainingTask, train
+from tests.core.problems import rows_of
 
 SETS = ("reuters-r8", "pcmac", "webkb4-stemmed", "sms-spam")
 FIRST, EACH, ROUNDS = 5, 20, 9

@@ -15,11 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from benchmarks.base import class_indices_of, commit, machine, put_section, rows_of, table
+from benchmarks.base import class_indices_of, commit, machine, put_section, table
 from benchmarks.data import load, tfidf
 from core.documents.rows import SparseRows
 from core.problem import Status
 from core.train import Training, TrainingTask, train
+from tests.core.problems import rows_of
 
 BANANA_NOISE = 0.31
 LABEL_NOISE = 0.1

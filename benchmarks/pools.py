@@ -14,9 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
-from benchmarks.base import rows_of, table
+from benchmarks.base import table
 from benchmarks.data import FOLDER, load, tfidf
 from core.train import TrainingTask, train
+from tests.core.problems import rows_of
 
 _LABELS = (100, 1000)
 _PATIENCE = 8

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import machine, rows_of, table, write
+from benchmarks.base import machine, table, write
 from benchmarks.data import texts, vectorized
 from core.evaluation.measures import doubtful
 from core.numerics.binomial import promise
 from core.train import Training, TrainingContext, TrainingTask, train
+from tests.core.problems import rows_of
 
 SETS = ("sms-spam", "reuters-r8", "webkb4-stemmed", "mr-sentences", "20news-bydate", "imdb-30k")
 MOST = 4_000

@@ -1,7 +1,6 @@
 """Processes to be measured: the whole service as ``halfmoon up`` runs it, a gateway alone, the plain app."""
 
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-import httpx
 import psutil
 
 from benchmarks.load import status_of
@@ -61,29 +59,6 @@ def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> S
     """Ready with its worker when the block is entered; its log is among its data."""
     data.mkdir(exist_ok=True)
     return Service(data, data / "log", environment={**_BYTECODE, **settings})
-
-
-@contextmanager
-def bucket(name: str) -> Iterator[dict[str, str]]:
-    """The settings of a service with a bucket of this name as its store, on moto's S3 server in its own process."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _program(command, output=subprocess.DEVNULL, errors=subprocess.DEVNULL):  # it logs every request
-        until(lambda: status_of(url, "/"), _PATIENCE)
-        httpx.put(f"{url}/{name}", trust_env=False).raise_for_status()
-        yield {"HALFMOON_STORE_URL": f"s3://{name}/store", **credentials(url)}
-
-
-def credentials(endpoint: str) -> dict[str, str]:
-    """Environment of a process that uses an S3 server of this machine."""
-    return {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_ALLOW_HTTP": "true",
-    }
 
 
 @contextmanager

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.base import apart, rows_of, table
+from benchmarks.base import apart, table
 from benchmarks.data import text_like
 from benchmarks.plots import Panel, draw
 from benchmarks.running import status_bytes
 from core.documents.rows import SparseRows
 from core.progress import TracePoint
+from tests.core.problems import rows_of
 
 _SIZES = (12_500, 25_000, 50_000, 100_000, 200_000, 400_000, 804_414)
 _FEATURES = 47_236

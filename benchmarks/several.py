@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import rows_of
+from benchmarks.base import class_indices_of
 from benchmarks.data import FOLDER, stored, tfidf
 from benchmarks.data import load as load_set
 from benchmarks.panel.draws import even
@@ -31,6 +31,7 @@ from core.evaluation.measures import LabelConfusion, Reliability
 from core.models.tree import STEP, LabelTree
 from core.options.text import TextOptions
 from core.train import Training, TrainingTask, train
+from tests.core.problems import rows_of
 from tests.there import there
 
 LARGE, NESTED_DOCUMENTS = 10, 3000
@@ -171,10 +172,9 @@ def print_nested(per_leaf: int, draws: int) -> None:
     print("| set | draw | precision | recall | F1 | leaf error | of a flat model | sure: right, depth, whole |")
     for (name, (X, labels)), draw in product(sets.items(), range(draws)):
         own = np.random.default_rng(draw).choice(len(labels), NESTED_DOCUMENTS, replace=False)
-        classes, truth = np.unique(labels[own], return_inverse=True)
-        known, labeled = np.full(len(own), -1), even(truth, per_leaf, draw).positions
-        known[labeled] = truth[labeled]
-        training = train(TrainingTask(rows_of(X[own]), known, classes.tolist(), "auto", {}, draw))
+        truth = np.unique(labels[own], return_inverse=True)[1]
+        known, classes = class_indices_of(labels[own], even(truth, per_leaf, draw).positions)
+        training = train(TrainingTask(rows_of(X[own]), known, classes, "auto", {}, draw))
         truth, likely = truth[training.unlabeled], there(training.probabilities)
         flat = float((training.model.labels_of(training.scores, likely) != truth).mean())
         report = LabelTree(training.model.classes).report(likely, truth)

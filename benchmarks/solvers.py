@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.base import Timing, class_indices_of, rows_of, table, timed, unit
+from benchmarks.base import Timing, class_indices_of, table, timed, unit
 from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
@@ -20,7 +20,7 @@ from core.numerics.width import WIDTH
 from core.problem import Problem, Result
 from core.registry import find_algorithm
 from core.train import Training, TrainingTask, train
-from tests.core.problems import solve
+from tests.core.problems import rows_of, solve
 from workers.worker.warm_up import warm_up
 
 _FRACTION = 0.3494

@@ -19,9 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
-from benchmarks.base import machine, rows_of, table, write
+from benchmarks.base import class_indices_of, machine, table, write
 from benchmarks.data import BUILD, texts
 from benchmarks.embeddings import auto, encoded
+from tests.core.problems import rows_of
 from workers.encoders.catalogue import AT_HAND
 
 SETS = {
@@ -67,9 +68,7 @@ class Task(NamedTuple):
     @property
     def known(self) -> NDArray[np.int32]:
         """shape (n_documents,): class indices, -1 where unlabeled."""
-        known = np.full(len(self.class_indices), -1, np.int32)
-        known[self.labeled] = self.class_indices[self.labeled]
-        return known
+        return class_indices_of(self.class_indices, self.labeled)[0]
 
 
 @cache

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import put_section, rows_of, table
+from benchmarks.base import put_section, table
 from benchmarks.data import load
 from benchmarks.papers import Draw, Run, official, trained
 from core.documents.rows import SparseRows
 from core.options.subspace import KernelAnnealingOptions
 from core.problem import Problem
-from tests.core.problems import solve
+from tests.core.problems import rows_of, solve
 
 _STARTS = 20
 _MOONS, _NOISE = 200, 0.1

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import rows_of
 from benchmarks.panel.draws import Labels
 from benchmarks.panel.sets import documents
 from core.evaluation.measures import Reliability
 from core.train import Training, TrainingTask
+from tests.core.problems import rows_of
 
 
 def error(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]]) -> float:

@@ -39,7 +39,7 @@ def section(plan: Plan, result: Result, log: Log) -> str:
     return (
         f"## Serving\n\n{plan.gateways} gateways behind a proxy that knows nothing of HTTP, and "
         f"{plan.workers} workers, each a process of its own, "
-        f"on one machine with Valkey and an S3 server (moto's). {plan.rate:g} predictions a second are due, "
+        f"on one machine with Valkey and an S3 server. {plan.rate:g} predictions a second are due, "
         f"on {plan.connections} connections; "
         f"nothing is sent twice. {plan.jobs} jobs are posted meanwhile. First every gateway and then every "
         "worker is replaced: the new process is "

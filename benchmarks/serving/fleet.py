@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.load import is_ready, n_taking
-from benchmarks.running import bucket
 from benchmarks.serving.balancer import Balancer
+from benchmarks.store_storm.parties import bucket_in
 from tests.processes import Program, free_port
 from tests.stores import Valkey
 from tests.waiting import until
@@ -85,8 +85,10 @@ def fleet(folder: Path, gateways: int, workers: int, **settings: str) -> Iterato
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("wb"))
         valkey = stack.enter_context(Valkey(folder, lasting=True))
+        _, bucket = stack.enter_context(bucket_in(folder, log))
         environment = {
-            **stack.enter_context(bucket("fleet")),
+            "HALFMOON_STORE_URL": bucket.url,
+            **bucket.environment,
             "HALFMOON_REDIS_URL": valkey.url,
             "HALFMOON_ALLOWED_HOSTS": '["*"]',
             **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()},

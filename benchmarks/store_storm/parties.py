@@ -11,7 +11,6 @@ from typing import IO, NamedTuple
 import httpx
 
 from benchmarks.load import is_ready, n_taking, status_of
-from benchmarks.running import credentials
 from storage.store import Store, open_store
 from tests.processes import Program, free_port
 from tests.stores import Valkey, s3_options
@@ -66,7 +65,7 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
             server, bucket = stack.enter_context(bucket_in(folder, log))
             store, root = bucket.store, bucket.root
             proxy = stack.enter_context(StoreProxy(server.url))
-            environment |= credentials(proxy.endpoint) | {"HALFMOON_STORE_URL": bucket.url}
+            environment |= _credentials(proxy.endpoint) | {"HALFMOON_STORE_URL": bucket.url}
         else:
             root = folder / "store"
             store = open_store(root.as_uri())
@@ -102,4 +101,15 @@ def bucket_in(folder: Path, log: IO[bytes]) -> Iterator[tuple[Program, Location]
         httpx.put(f"{endpoint}/{_BUCKET}", trust_env=False).raise_for_status()
         store = open_store(url, folder / "own", options=s3_options(endpoint))
         root = folder / "buckets" / _BUCKET / "storm"
-        yield server, Location(url, root, store, credentials(endpoint), server.process)
+        yield server, Location(url, root, store, _credentials(endpoint), server.process)
+
+
+def _credentials(endpoint: str) -> dict[str, str]:
+    """Environment of a process that uses an S3 server of this machine."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ALLOW_HTTP": "true",
+    }

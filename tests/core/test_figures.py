@@ -1,19 +1,14 @@
 """The published programs' figures on real documents: errors and objectives to be reached."""
 
-import os
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from benchmarks.base import class_indices_of
+from benchmarks.data import FOLDER, DataSet, load
 from core.train import Training, TrainingTask, train
 from tests.core.problems import linear, rows_of
-
-FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def needs(name: str) -> pytest.MarkDecorator:
@@ -22,37 +17,16 @@ def needs(name: str) -> pytest.MarkDecorator:
     )
 
 
-class Data(NamedTuple):
-    X: sp.csr_matrix
-    y: NDArray[np.int32]
-    splits: dict[str, NDArray[np.int64]]
-
-
-@cache
-def load(name: str) -> Data:
-    folder = FOLDER / name
-    with np.load(folder / "splits.npz", allow_pickle=False) as splits:
-        return Data(
-            sp.csr_matrix(sp.load_npz(folder / "X.npz")), np.load(folder / "y.npy", allow_pickle=False), dict(splits)
-        )
-
-
-def fit(X: Any, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str) -> Training:
-    classes = np.unique(y).tolist()
-    class_indices = np.full(len(y), -1, np.int32)
-    class_indices[labeled] = np.searchsorted(classes, y[labeled])
-    return train(
-        TrainingTask(
-            rows_of(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5}
-        )
-    )
+def fit(X: sp.csr_matrix, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str) -> Training:
+    options = {} if algorithm == "svm" else {"positive_fraction": 0.5}
+    return train(TrainingTask(rows_of(X), *class_indices_of(y, labeled), algorithm, options))
 
 
 def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32]) -> float:
     return float(np.mean(np.array(training.model.classes)[training.model.labels_of(scores)] != y))
 
 
-def plain_J(data: Data, training: Training, train_rows: NDArray[np.int64], labeled: NDArray[np.int64]) -> float:
+def plain_J(data: DataSet, training: Training, train_rows: NDArray[np.int64], labeled: NDArray[np.int64]) -> float:
     """Eqn. 18 from the stored model, by SciPy."""
     w = np.zeros(data.X.shape[1])
     w[training.model.features] = linear(training).coefficients[:, 0]
