@@ -95,7 +95,7 @@ MUTANTS = (
         "core/optimizers/newton.py",
         "goal = relative_residual * relative_residual * norm",
         "goal = relative_residual * norm",
-        "tests/core/optimizers tests/core/algorithms/test_reference.py",
+        "tests/core/optimizers",
     ),
     Mutant(
         "sums are added in the order of the parts",

@@ -17,7 +17,6 @@ LONGER = {
     "core/exports/predict.py",
     "tests/app/datasets/test_refused_documents.py",
     "tests/app/http/test_access.py",
-    "tests/core/algorithms/test_kernel_training.py",
     "tests/core/selection/methods/test_naive_bayes.py",
     "tests/core/selection/test_auto.py",
 }
@@ -73,9 +72,9 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 31_802,
-        "statements of benchmarks": 6_494,
-        "statements of tests": 31_097,
+        "statements of the product": 31_796,
+        "statements of benchmarks": 6_477,
+        "statements of tests": 30_840,
         "private helpers of app with one caller, %": 25,
         f"modules of {TINY} lines and less with one importer": 0,
         f"lines of code over {LONGEST_CODE_LINE} columns": 0,

@@ -1,6 +1,6 @@
 """Scores and labels of the kernel family on small sets, printed as JSON.
 
-``python -m tests.core.kernel_scores THREADS``; see test_tolerance.py.
+``python -m tests.core.kernel_scores THREADS``; see test_reproducibility.py.
 """
 
 import json

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from core import progress
 from core.errors import InvalidOption
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Matrix
@@ -20,7 +19,6 @@ from core.problem import Expansion, Problem, Result, Status
 from core.registry import check_options
 from core.train import TrainingTask, train
 from tests.core.problems import Array, normal, rows_of, small, solve
-from tests.core.watcher import Watcher
 from tests.reference.relaxation import Given, best_labeling, dual_value, soft_optimum
 
 HARD = np.inf
@@ -242,17 +240,6 @@ def test_balance_moves_the_mean_of_the_unlabeled() -> None:
         for fraction in (0.1, 0.5, 0.9)
     ]
     assert means[0] < means[1] < means[2]
-
-
-@pytest.mark.parametrize("stop_at", [1, 4, 9])
-def test_stopped_and_run_again(stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
-    data = small(5, n=60, labeled=8)
-    watcher = Watcher(stop_at)
-    stopped = solve("ctsvm", data.problem, CtsvmOptions(), observer=watcher)
-    assert stopped.status is Status.CANCELLED
-    assert len(watcher.points) == stop_at
-    assert solved(data.problem).status is Status.CONVERGED
 
 
 def test_the_iteration_limit_is_told() -> None:

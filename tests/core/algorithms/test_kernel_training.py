@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from core import progress
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
@@ -24,7 +23,6 @@ from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import Array, dense_of, rows_of, small
 from tests.core.test_fuzz import Tiny, tiny
-from tests.core.watcher import Watcher
 
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
 every = pytest.mark.parametrize("algorithm", OPTIONS)
@@ -108,42 +106,6 @@ def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) 
     )
     np.testing.assert_allclose(tiny.scores, ample.scores, atol=1e-3)
     assert tiny.objective == pytest.approx(ample.objective, rel=1e-5)
-
-
-@every
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, algorithm: str, n_classes: int) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
-    rows, class_indices = clusters(5, n=200)
-    class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
-    options = {"gamma": 0.3, "C": 5.0}
-    whole = Watcher()
-    finished = train(
-        TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=whole)
-    )
-    assert finished.status is Status.CONVERGED
-    assert len(whole.points) > 3
-    for call in sorted({1, 2, len(whole.points) - 1, *range(3, len(whole.points), max(1, len(whole.points) // 12))}):
-        watcher = Watcher(call)
-        training = train(
-            TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options),
-            TrainingContext(observer=watcher),
-        )
-        if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
-            assert call >= len(whole.points) - 2
-            np.testing.assert_array_equal(training.scores, finished.scores)
-        else:
-            assert training.status is Status.CANCELLED
-            assert len(watcher.points) == call
-        scores = training.model.scores(rows)[training.unlabeled]
-        known = np.isfinite(training.scores)
-        assert np.isfinite(scores).all()
-        np.testing.assert_allclose(
-            scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}"
-        )
-    np.testing.assert_array_equal(
-        train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options)).scores, finished.scores
-    )
 
 
 @pytest.mark.parametrize("options", [{"max_iterations": 1}, {}], ids=["one-round", "to-the-end"])

@@ -14,11 +14,10 @@ from core.errors import InvalidOption
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram
 from core.kernels.paths import path_coordinates, path_squares
-from core.options.linear import SvmOptions
 from core.options.subspace import GradientTsvmOptions, LdsOptions
 from core.problem import Expansion, Problem, Status
 from core.train import TrainingTask, train
-from tests.core.problems import Array, Small, rows_of, small, solve, weights_of
+from tests.core.problems import Array, rows_of, small, solve, weights_of
 
 FRACTION = 0.4
 
@@ -83,13 +82,6 @@ def test_the_linear_kernel_by_coordinates_is_the_linear_method() -> None:
     assert isinstance(kernel.decision, Expansion)
     np.testing.assert_allclose(kernel.unlabeled_scores, linear.unlabeled_scores, atol=1e-3)
     assert kernel.objective == pytest.approx(linear.objective, rel=1e-5)
-
-
-def test_without_unlabeled_rows_it_is_the_svm() -> None:
-    data: Small = small(0, n=20, labeled=20)
-    found = solve("gradient_tsvm", data.problem, options_of())
-    expected = solve("svm", data.problem, SvmOptions(lambda_=0.01, tolerance=1e-14))
-    np.testing.assert_allclose(weights_of(found), weights_of(expected), atol=1e-9)
 
 
 def test_stages_grow_hundredfold_to_the_weight() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import progress
 from core.algorithms.annealing import CoupledPath, class_beliefs
 from core.engine import passes
 from core.options.linear import AnnealingOptions
@@ -13,7 +12,6 @@ from core.options.subspace import PottsOptions
 from core.problem import Status
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import dense_of, linear, rows_of, small, solve, weights_of, with_bias
-from tests.core.watcher import Watcher
 from tests.reference import annealing as reference
 
 K = 3
@@ -116,18 +114,6 @@ def test_without_unlabeled_rows_each_class_is_the_svm() -> None:
     data = task(2, n=9, tolerance=1e-12)
     supervised = TrainingTask(data.rows, data.class_indices, data.classes, "svm", {"lambda": 1e-2, "tolerance": 1e-12})
     np.testing.assert_allclose(linear(train(data)).coefficients, linear(train(supervised)).coefficients, atol=1e-5)
-
-
-def test_it_stops_wherever_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
-    given, everything = task(3), Watcher()
-    whole = train(given, TrainingContext(observer=everything))
-    assert [point.fraction for point in everything.points] == sorted(point.fraction for point in everything.points)
-    for k in (1, 5, 40, len(everything.points) // 2, len(everything.points) - 2):
-        training = train(given, TrainingContext(observer=Watcher(stop_at=k)))
-        assert training.status is Status.CANCELLED
-        assert np.isfinite(linear(training).coefficients).all()
-    np.testing.assert_array_equal(train(given).scores, whole.scores)
 
 
 def test_a_class_that_fails_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,16 +17,11 @@ from core.models.explanation import explain_score
 from core.models.io import read_model
 from core.models.model import LinearModel
 from core.options.text import TextOptions
+from tests.core.problems import rows_of
 from tests.there import there
 
 TEXTS = ["goal match", "vote senate vote", "", "goal vote"]
 VECTORS = np.array([[3, 4, 0], [0, 0, 2], [1, 1, 1], [0, 0, 0]], np.float32)
-
-
-def dense(matrix: NDArray[np.float32]) -> SparseRows:
-    """The rows of a matrix, without zeros."""
-    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(matrix, axis=1))]).astype(np.int64)
-    return SparseRows(indptr, np.nonzero(matrix)[1].astype(np.uint32), matrix[matrix != 0], matrix.shape[1])
 
 
 def matrix_of(rows: SparseRows) -> NDArray[np.float32]:
@@ -34,11 +29,11 @@ def matrix_of(rows: SparseRows) -> NDArray[np.float32]:
 
 
 def named(names: list[str]) -> NamedRows:
-    return NamedRows(dense(np.array([[1, 1], [0, 5], [0, 0], [2, 0]], np.float32)), names)
+    return NamedRows(rows_of(np.array([[1, 1], [0, 5], [0, 0], [2, 0]], np.float32)), names)
 
 
 def documents(**given: RowsOfKind) -> PartRows:
-    return PartRows({"text": TextRows.of(TEXTS), "vector": dense(VECTORS), **given})
+    return PartRows({"text": TextRows.of(TEXTS), "vector": rows_of(VECTORS), **given})
 
 
 def columns(min_documents: int = 1) -> PartColumns:
@@ -59,50 +54,50 @@ def test_blocks_lie_side_by_side_with_rows_of_length_one() -> None:
 
 def test_a_document_without_a_vector_lies_in_the_midst_of_the_others() -> None:
     given = np.array([[3, 4, 0.1], [0.1, 0.1, 2], [0, 0, 0], [1, 2, 2]], np.float32)
-    centre = there(centre_of(dense(given)))
+    centre = there(centre_of(rows_of(given)))
     lengths = np.linalg.norm(given, axis=1, keepdims=True)
     unit = np.divide(given, lengths, where=lengths > 0, out=np.zeros_like(given))
     np.testing.assert_allclose(centre, unit.sum(axis=0) / 3, rtol=1e-6)
     vocabulary = PartColumns([Block("vector", NUMBERS, 3, centre)])
-    found = vocabulary.read(PartRows({"vector": dense(given)})).rows
+    found = vocabulary.read(PartRows({"vector": rows_of(given)})).rows
     np.testing.assert_allclose(matrix_of(found), np.where(lengths > 0, unit - centre, 0), atol=1e-6)
     assert np.diff(found.indptr).tolist() == [3, 3, 0, 3]
     model = LinearModel(["a", "b"], 3, np.arange(3, dtype=np.uint32), np.ones((3, 1)), np.zeros(1))
     stored = read_model(*replace(model, vocabulary=vocabulary).to_arrays()).vocabulary
-    np.testing.assert_array_equal(matrix_of(stored.read(PartRows({"vector": dense(given)})).rows), matrix_of(found))
+    np.testing.assert_array_equal(matrix_of(stored.read(PartRows({"vector": rows_of(given)})).rows), matrix_of(found))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e-30, 1e30])
 def test_a_part_of_one_number_keeps_its_size(factor: float) -> None:
     """Length 1 would leave nothing of a price but its sign; a document that lacks it is not counted."""
     prices = np.array([[30], [-40], [0], [50]], np.float32) * np.float32(factor)
-    unit = there(unit_of(dense(prices)))
+    unit = there(unit_of(rows_of(prices)))
     assert unit == pytest.approx(factor * (5000 / 3) ** 0.5)
     vocabulary = PartColumns([Block("features", Names(["price"]), 1, unit=unit)])
-    found = vocabulary.read(PartRows({"features": NamedRows(dense(prices), ["price"])})).rows
+    found = vocabulary.read(PartRows({"features": NamedRows(rows_of(prices), ["price"])})).rows
     np.testing.assert_allclose(matrix_of(found), prices / unit, rtol=1e-6)
     model = LinearModel(["a", "b"], 1, np.arange(1, dtype=np.uint32), np.ones((1, 1)), np.zeros(1))
     stored = read_model(*replace(model, vocabulary=vocabulary).to_arrays()).vocabulary
     assert stored == vocabulary
-    part = PartRows({"features": NamedRows(dense(prices), ["price"])}).between(1, 4)
+    part = PartRows({"features": NamedRows(rows_of(prices), ["price"])}).between(1, 4)
     np.testing.assert_allclose(matrix_of(vocabulary.read(part).rows), prices[1:] / unit, rtol=1e-6)
 
 
 def test_a_number_that_its_unit_takes_beyond_float32_is_its_largest() -> None:
     """As one that is typed with thirty zeros too many; infinite scores would have no probabilities."""
-    given = dense(np.array([[1e38], [-1]], np.float32))
+    given = rows_of(np.array([[1e38], [-1]], np.float32))
     found = PartColumns([Block("vector", NUMBERS, 1, unit=1e-6)]).read(PartRows({"vector": given})).rows
     assert found.values.tolist() == [np.finfo(np.float32).max, -1e6]
 
 
 def test_a_part_of_several_numbers_or_of_none_has_no_unit() -> None:
-    assert unit_of(dense(VECTORS)) is None
+    assert unit_of(rows_of(VECTORS)) is None
     assert unit_of(SparseRows.empty(4, 1)) is None
-    assert centre_of(dense(np.ones((4, 1), np.float32))) is None
+    assert centre_of(rows_of(np.ones((4, 1), np.float32))) is None
 
 
 def test_vectors_with_many_zeros_stay_as_sparse_as_they_are() -> None:
-    assert centre_of(dense(VECTORS)) is None
+    assert centre_of(rows_of(VECTORS)) is None
     assert centre_of(SparseRows.empty(4, 3)) is None
 
 
@@ -130,7 +125,7 @@ def test_documents_of_one_part_lack_the_others() -> None:
 
 def test_huge_and_tiny_numbers_become_directions() -> None:
     vectors = np.array([[3e38, 4e-38, 0], [3e-38, 4e-38, 0]], np.float32)
-    rows = columns().read(PartRows({"vector": dense(vectors)})).rows
+    rows = columns().read(PartRows({"vector": rows_of(vectors)})).rows
     np.testing.assert_allclose(np.linalg.norm(matrix_of(rows), axis=1), 1.0, rtol=1e-6)
 
 
@@ -138,7 +133,7 @@ def test_strange_parts_and_lengths_are_refused() -> None:
     with pytest.raises(InvalidDocuments, match="was trained on text and vector and knows no features"):
         columns().read(documents(features=named(["a", "b"])))
     with pytest.raises(InvalidDocuments, match="vector has 2 numbers, where the model takes 3") as caught:
-        columns().read(documents(vector=dense(VECTORS[:, :2])))
+        columns().read(documents(vector=rows_of(VECTORS[:, :2])))
     assert [fault.document for fault in caught.value.faults] == [0, 2]
 
 
@@ -178,7 +173,7 @@ def test_digests_tell_documents_by_their_parts() -> None:
 
     same = digests(documents())
     assert digests(PartRows({name: documents().parts[name] for name in ("vector", "text")})) == same
-    other = digests(documents(vector=dense(VECTORS[:, [1, 0, 2]])))
+    other = digests(documents(vector=rows_of(VECTORS[:, [1, 0, 2]])))
     assert [one == two for one, two in zip(same, other, strict=True)] == [False, True, True, True]
     assert list(row_digests(PartRows({"text": TextRows.of(TEXTS)}), np.arange(4))) == list(
         row_digests(TextRows.of(TEXTS), np.arange(4))
@@ -186,14 +181,14 @@ def test_digests_tell_documents_by_their_parts() -> None:
 
 
 def test_faults_name_the_part() -> None:
-    odd = dense(VECTORS)
+    odd = rows_of(VECTORS)
     odd.values[2] = np.inf
     rows, faults = checked(documents(vector=odd))
     assert (kind_of(rows), [(fault.document, fault.field) for fault in faults]) == ("parts", [(1, "vector")])
-    wrong = there(shape_fault(documents(vector=dense(VECTORS[:2]))))
+    wrong = there(shape_fault(documents(vector=rows_of(VECTORS[:2]))))
     assert wrong.detail == "have different numbers of documents: 2 and 4"
 
 
 def test_one_block_is_itself() -> None:
-    rows = dense(VECTORS)
+    rows = rows_of(VECTORS)
     np.testing.assert_array_equal(matrix_of(side_by_side([rows.between(1, 4)])), VECTORS[1:])

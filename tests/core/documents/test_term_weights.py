@@ -11,6 +11,7 @@ from sklearn.preprocessing import normalize
 
 from core.documents.rows import SparseRows
 from core.documents.term_weights import TermWeights, weigh
+from tests.core.problems import rows_of
 from tests.there import there
 
 N_ROWS, N_FEATURES = 60, 200
@@ -24,42 +25,26 @@ def counts_of(seed: int, most: int = 6) -> Any:
     return sparse.vstack([counts, sparse.csr_matrix(np.zeros((1, N_FEATURES), np.float32))]).tocsr()
 
 
-def rows_of(matrix: Any) -> SparseRows:
-    return SparseRows(
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.uint32),
-        matrix.data.astype(np.float32),
-        matrix.shape[1],
-    )
-
-
 def weighed(matrix: Any) -> tuple[TermWeights | None, SparseRows]:
     """The weights, if there are any, and the rows as they are then."""
     rows = rows_of(matrix)
     return weigh(rows, lambda: None), rows
 
 
-@pytest.mark.parametrize("most", [2, 6])
-def test_counts_are_weighed_as_the_terms_of_texts(most: int) -> None:
-    counts = counts_of(0, most)
-    terms, rows = weighed(counts)
-    expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
-    assert there(terms).counts
-    np.testing.assert_allclose(rows.values, expected.data, rtol=1e-6)
-
-
-def test_counts_of_a_small_vocabulary_are_weighed_too() -> None:
+def of_a_small_vocabulary() -> Any:
     rng = np.random.default_rng(4)
-    counts = sparse.csr_matrix(rng.geometric(0.6, (60, 50)) * (rng.random((60, 50)) < 0.3)).astype(np.float32)
-    terms, rows = weighed(counts)
-    assert there(terms).counts
-    np.testing.assert_allclose(rows.values, TfidfTransformer(sublinear_tf=True).fit_transform(counts).data, rtol=1e-6)
+    return sparse.csr_matrix(rng.geometric(0.6, (60, 50)) * (rng.random((60, 50)) < 0.3)).astype(np.float32)
 
 
-def test_one_document_with_an_attached_file_decides_for_no_other() -> None:
+def with_an_attached_file() -> Any:
     """A file within a text may have a term 10,000 times: by its square that term outweighs all others together."""
     counts = counts_of(7)
     counts.data[0] = 10_000
+    return counts
+
+
+@pytest.mark.parametrize("counts", [counts_of(0, 2), counts_of(0), of_a_small_vocabulary(), with_an_attached_file()])
+def test_counts_are_weighed_as_the_terms_of_texts(counts: Any) -> None:
     terms, rows = weighed(counts)
     assert there(terms).counts
     np.testing.assert_allclose(rows.values, TfidfTransformer(sublinear_tf=True).fit_transform(counts).data, rtol=1e-6)

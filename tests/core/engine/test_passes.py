@@ -22,50 +22,12 @@ from core.numerics.width import WIDTH
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 from tests.waiting import SOON
 
-CASES = [pytest.param(0, 30, id="whole"), pytest.param(7, 23, id="view"), pytest.param(5, 5, id="no-rows")]
-
 
 @pytest.fixture
 def whole() -> SparseRows:
     rows = random_rows(np.random.default_rng(0), 30, 9)
     assert (np.diff(rows.indptr) == 0).any(), "the fixture has empty rows"
     return rows
-
-
-@pytest.mark.parametrize(("start", "stop"), CASES)
-def test_product_is_two_dense_products(whole: SparseRows, start: int, stop: int) -> None:
-    rng = np.random.default_rng(1)
-    vector, weights = rng.standard_normal(10), rng.random(30) * (rng.random(30) < 0.7)
-    scores, out = np.full(30, np.nan), rng.standard_normal(10)
-    before = out.copy()
-    loops.product_rows(*whole[:3], start, stop, vector, weights, scores, out)
-    X = with_bias(dense_of(whole))
-    read = (np.arange(30) >= start) & (np.arange(30) < stop) & (weights != 0)
-    np.testing.assert_allclose(scores[read], (X @ vector)[read], rtol=1e-13)
-    assert np.isnan(scores[~read]).all()
-    np.testing.assert_allclose(out, before + X.T @ np.where(read, weights * (X @ vector), 0), rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize(("start", "stop"), CASES)
-def test_scores_are_a_dense_product_where_not_skipped(whole: SparseRows, start: int, stop: int) -> None:
-    rng = np.random.default_rng(2)
-    vector, skipped, scores = rng.standard_normal(10), (rng.random(30) < 0.4).astype(float), np.full(30, np.nan)
-    loops.score_rows(*whole[:3], start, stop, vector, skipped, scores)
-    read = (np.arange(30) >= start) & (np.arange(30) < stop) & (skipped == 0)
-    np.testing.assert_allclose(scores[read], (with_bias(dense_of(whole)) @ vector)[read], rtol=1e-13)
-    assert np.isnan(scores[~read]).all()
-
-
-@pytest.mark.parametrize(("start", "stop"), CASES)
-def test_adjoint_adds_a_dense_product(whole: SparseRows, start: int, stop: int) -> None:
-    rng = np.random.default_rng(3)
-    weights, out = rng.standard_normal(30) * (rng.random(30) < 0.7), rng.standard_normal(10)
-    before = out.copy()
-    loops.adjoint_rows(*whole[:3], start, stop, weights, out)
-    read = (np.arange(30) >= start) & (np.arange(30) < stop)
-    np.testing.assert_allclose(
-        out, before + with_bias(dense_of(whole)).T @ np.where(read, weights, 0), rtol=1e-12, atol=1e-13
-    )
 
 
 def test_the_largest_column_is_read_as_an_unsigned_number() -> None:
@@ -114,27 +76,6 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(passes, "SLICE", request.param)
     return int(request.param)
-
-
-@pytest.mark.usefixtures("slices")
-def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
-    rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
-    X, rng = with_bias(dense_of(rows)), np.random.default_rng(6)
-    vector, weights, skipped = (
-        normal(rng, 10),
-        rng.random(57) * (rng.random(57) < 0.6),
-        (rng.random(57) < 0.5).astype(float),
-    )
-    fused, plain, scores = np.zeros(57), np.zeros(57), X @ vector
-    with closing(Passes(rows, threads, lambda: None)) as made:
-        assert made.n_threads == threads, "too small for threads: the test would not test them"
-        for _ in range(2):  # accumulators start anew
-            np.testing.assert_allclose(
-                made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12
-            )
-        made.scores(Scores(vector, skipped, plain))
-    np.testing.assert_allclose(fused, np.where(weights > 0, scores, 0), rtol=1e-12)
-    np.testing.assert_allclose(plain, np.where(skipped == 0, scores, 0), rtol=1e-12)
 
 
 @pytest.mark.usefixtures("slices")
@@ -209,7 +150,7 @@ def test_a_stopped_block_leaves_nothing_to_the_next(threads: int) -> None:
 @pytest.mark.usefixtures("slices")
 @pytest.mark.parametrize("share", [0.05, 0.6], ids=["few", "many"])
 @pytest.mark.parametrize("alone", [False, True])
-def test_passes_are_the_same_by_one_thread(
+def test_passes_are_the_dense_products_however_they_are_cut(
     monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float
 ) -> None:
     """Sums are added to the former values; scores are written where they are not skipped."""
@@ -217,17 +158,19 @@ def test_passes_are_the_same_by_one_thread(
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(8)
     adjoint = Adjoint(normal(rng, 57) * (rng.random(57) < share), np.full(10, 2.0))
     scores = Scores(normal(rng, 10), (rng.random(57) < share).astype(float), np.full(57, -9.0))
-    product = Product(scores.vector, np.abs(adjoint.weights), np.zeros(57))
+    product = Product(scores.vector, np.abs(adjoint.weights), np.full(57, -9.0))
     with closing(Passes(rows, threads, lambda: None)) as made:
+        assert made.n_threads == threads, "too small for threads: the test would not test them"
         monkeypatch.setattr(passes, "_SERIAL", 100)  # nonzeros: between the two shares
         made.adjoint(adjoint, alone)
         made.scores(scores, alone)
-        image = made.product(product, alone)
+        images = [made.product(product, alone) for _ in range(2)]  # accumulators start anew
     np.testing.assert_allclose(adjoint.sums, 2 + X.T @ adjoint.weights, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(
-        scores.scores, np.where(scores.skipped == 0, X @ scores.vector, -9.0), rtol=1e-11, atol=1e-13
-    )
-    np.testing.assert_allclose(image, X.T @ (product.weights * (X @ product.vector)), rtol=1e-11, atol=1e-12)
+    found = np.array([scores.scores, product.scores])
+    expected = np.where([scores.skipped == 0, product.weights > 0], X @ scores.vector, -9.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+    for image in images:
+        np.testing.assert_allclose(image, X.T @ (product.weights * (X @ product.vector)), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.usefixtures("slices")

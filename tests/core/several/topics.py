@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows, unit_rows
 from core.training import TrainingTask
+from tests.core.problems import rows_of
 
 LABELS = ["barley", "corn", "ship"]
 WORDS, COMMON, LENGTH = 6, 30, 8
@@ -42,6 +43,4 @@ class Topics:
 
 
 def sparse(dense: NDArray[np.float32]) -> SparseRows:
-    owners, columns = np.nonzero(dense)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(dense)))]).astype(np.int64)
-    return unit_rows(SparseRows(indptr, columns.astype(np.uint32), dense[owners, columns], dense.shape[1]))
+    return unit_rows(rows_of(dense))

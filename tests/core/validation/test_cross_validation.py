@@ -1,4 +1,6 @@
-"""Probabilities of every algorithm, learned from labels left out."""
+"""Held-out scores, of every label that a fold leaves out by models that were not told it, and probabilities of every
+algorithm, learned from these.
+"""
 
 from typing import Any
 
@@ -12,13 +14,24 @@ from core.options.linear import SvmOptions
 from core.problem import Linear, Problem, Result, Status
 from core.progress import Stopped
 from core.registry import ALGORITHMS
+from core.train import TrainingTask, train
 from core.validation.folds import cross_val_scores, folds_of
 from tests.core.problems import solve
 from tests.core.selection.test_auto import fit, pool
 from tests.core.watcher import Watcher
+from tests.stores import sparse, two_clouds
 from tests.there import there
 
 OPTIONS: dict[str, dict[str, Any]] = {"ctsvm": {"tolerance": 1e-2}, "cuts3vm": {"C": 10.0}}
+BATCH = two_clouds(60, 6)
+LABELED = np.array([label is not None for label in BATCH.labels])
+TRUE = np.where(LABELED, np.arange(60) % 2, -1)
+
+
+def task(algorithm: str, class_indices: Any = TRUE, **options: Any) -> TrainingTask:
+    return TrainingTask(
+        sparse(BATCH.rows), np.asarray(class_indices), range(int(max(class_indices)) + 1), algorithm, options
+    )
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -145,16 +158,31 @@ def test_a_stop_while_probabilities_are_found_keeps_the_model(
     np.testing.assert_array_equal(training.scores, whole.scores)
 
 
-@pytest.mark.parametrize("name", ["auto", "cuts3vm"])
-def test_progress_and_time_only_grow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
-    watcher = Watcher()
-    fit(
-        pool(2, [0.5, 0.3, 0.2], n=60),
-        name,
-        {} if name == "auto" else {"probabilities": True, "C": 10.0},
-        observer=watcher,
-    )
-    for values in (watcher.fractions, [point.seconds for point in watcher.points]):
-        assert values == sorted(values)
-    assert watcher.fractions[-1] == 1.0
+@pytest.mark.parametrize(
+    ("algorithm", "options"), [("auto", {}), ("svm", {"probabilities": True}), ("tsvm", {"probabilities": True})]
+)
+def test_labels_left_out_are_scored(algorithm: str, options: dict[str, Any]) -> None:
+    training = train(task(algorithm, **options))
+    assert training.held_out is not None
+    assert training.held_out.shape == (12, 1)
+    assert training.model.labels_of(training.held_out).tolist() == TRUE[LABELED].tolist()
+
+
+@pytest.mark.parametrize(("algorithm", "options"), [("auto", {}), ("svm", {"probabilities": True})])
+def test_a_wrong_label_is_not_repeated(algorithm: str, options: dict[str, Any]) -> None:
+    """A model repeats a label that it is told; held-out scores come from the other labels."""
+    wrong = TRUE.copy()
+    wrong[4] = 1
+    training = train(task(algorithm, wrong, **options))
+    assert training.model.labels_of(there(training.held_out))[4] == 0
+
+
+def test_the_only_label_of_a_class_is_left_out_by_no_fold() -> None:
+    three = TRUE.copy()
+    three[5] = 2
+    training = train(task("auto", three))
+    assert np.flatnonzero(np.isnan(there(training.held_out)).any(axis=1)).tolist() == [5]
+
+
+def test_without_cross_validation_there_are_none() -> None:
+    assert train(task("svm")).held_out is None
