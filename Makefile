@@ -19,7 +19,7 @@ WITH_PIP = $(PIP) install --quiet --disable-pip-version-check --no-compile --con
 # service compiles the others while it runs. Hardly anything that the compiler leaves is garbage: looking for it would take
 # a twelfth of the time. The shell keeps Ctrl-C from what runs in the background, so it is ended by hand.
 KERNELS = numba pydantic scipy threadpoolctl
-warm = $(BIN)/python -c 'import gc; from core.warm_up import FIRST; from workers.worker.warm_up import warm_up; gc.disable(); warm_up($(1))'
+warm = $(BIN)/python -c 'import gc; gc.disable(); from core.warm_up import FIRST; from workers.worker.warm_up import warm_up; warm_up($(1))'
 RUN = --editable '.[embedded,demo,encoder]' --editable ./client
 DEV = --editable '.[embedded,demo,encoders,dev,bench]' --editable ./client
 install = $(if $(shell command -v uv),$(WITH_UV) $(1) || )$(WITH_PIP) $(1)

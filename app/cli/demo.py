@@ -178,7 +178,7 @@ KNOWN = 5
 """number of texts of each module that are uploaded with their labels"""
 ASKED = 20
 """number of texts that are suggested for labeling, and labeled"""
-READING_SECONDS = 8
+READING_SECONDS = 6
 """seconds of the training with meaning, half of which are for reading"""
 SHORTEST = 60
 """characters of the shortest text that is used"""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from app.local.supervisor import ForkedFunction
-from core.warm_up import FIRST
+from core.warm_up import FIRST, REST
 from storage.errors import RedisUnavailable
 from storage.process.settings import Settings
 from storage.queue.redis_state import RedisState, connect
@@ -56,12 +56,13 @@ class Prefork:
     def started(self) -> Iterator[None]:
         """Withdraw the announcement, as the workers report for themselves now; returns the warm-up for all other jobs.
 
-        It compiles kernels that jobs load from the cache then, and that workers have which take the place of others.
+        It compiles kernels that jobs load from the cache then, and that workers have which take the place of others;
+        without a helper, since jobs are under way.
         """
         with suppress(RedisUnavailable):
             for name in self._announced:
                 self._redis_state.remove_worker(name)
-        return warming()
+        return warming(REST, helped=False)
 
     def _announce(self) -> None:
         with suppress(RedisUnavailable):

@@ -98,7 +98,7 @@ def test_its_options_say_what_memory_it_takes_and_what_compiles_it(kernel_mean: 
     assert "lower cache_bytes, since 4 MiB" in options.memory_remedy(size)
     assert options.hardly_learns(1e-6, 10) is False
     assert check_options(kernel_mean, {"gamma": 1.0}, ["a", "b"]).hardly_learns(1e-6, 10)
-    assert len(list(warming([kernel_mean]))) == 2 * 2 * 2  # dense and sparse rows, two and three classes, two kernels
+    assert len(list(warming([(kernel_mean, 2), (kernel_mean, 16)]))) == 2 * 2 * 2  # rows, classes, kernels
     with pytest.raises(InvalidOption, match="unknown option"):
         check_options(kernel_mean, {"rites": 2.0}, ["a", "b"])
 

@@ -1,5 +1,6 @@
 """Two processes share the warm-up, and the one that goes on has loaded all of it."""
 
+import json
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from numba import njit
 
 from core.numerics.vectors import dot
-from core.warm_up import WARMED
+from core.warm_up import WARMED, Part
 from storage.errors import CannotStart
 from tests.waiting import until
 from workers.worker import warm_up
@@ -25,17 +26,19 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @forks
 @pytest.mark.usefixtures("empty_cache")
-def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_share_the_parts_and_one_loads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     log.touch()
 
-    def lines() -> list[tuple[int, str]]:
-        return [(int(process), name) for process, name in map(str.split, log.read_text().splitlines())]
+    def lines() -> list[tuple[int, Part]]:
+        return [
+            (process, (name, n_features)) for process, name, n_features in map(json.loads, log.read_text().splitlines())
+        ]
 
-    def warming(algorithms: Collection[str]) -> Iterator[None]:
-        for name in algorithms:
+    def warming(parts: Collection[Part]) -> Iterator[None]:
+        for part in parts:
             with log.open("a") as file:
-                file.write(f"{os.getpid()} {name}\n")
+                file.write(f"{json.dumps([os.getpid(), *part])}\n")
             until(
                 lambda: len({process for process, _ in lines()}) == 2
             )  # neither may do it all before the other begins
@@ -44,26 +47,26 @@ def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, mo
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     warm_up.warm_up()
-    own = [name for process, name in lines() if process == os.getpid()]
-    helped = [name for process, name in lines() if process != os.getpid()]
-    assert own == [*WARMED], "from the first on, and then those of the helper"
+    own = [part for process, part in lines() if process == os.getpid()]
+    helped = [part for process, part in lines() if process != os.getpid()]
+    assert own == WARMED, "from the first on, and then those of the helper"
     assert helped
-    assert helped == [*WARMED[::-1]][: len(helped)], "from the last on"
+    assert helped == WARMED[::-1][: len(helped)], "from the last on"
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["of one processor", "with a full cache"])
 def test_a_process_warms_up_alone(processors: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    warmed: list[str] = []
+    warmed: list[Part] = []
 
-    def warming(algorithms: Collection[str]) -> Iterator[None]:
-        warmed.extend(algorithms)
+    def warming(parts: Collection[Part]) -> Iterator[None]:
+        warmed.extend(parts)
         yield
 
     dot(np.zeros(1), np.zeros(1))
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
     warm_up.warm_up()
-    assert warmed == list(WARMED)
+    assert warmed == WARMED
 
 
 @forks
@@ -72,8 +75,8 @@ def test_a_process_warms_up_alone(processors: set[int], monkeypatch: pytest.Monk
 def test_kernels_that_cannot_be_compiled(
     processors: set[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def warming(algorithms: Collection[str]) -> Iterator[None]:
-        if algorithms:
+    def warming(parts: Collection[Part]) -> Iterator[None]:
+        if parts:
             raise RuntimeError("no locator available")
         yield
 
