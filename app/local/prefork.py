@@ -57,12 +57,12 @@ class Prefork:
         """Withdraw the announcement, as the workers report for themselves now; returns the warm-up for all other jobs.
 
         It compiles kernels that jobs load from the cache then, and that workers have which take the place of others;
-        without a helper, since jobs are under way.
+        aside, since jobs are under way.
         """
         with suppress(RedisUnavailable):
             for name in self._announced:
                 self._redis_state.remove_worker(name)
-        return warming(REST, helped=False)
+        return warming(REST, aside=True)
 
     def _announce(self) -> None:
         with suppress(RedisUnavailable):

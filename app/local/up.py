@@ -255,7 +255,7 @@ def _start_workers(
         startup.supervisor.start(spec)
     while not shutdown and not startup.complete:
         startup.poll()
-        time.sleep(POLL_SECONDS)
+        time.sleep(0.02)
     return prefork.started()
 
 

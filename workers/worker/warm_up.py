@@ -25,19 +25,20 @@ from storage.process.system import die_with_parent
 _POLL_SECONDS = 0.05
 
 
-def warming(parts: Sequence[Part], *, helped: bool = True) -> Iterator[None]:
-    """These parts of the warm-up in steps, between which the caller may do something else.
+def warming(parts: Sequence[Part], *, aside: bool = False) -> Iterator[None]:
+    """These parts of the warm-up in steps, between which the caller may do something else; ``aside`` a helper compiles
+    them alone, and no step takes long.
 
     Raises CannotStart when the kernels cannot be compiled.
     """
     left = list(parts)
     try:
-        if helped and available_processors() > 1:
+        if available_processors() > 1:
             with install_recorder("numba:compile") as compiled:
                 dot(np.zeros(1), np.zeros(1))  # a small one says soon that the cache is empty
                 while left and not compiled.buffer:
                     yield from warming_of([left.pop(0)])
-            left = yield from _share(left)
+            left = yield from _share(left, aside)
         yield from warming_of(left)
     except Exception as error:  # whatever Numba finds wrong with its cache or the processor
         raise CannotStart(
@@ -51,8 +52,9 @@ def warm_up(parts: Sequence[Part] = WARMED) -> None:
         pass
 
 
-def _share(parts: list[Part]) -> Generator[None, None, list[Part]]:
-    """Take these parts beside a helper; returns those that the helper has taken, which are in the cache now.
+def _share(parts: list[Part], aside: bool) -> Generator[None, None, list[Part]]:
+    """Take these parts beside a helper, or leave them to it; returns those that the helper has taken, which are in the
+    cache now.
 
     The helper reports no failure: this process meets the same one when it loads what the helper should have compiled.
     """
@@ -61,7 +63,7 @@ def _share(parts: list[Part]) -> Generator[None, None, list[Part]]:
     helper = context.Process(target=_help, args=(parts[::-1], untaken, os.getpid()), name="warm-up")
     helper.start()
     try:
-        while untaken.acquire(block=False):
+        while not aside and untaken.acquire(block=False):
             yield from warming_of([parts[own]])
             own += 1
         while helper.is_alive():

@@ -25,7 +25,10 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @forks
 @pytest.mark.usefixtures("empty_cache")
-def test_two_processes_share_the_parts_and_one_loads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("aside", [False, True], ids=["shared", "aside"])
+def test_two_processes_share_the_parts_and_one_loads_all(
+    aside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = tmp_path / "log"
     log.touch()
 
@@ -39,18 +42,18 @@ def test_two_processes_share_the_parts_and_one_loads_all(tmp_path: Path, monkeyp
             with log.open("a") as file:
                 file.write(f"{os.getpid()} {part[0]} {part[1]}\n")
             until(
-                lambda: len({process for process, _ in lines()}) == 2
+                lambda: aside or len({process for process, _ in lines()}) == 2
             )  # neither may do it all before the other begins
             yield
 
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
-    warm_up.warm_up()
+    list(warm_up.warming(WARMED, aside=aside))
     own = [part for process, part in lines() if process == os.getpid()]
     helped = [part for process, part in lines() if process != os.getpid()]
     assert own == WARMED, "from the first on, and then those of the helper"
     assert helped
-    assert helped == WARMED[::-1][: len(helped)], "from the last on"
+    assert helped == WARMED[::-1][: None if aside else len(helped)], "from the last on"
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["of one processor", "with a full cache"])
