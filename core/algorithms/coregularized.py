@@ -28,7 +28,7 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
     """
     level = 2.0 * positive_fraction(problem, options) - 1.0 if problem.n_unlabeled else 0.0
     views, centred = _Views(problem), Centred(problem, level)
-    iterate = Iterate.zero(2 * problem.rows.n_rows, problem.rows.n_features)
+    iterate = Iterate.zero(2 * problem.rows.n_rows, problem.rows.n_features, level)
     hinge = SquaredHinge(*(np.tile(0.5 * side, 2) for side in labeled_costs(problem)))
     loss = Smoothed(hinge, views.image, 1, options.lambda_views)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
@@ -37,7 +37,7 @@ def coregularized_svm(problem: Problem, options: CoregularizedOptions, init: Vec
     objective, status = np.nan, Status.CANCELLED
     try:
         if problem.n_unlabeled:
-            iterate.scores[:] = np.tile((yield from centred.locate()).scores, 2)
+            yield from centred.locate()
         ending = yield from translated(translated(steps, views.translate), centred.translate)
         objective, status = ending.objective, ending.status
     except Stopped:

@@ -136,14 +136,15 @@ class _Search:
 
     def __init__(self, problem: Problem, options: SemiSupervisedOptions, phase: Phase) -> None:
         self._problem, self._options, self._phase = problem, options, phase
-        self._centred = Centred(problem, 2.0 * positive_fraction(problem, options) - 1.0)
-        self._iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
+        level = 2.0 * positive_fraction(problem, options) - 1.0
+        self._centred = Centred(problem, level)
+        self._iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features, level)
 
     def run(self) -> Procedure[Ending]:
         """The steps of ``gradient_tsvm``."""
         options, labeled = self._options, labeled_costs(self._problem)
         hinge = SquaredHinge(*(side[: self._problem.n_labeled] for side in labeled))
-        self._iterate = yield from self._centred.locate()
+        yield from self._centred.locate()
         rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
         for stage, weight in enumerate(weight_stages(options.lambda_u)):
             loss = LowDensity(hinge, weight * self._problem.weights[self._problem.n_labeled :])

@@ -52,9 +52,9 @@ class Iterate:
     """Xᵀ slopes, shape (n_features + 1,): that of the loss by w"""
 
     @classmethod
-    def zero(cls, n_rows: int, n_features: int) -> Self:
-        """w = 0 under no loss."""
-        return cls(np.zeros(n_features + 1), np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_features + 1))
+    def zero(cls, n_rows: int, n_features: int, level: float = 0.0) -> Self:
+        """w = 0 under no loss, where all scores are ``level``."""
+        return cls(np.zeros(n_features + 1), np.full(n_rows, level), np.zeros(n_rows), np.zeros(n_features + 1))
 
     def copy(self) -> "Iterate":
         """One that further steps do not move."""
@@ -239,15 +239,12 @@ class Centred:
         self._problem, self._level = problem, level
         self._mean = np.zeros(problem.rows.n_features + 1)
 
-    def locate(self) -> Procedure[Iterate]:
-        """Find the mean, in half a pass over the unlabeled rows; the answer is w = 0 under no loss."""
+    def locate(self) -> Procedure[None]:
+        """Find the mean, in half a pass over the unlabeled rows; solvers begin at w = 0, where scores are ``level``."""
         weights = self._problem.weights
         weights[: self._problem.n_labeled] = 0.0
         yield Adjoint(weights, self._mean)
         self._mean[-1] = 1.0  # the bias is a feature that all rows have: it cannot move a score
-        iterate = Iterate.zero(self._problem.rows.n_rows, self._problem.rows.n_features)
-        iterate.scores[:] = self._level
-        return iterate
 
     def translate(self, request: Request) -> Procedure[Any]:
         """Answer a request over the rows less their mean."""
