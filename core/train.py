@@ -227,7 +227,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         return incomplete.trained(_train, context)
     except Stopped:
         checked = SingleTask.of(task)
-        return untrained(checked.classes, checked.unlabeled, task.rows.n_features, 0.0)
+        return untrained(checked.classes, checked.unlabeled, task.rows.n_features)
 
 
 def _train(task: TrainingTask, context: TrainingContext) -> Training:
@@ -291,7 +291,7 @@ def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
     try:
         return learn(derive, _train, context)
     except Stopped:
-        return untrained(classes, np.flatnonzero(~labeled), task.rows.n_features, 0.0)
+        return untrained(classes, np.flatnonzero(~labeled), task.rows.n_features)
 
 
 def _solve_auto(checked: SingleTask, documents: Compact, run: Run) -> Solutions:

@@ -23,6 +23,7 @@ from core.progress import WHOLE, Checkpoint, Observer, Span, TracePoint, Watch
 from core.registry import Algorithm, check_options, find_algorithm
 from core.selection.data import SelectionData
 from core.validation.confidence import Confidence
+from core.validation.label_calibration import LabelCalibration
 
 
 @dataclass(frozen=True)
@@ -295,12 +296,19 @@ class Training:
     """what these scores show of the model"""
 
 
-def untrained(classes: Sequence[str | int], unlabeled: NDArray[np.int64], n_features: int, passes: float) -> Training:
+def untrained(
+    classes: Sequence[str | int],
+    unlabeled: NDArray[np.int64],
+    n_features: int,
+    passes: float = 0.0,
+    calibration: LabelCalibration | None = None,
+) -> Training:
     """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no
-    feature.
+    feature. With ``calibration`` documents may have several labels.
     """
-    n_columns = n_problems(len(classes))
-    model = LinearModel(classes, n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
-    return Training(
-        model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
+    n_columns = n_problems(len(classes)) if calibration is None else len(classes)
+    nothing, scores = np.zeros((0, n_columns)), np.full((len(unlabeled), n_columns), np.nan)
+    model = LinearModel(
+        classes, n_features, np.zeros(0, np.uint32), nothing, np.zeros(n_columns), calibration=calibration
     )
+    return Training(model, unlabeled, scores, None, np.nan, Status.CANCELLED, [], [], passes)

@@ -1,6 +1,6 @@
 """Solutions of all labels by one method: with all labels, and without those of each fold."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -25,10 +25,12 @@ FOLD_TOLERANCE = 3e-2
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation of the scores of a solution: scores of different solutions compare in these units."""
+    """Mean and standard deviation of the scores of a solution, or of each of several: scores of different solutions
+    compare in these units.
+    """
 
-    mean: float
-    deviation: float
+    mean: float | Vector
+    deviation: float | Vector
 
     @classmethod
     def of(cls, scores: Vector) -> "Spread":
@@ -38,11 +40,14 @@ class Spread(NamedTuple):
         deviation = float(np.sqrt(dot(apart, apart) / max(1, len(scores))))
         return cls(mean, deviation if deviation > 0 else 1.0)
 
+    @classmethod
+    def joined(cls, spreads: "Iterable[Spread]") -> "Spread":
+        """Those of several solutions, shapes (n_solutions,)."""
+        return cls(*(np.array(each) for each in zip(*spreads, strict=True)))
 
-def standardised(scores: Matrix, spreads: Sequence[Spread]) -> Matrix:
-    """Scores, shape (n_rows, n_labels), in units of the spread of each label."""
-    means, deviations = (np.array(each) for each in zip(*spreads, strict=True))
-    return np.asarray((scores - means) / deviations)
+    def standardised(self, scores: Vector | Matrix) -> Vector | Matrix:
+        """Scores in these units; of several solutions, a column each."""
+        return np.asarray((scores - self.mean) / self.deviation)
 
 
 @dataclass
@@ -59,7 +64,7 @@ class _Fit:
         scores = yield from labeled_scores(result, problem)
         # without unlabeled rows, the labeled ones say how far scores spread
         self.spread = Spread.of(result.unlabeled_scores if problem.n_unlabeled else scores)
-        self.labeled = (scores - self.spread.mean) / self.spread.deviation
+        self.labeled = self.spread.standardised(scores)
         return result if keep else replace(result, decision=Linear(np.zeros(0), 0.0), unlabeled_scores=np.zeros(0))
 
 
@@ -68,7 +73,8 @@ class LabelSolutions(NamedTuple):
 
     results: list[Result]
     """one a label"""
-    spreads: list[Spread]
+    spread: Spread
+    """of all labels"""
     scores: Matrix
     """shape (n_unlabeled, n_labels): standardised scores of the unlabeled rows"""
     held_out: Matrix
@@ -76,9 +82,9 @@ class LabelSolutions(NamedTuple):
     left have none with the label"""
 
     @classmethod
-    def of(cls, results: list[Result], spreads: list[Spread], held_out: Matrix) -> "LabelSolutions":
+    def of(cls, results: list[Result], spread: Spread, held_out: Matrix) -> "LabelSolutions":
         """That of solutions of all labels; ``held_out`` is standardised."""
-        return cls(results, spreads, standardised(unlabeled_scores(results), spreads), held_out)
+        return cls(results, spread, spread.standardised(unlabeled_scores(results)), held_out)
 
 
 def solve_labels(
@@ -108,5 +114,6 @@ def solve_labels(
         if fold is not None:
             left_out = (task.folds == fold) & (task.known[:, column] != 0)
             held_out[left_out, column] = fit.labeled[left_out]
-    spreads = [fits[column, None].spread for column in range(len(task.classes))]
-    return LabelSolutions.of(results[: len(spreads)], spreads, held_out)
+    columns = range(len(task.classes))
+    spread = Spread.joined(fits[column, None].spread for column in columns)
+    return LabelSolutions.of(results[: len(columns)], spread, held_out)

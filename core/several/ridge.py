@@ -26,7 +26,7 @@ from core.numerics.small_dense import Matrix, combined, factor_rows, invert_rows
 from core.options.auto import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
 from core.problem import NO_RESULT, Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
-from core.several.members import LabelSolutions, Spread, standardised
+from core.several.members import LabelSolutions, Spread
 from core.several.task import SeveralTask
 from core.validation.label_calibration import fit_labels
 
@@ -148,10 +148,9 @@ class _Fit(NamedTuple):
 
     def likelihood(self, known: NDArray[np.int8], least: int, checkpoint: Checkpoint) -> float:
         """The log-likelihood of labels left out, of the labels that at least so many rows have."""
-        spreads = [Spread.of(own[np.isfinite(own)]) for own in self.held_out.T]
-        return fit_labels(
-            standardised(self.held_out, spreads), known, np.zeros((0, len(spreads))), checkpoint, least=least
-        ).log_likelihood
+        spread = Spread.joined(Spread.of(own[np.isfinite(own)]) for own in self.held_out.T)
+        standardised, nothing = spread.standardised(self.held_out), np.zeros((0, known.shape[1]))
+        return fit_labels(standardised, known, nothing, checkpoint, least=least).log_likelihood
 
 
 def _fit(
@@ -227,10 +226,10 @@ def solve_ridge(
     }
     results = scheduler.run(steps, span)
     ensure_complete(results)
-    spreads = [run.spread for run in runs]
+    spread = Spread.joined(run.spread for run in runs)
     applies = task.known > 0
     held_out = np.where(applies & (applies.sum(axis=0) == 1), np.nan, best.held_out)
-    return LabelSolutions.of(results, spreads, standardised(held_out, spreads)), {
+    return LabelSolutions.of(results, spread, spread.standardised(held_out)), {
         "emphasis": best.emphasis,
         "names": best.names,
     }

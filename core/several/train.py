@@ -17,7 +17,6 @@ from core.errors import InvalidDocuments
 from core.evaluation.measures import LabelConfusion
 from core.evaluation.training_warnings import scale_warnings
 from core.models.assembly import model_of
-from core.models.model import LinearModel
 from core.numerics.elementary import expit
 from core.options.auto import AutoOptions
 from core.options.linear import LinearOptions, SvmOptions, TsvmOptions
@@ -28,7 +27,7 @@ from core.selection.report import time_report, time_warnings
 from core.several.members import FOLD_TOLERANCE, LabelSolutions, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
 from core.several.task import SeveralTask
-from core.training import Run, Training, TrainingContext, TrainingTask
+from core.training import Run, Training, TrainingContext, TrainingTask, untrained
 from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
 
 _SMOOTHING = 0.2
@@ -65,7 +64,9 @@ def train_several(task: TrainingTask, sets: LabelSets, context: TrainingContext)
         scaled = _scaled(checked, documents, run)
         choice = _chosen(checked, scaled, _names(checked, documents, scaled), run)
     except Stopped:
-        return _untrained(checked, run.counter.passes)
+        n_labels = len(checked.classes)
+        calibration = LabelCalibration(np.ones(n_labels), np.zeros(n_labels), np.full(n_labels, 0.5))
+        return untrained(checked.classes, checked.unlabeled, task.rows.n_features, run.counter.passes, calibration)
     return _training(checked, documents, scaled, choice, run, scale)
 
 
@@ -180,9 +181,8 @@ def _calibration(checked: SeveralTask, choice: _Choice) -> LabelCalibration:
     fit, member = choice.fit, choice.member
     known = member.scores if len(member.scores) else np.nan_to_num(member.held_out)
     thresholds = best_thresholds(expit(fit.slopes * known + fit.offsets))
-    means, deviations = (np.array(each) for each in zip(*member.spreads, strict=True))
-    slopes = fit.slopes / deviations
-    return LabelCalibration(slopes, fit.offsets - slopes * means, thresholds)
+    slopes = fit.slopes / member.spread.deviation
+    return LabelCalibration(slopes, fit.offsets - slopes * member.spread.mean, thresholds)
 
 
 def _training(
@@ -203,9 +203,8 @@ def _training(
     scores = unlabeled_scores(results)
     trace = [point for result in results for point in result.trace]
     watch.end(trace[-1] if trace else watch.latest)
-    means, deviations = (np.array(each) for each in zip(*choice.member.spreads, strict=True))
     statuses = [result.status for result in results]
-    held_out = choice.member.held_out * deviations + means
+    held_out = choice.member.held_out * choice.member.spread.deviation + choice.member.spread.mean
     return Training(
         model=model,
         unlabeled=checked.unlabeled,
@@ -276,19 +275,3 @@ def _by_label(classes: list[str | int], **columns: NDArray[Any]) -> Mapping[str,
     """Figures of labels as JSON, by label."""
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return {str(label): dict(zip(columns, row, strict=True)) for label, row in zip(classes, rows, strict=True)}
-
-
-def _untrained(checked: SeveralTask, passes: float) -> Training:
-    """The outcome when training is stopped: no label's solution is an answer without the others'."""
-    n_labels, unlabeled = len(checked.classes), checked.unlabeled
-    model = LinearModel(
-        checked.classes,
-        checked.task.rows.n_features,
-        np.zeros(0, np.uint32),
-        np.zeros((0, n_labels)),
-        np.zeros(n_labels),
-        calibration=LabelCalibration(np.ones(n_labels), np.zeros(n_labels), np.full(n_labels, 0.5)),
-    )
-    return Training(
-        model, unlabeled, np.full((len(unlabeled), n_labels), np.nan), None, np.nan, Status.CANCELLED, [], [], passes
-    )
