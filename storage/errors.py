@@ -68,7 +68,11 @@ class InvalidName(HalfmoonError):
     """The name of a model, dataset or alias is not allowed."""
 
     def __init__(self, what: str, name: str) -> None:
-        super().__init__(f"{what} {name!r}: 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit")
+        super().__init__(
+            f"{what} {name!r:.200}: 1 to 128 characters in a line, without spaces around them"
+            if what == "dataset"
+            else f"{what} {name!r}: 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit"
+        )
 
 
 class LimitExceeded(HalfmoonError):

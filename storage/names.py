@@ -14,6 +14,8 @@ from storage.errors import InvalidName
 T = TypeVar("T")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 """Pattern of names, which ids match, too."""
+TITLE = r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f\x85\u2028\u2029]{0,126}[^\s\x00-\x1f\x7f])?"
+"""Pattern of names of datasets, which are no part of an address: a line in any script."""
 _VERSION_NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 VERSION_END = 2**31
 """Number that no version has, nor a greater one."""
@@ -22,7 +24,7 @@ _RANDOM_BYTES = 9
 
 def check_name(what: str, name: str) -> str:
     """The name, if it is valid for a model, an alias, a dataset or a key; raises InvalidName."""
-    if not is_name(name):
+    if re.fullmatch(TITLE if what == "dataset" else NAME, name) is None:
         raise InvalidName(what, name)
     return name
 
@@ -77,6 +79,5 @@ def first_page(found: Iterable[T], limit: int, cursor: Callable[[T], str]) -> tu
 
 def age_seconds(id: str) -> float:
     """Seconds since an id was made, by the clock of the machine that made it, in steps of a quarter of a second."""
-    # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
-    milliseconds = int(id.rpartition("-")[2][:8], 32) << 8
-    return time.time() - milliseconds / 1000
+    # eight characters hold 40 of the 48 bits of the milliseconds: steps of 256 ms
+    return time.time() - (int(id.rpartition("-")[2][:8], 32) << 8) / 1000

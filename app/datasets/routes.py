@@ -25,7 +25,6 @@ from app.http.schemas import (
     ENCODING,
     EXCLUDED,
     LABELS,
-    NAME,
     Cursor,
     PageSize,
     error_responses,
@@ -34,6 +33,7 @@ from app.http.schemas import (
     path_parameter,
 )
 from app.services import Services, ServicesDep
+from storage.names import TITLE
 from storage.records import Dataset
 from storage.repositories.datasets.repository import DatasetProfile
 
@@ -44,9 +44,8 @@ _NAME = {
     "name": "name",
     "in": "query",
     "required": False,
-    "description": "1 to 128 letters, digits, '.', '_' or '-'; need not be unique. A relabeled dataset keeps its "
-    "name by default.",
-    "schema": NAME,
+    "description": "1 to 128 characters in a line; need not be unique. A relabeled dataset keeps its name by default.",
+    "schema": {"type": "string", "pattern": f"^{TITLE}$"},
 }
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {
@@ -59,9 +58,12 @@ _LABELS: dict[str, Any] = {
     ),
     "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
 }
-_LOCATION = {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}}
 _CREATED: dict[int | str, dict[str, Any]] = {
-    201: {"model": DatasetOut, "description": "Created and durable", "headers": _LOCATION}
+    201: {
+        "model": DatasetOut,
+        "description": "Created and durable",
+        "headers": {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}},
+    }
 }
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from app.codecs.json_documents.document import ShortText
 from app.http.schemas import Page, RecordSchema, Schema
-from storage.names import NAME
+from storage.names import TITLE
 from storage.records import Dataset, DatasetFacts, Label, LabelKind
 from storage.repositories.datasets.repository import ClassProfile, DatasetProfile
 
@@ -45,8 +45,8 @@ class DatasetPage(Page):
 class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Changes of a dataset; fields that are left out stay."""
 
-    name: Annotated[str, Meta(pattern=f"^{NAME}$")] | msgspec.UnsetType = msgspec.UNSET
-    """Name: 1 to 128 letters, digits, '.', '_' or '-'; need not be unique."""
+    name: Annotated[str, Meta(pattern=f"^{TITLE}$")] | msgspec.UnsetType = msgspec.UNSET
+    """Name: 1 to 128 characters in a line; need not be unique."""
     archived: bool | msgspec.UnsetType = msgspec.UNSET
     guidelines: Annotated[str, Meta(max_length=20_000)] | msgspec.UnsetType = msgspec.UNSET
     shares: Annotated[dict[ShortText, Share], Meta(max_length=100)] | msgspec.UnsetType = msgspec.UNSET

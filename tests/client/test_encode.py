@@ -211,6 +211,11 @@ REFUSED: dict[str, tuple[Any, Choice, str]] = {
         "features: the column 'x' has gaps; fill them, as frame['x'].",
     ),
     "a number": (7, Choice(), "documents cannot be read from int"),
+    "an open file": (
+        io.StringIO("id,text\n"),
+        Choice(),
+        "documents cannot be read from StringIO; give a data frame, a list",
+    ),
     "columns of a matrix": (np.eye(2), Choice(label="a"), "a matrix has no columns with names"),
     "masked numbers": (np.ma.masked_equal(np.eye(2), 1), Choice(), "masked numbers; fill them, as matrix.filled(0)"),
     "half a character": (

@@ -174,7 +174,7 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
 def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
     """A damaged model stops nobody: random documents come, and the page says why.
 
-    So it says of labels that differ in case alone, and of data that are called otherwise than their file.
+    So it says of labels that differ in case alone. Data have the name of their file.
     """
     rows = [
         [f"m{k}", text, "" if k > 9 else label.title() if k == 9 else label]
@@ -183,7 +183,7 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
     write_table(tmp_path / "Lücken, neu.csv", [["id", "text", "label"], *rows])
     with seat(service.url) as at:
         open_data(at, tmp_path / "Lücken, neu.csv")
-        at.page.get_by_text("60 documents received. Here they are called Lucken-neu").first.wait_for()
+        at.page.get_by_role("heading", name="Lücken, neu", exact=True).wait_for()
         at.page.get_by_text("differ in case or spaces alone").wait_for()
         job = service.wait_for(
             service.post("/v1/jobs", {"model": "Lucken-neu", "dataset": dataset_of(service), "algorithm": "svm"})["id"]

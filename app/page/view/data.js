@@ -10,6 +10,8 @@ import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoa
 const SHOWN = 50, MOST = 500;
 /** Rows and values that are shown of a file, and columns that may have the labels. */
 const PREVIEWED = 5, MOST_ASKED = 3;
+/** Characters of a name. */
+const LONGEST_NAME = 100;
 /** Between the names of columns for a label each: hardly a name has it. */
 const SEPARATOR = "\t";
 
@@ -106,8 +108,7 @@ function Upload({ file, onCancel }) {
     setError(null);
     try {
       const dataset = await upload(file, /** @type {any} */ (look.value), used, several, setSent, stop.signal);
-      const called = file.name.startsWith(dataset.name) ? "" : `. Here they are called ${dataset.name}`;
-      toast(`${counted(dataset.n_documents, "document")} received${called}`);
+      toast(`${counted(dataset.n_documents, "document")} received`);
       go("label", dataset.id);
     } catch (/** @type {any} */ failure) {
       // of a person it is the file
@@ -201,7 +202,7 @@ function Rename({ name, onName, onClose }) {
   const [text, setText] = useState(name);
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
-  const keep = (/** @type {Event} */ event) => (event.preventDefault(), onName(datasetName(text.trim())));
+  const keep = (/** @type {Event} */ event) => (event.preventDefault(), onName(text.trim()));
   return html`<form class="row" onSubmit=${keep}><input ref=${field} required maxlength="100" aria-label="Name" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()} /><button>Save</button><button type="button" onClick=${onClose}>Cancel</button></form>`;
 }
 
@@ -225,7 +226,4 @@ async function upload(file, look, chosen, several, onSent, signal) {
 }
 
 /** The name of a file as the name of a dataset. @param {string} name */
-function datasetName(name) {
-  const plain = name.replace(/(\.[a-z]+)?(\.gz)?$/i, "").normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[^A-Za-z0-9._-]+/g, "-");
-  return plain.replace(/^[^A-Za-z0-9]+/, "").slice(0, 100) || "documents";
-}
+const datasetName = (name) => name.replace(/(\.[a-z]+)?(\.gz)?$/i, "").trim().slice(0, LONGEST_NAME).trim() || "documents";

@@ -55,11 +55,14 @@ const USUAL = /^no document is labeled$|one labeled document$|a training looks f
 /** Warnings about a dataset that hint at a mistake in its file. @param {{warnings: string[]}} dataset */
 export const doubtful = (dataset) => dataset.warnings.filter((warning) => !USUAL.test(warning));
 
-/** A name for the model of a dataset: that of the dataset, unless the model of that name learned from other documents, as after the same file was
+/** A name for the model of a dataset: that of the dataset in plain letters, unless the model of that name learned from other documents, as after the same file was
  * sent again. @param {{id: string, name: string | null}} dataset */
 async function modelName(dataset) {
-  const name = dataset.name ?? dataset.id;
+  const name = asModel(dataset.name ?? dataset.id);
   const model = await modelOf(name);
   const own = !model || model.versions.some((/** @type {any} */ each) => each.dataset === dataset.id);
   return own ? name : `${name}-${dataset.id.slice(-6)}`;
 }
+
+/** @param {string} name */
+const asModel = (name) => name.normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+|[-.]+$/g, "").slice(0, 100) || "documents";

@@ -11,8 +11,6 @@ import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from 
 const RECENT = 10;
 /** Labels of one class alone from which more of it can be found. */
 const FEWEST = 5;
-/** A warning about two classes that are hardly meant to be two. */
-const ALIKE = /and are two classes$/;
 /** The class of all documents that are not of the only class that is labeled. */
 export const REST = "other";
 /** What a training does, for who labels; the phase in the words of its methods stands in Jobs. @type {[RegExp, string][]} */
@@ -36,7 +34,7 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack, onFi
   return html`<aside class="side" aria-label="Progress">
     <h2>${dataset.name ?? project.value.name}</h2>
     <p class="quiet">${counted(labels, several ? "answer" : "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
-    ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}${ALIKE.test(warning) && html` <a href=${to("classes", dataset.id)}>Join them</a>`}<//>`)}
+    ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}${warning.endsWith("are two classes") && html` <a href=${to("classes", dataset.id)}>Join them</a>`}<//>`)}
     <div class="bars">${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
     <${Knowledge} dataset=${dataset.id} trainer=${trainer} />

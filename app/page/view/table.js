@@ -1,7 +1,6 @@
 /** @file A look into a file before it is sent: what it is, its columns, its first rows. The service reads the file itself. */
 
 import { call } from "./api.js";
-import { recordsLook } from "./records.js";
 import { firstRows } from "./workbook.js";
 
 const LOOK = 256 * 1024;
@@ -27,7 +26,7 @@ export async function lookInto(file) {
   if (!type) throw new Error(`${file.name} is neither a table nor a text. Save the texts as CSV, or as .txt with a document a line. Names of files end in ${Object.keys(known).join(", ")}.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
   if (ending === "xlsx" && !isPacked(file)) return workbookLook(file, type);
-  if (ending === "json" && !isPacked(file)) return recordsLook(type, await file.text(), false);
+  if (ending === "json" && !isPacked(file)) return recordsOf(type, await file.text(), false);
   const packed = isPacked(file), cut = packed || file.size > LOOK;
   const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), cut);
   const note = charset === "windows-1252" ? "The file is not UTF-8, so it is read as Windows-1252." : "";
@@ -48,9 +47,12 @@ export async function lookInto(file) {
     const rows = text.split(/\r?\n/).filter((line) => line.trim()).slice(0, 5);
     return { kind: "lines", charset, type: "application/x-ndjson", columns: ["text"], rows: rows.map((row) => [row]), note };
   }
-  if (type === "application/x-ndjson") return recordsLook(type, text, cut);
+  if (type === "application/x-ndjson") return recordsOf(type, text, cut);
   return { kind: "documents", type, columns: [], rows: [], note: "" };
 }
+
+/** The look at JSON. @param {string} type @param {string} text @param {boolean} cut whether it may end within a line */
+const recordsOf = async (type, text, cut) => (await import("./records.js")).recordsLook(type, text, cut);
 
 /** The look at a workbook; where the page cannot read it, the service says why. @param {File} file @param {string} type @returns {Promise<Look>} */
 async function workbookLook(file, type) {

@@ -91,7 +91,8 @@ def _body_of(data: Any, choice: Choice) -> Body:
         return _frame(data, choice)
     if isinstance(data, Mapping):
         raise InvalidData("a dict is not documents; give a list of dicts, or a data frame: pandas.DataFrame(…)")
-    if isinstance(data, Iterable):
+    # the lines of an open table are no documents
+    if isinstance(data, Iterable) and not hasattr(data, "read"):
         return Body(NDJSON, lambda: _lines(data, choice))
     raise InvalidData(
         f"documents cannot be read from {type(data).__name__}; give a data frame, a list of texts or dicts, a "

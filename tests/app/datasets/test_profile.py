@@ -31,11 +31,15 @@ def put(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> Any:
 
 def test_a_dataset_is_renamed_and_put_away(gateway: Gateway, dataset: str) -> None:
     path = f"/v1/datasets/{dataset}"
-    changed = gateway.client.patch(path, json={"name": "mails", "guidelines": "Newsletters are ham."}).json()
-    assert (changed["name"], changed["guidelines"], changed["archived"]) == ("mails", "Newsletters are ham.", False)
+    changed = gateway.client.patch(path, json={"name": "Mails / 信", "guidelines": "Newsletters are ham."}).json()
+    assert (changed["name"], changed["guidelines"], changed["archived"]) == (
+        "Mails / 信",
+        "Newsletters are ham.",
+        False,
+    )
     gateway.client.patch(path, json={"archived": True})
     found = gateway.client.get(path).json()
-    assert (found["name"], found["guidelines"], found["archived"]) == ("mails", "Newsletters are ham.", True)
+    assert (found["name"], found["guidelines"], found["archived"]) == ("Mails / 信", "Newsletters are ham.", True)
     [listed] = gateway.client.get("/v1/datasets").json()["datasets"]
     assert listed == found
     assert (found["n_documents"], found["n_labeled"]) == (3, 2)
@@ -45,7 +49,7 @@ def test_a_wrong_change_changes_nothing(gateway: Gateway, dataset: str) -> None:
     shares: list[Any] = [{"ana": 0}, {"ana": -1}, {"": 1}, {"ana": "half"}, ["ana"]]
     wrong: list[tuple[dict[str, Any], str]] = [({"shares": each}, "shares") for each in shares]
     wrong += [({"overlap": each}, "overlap") for each in (-0.1, 1.1, "all")]
-    for body, field in (({"name": "a b"}, "name"), ({"name": None}, "name"), ({"label": "x"}, "label"), *wrong):
+    for body, field in (({"name": "a\nb"}, "name"), ({"name": None}, "name"), ({"label": "x"}, "label"), *wrong):
         assert field in problem_of(gateway.client.patch(f"/v1/datasets/{dataset}", json=body), 422)["detail"]
     kept = gateway.client.get(f"/v1/datasets/{dataset}").json()
     assert (kept["name"], kept["shares"]) == ("first", {})
