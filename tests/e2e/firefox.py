@@ -25,9 +25,12 @@ addEventListener("error", (event) => complaints.push(String(event.message)));
 addEventListener("unhandledrejection", (event) => complaints.push(String(event.reason)));
 addEventListener("securitypolicyviolation", (event) => complaints.push(event.violatedDirective));
 """
-_FOCUSED = "const at = document.activeElement; return at.matches(arguments[0]) && at.innerText.includes(arguments[1])"
-_WRAP = "if (document.activeElement === document.body) document.querySelector('a, button')?.focus()"
-"""What a Firefox with a toolbar does behind the last element; a headless one may go back to that."""
+_FOCUSED = """
+if (document.activeElement === document.body) document.querySelector("a, button")?.focus();
+const at = document.activeElement;
+return at.matches(arguments[0]) && at.innerText.includes(arguments[1]);
+"""
+"""Behind its last element a Firefox with a toolbar comes to the first one; a headless one may go back to the last."""
 _STEPS = 250
 KEYS = {"Enter": "\ue007", "Tab": "\ue004", "Space": " ", "Backspace": "\ue003"}
 
@@ -94,7 +97,6 @@ class Firefox:
             if self.run(_FOCUSED, selector, text):
                 return
             self.press("Tab")
-            self.run(_WRAP)
         raise AssertionError(f"the keyboard does not reach {selector} {text!r}")
 
     def choose(self, selector: str, path: Path) -> None:

@@ -67,7 +67,7 @@ def messages() -> list[tuple[str, str]]:
     chance = np.random.default_rng(5)
     kinds = chance.choice(CLASSES, 600, p=[0.7, 0.3]).tolist()
     return [
-        (" ".join([*chance.choice(_OWN[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind)
+        (" ".join([*chance.choice(_OWN[kind], 5), *chance.choice(_BOTH, 4)]) + f" £ {k}", kind)
         for k, kind in enumerate(kinds)
     ]
 

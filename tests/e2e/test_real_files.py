@@ -103,7 +103,7 @@ def test_a_file_goes_in_and_comes_out_labeled(tmp_path: Path, name: str, count: 
         walk.picture("audited")
         with page.expect_download() as saved:
             at.press(page.get_by_role("button", name="Download", exact=True).first)
-        with Path(saved.value.path()).open(newline="") as file:
+        with Path(saved.value.path()).open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
         took = time.monotonic() - began
         for view in ("Models", "Try", "Jobs", "Data"):

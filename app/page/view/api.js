@@ -6,7 +6,7 @@ import { plain, signal } from "./ui.js";
 export const keyNeeded = signal(false);
 
 /** What every call says: the header shows that no other site sent it. */
-const OWN = { "X-Halfmoon-Page": "1", Accept: "application/json" };
+export const OWN = { "X-Halfmoon-Page": "1", Accept: "application/json" };
 
 /** A refusal of the service, or its absence (`status` 0). */
 export class Refusal extends Error {
@@ -38,7 +38,7 @@ export async function call(method, path, body, headers = {}) {
 }
 
 /** What an answer has; throws Refusal. @param {Response} answer */
-async function received(answer) {
+export async function received(answer) {
   if (answer.status === 401) keyNeeded.value = true;
   if (!answer.ok) throw await refusal(answer);
   return answer.status === 204 ? null : answer.json();
@@ -50,23 +50,6 @@ async function refusal(answer) {
   return new Refusal(answer.status, plain(problem.detail ?? `The service answered ${answer.status}.`), problem.errors, problem.type);
 }
 
-/** Send a large body, and say how much of it is sent, which fetch does not; throws Refusal, also if it was stopped.
- * @param {string} path @param {Blob} body @param {Record<string, string>} headers @param {(share: number) => void} onSent @param {AbortSignal} signal
- * @returns {Promise<any>} */
-export function send(path, body, headers, onSent, signal) {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open("POST", path);
-    for (const [name, value] of Object.entries({ ...OWN, ...headers })) request.setRequestHeader(name, value);
-    request.upload.onprogress = ({ loaded, total }) => onSent(loaded / total);
-    request.onload = () => received(new Response(request.responseText, { status: request.status })).then(resolve, reject);
-    request.onerror = () => reject(new Refusal(0, "The service cannot be reached, or ended the connection. Send the file again."));
-    request.onabort = () => reject(new Refusal(0, "Stopped."));
-    signal.addEventListener("abort", () => request.abort());
-    request.send(body);
-  });
-}
-
 /** @param {string} path @param {Record<string, any>} [query] */
 export const get = (path, query = {}) => call("GET", asked(path, query));
 
@@ -76,8 +59,10 @@ export async function save(path, query, type, name) {
     throw new Refusal(0, "The service does not answer. Try again.");
   });
   if (!answer.ok) throw await refusal(answer);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await answer.blob());
+  const link = document.createElement("a"), blob = await answer.blob();
+  // without the mark Excel takes it for another encoding
+  const marked = type === "text/csv" && /[^\0-\x7f]/.test(await blob.text());
+  link.href = URL.createObjectURL(marked ? new Blob(["\ufeff", blob]) : blob);
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

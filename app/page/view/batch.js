@@ -2,7 +2,7 @@
 
 import { comeAgain, forgetChecks, verdict } from "./again.js";
 import { get, modelOf, part } from "./api.js";
-import { useClasses } from "./classes.js";
+import { REST, useClasses } from "./classes.js";
 import { Opened, snippet } from "./document.js";
 import { outboxOf } from "./outbox.js";
 import { identifier, ownPart, project } from "./project.js";
@@ -36,7 +36,8 @@ export function Batch({ parts, dataset: { label_kind, n_documents } }) {
   if (model.error) return html`<h1>One class at a time</h1><${Problem} error=${model.error} />`;
   if (model.loaded && !served) return html`<h1>One class at a time</h1><${Empty} title="There is no model yet"><p>Label some documents first: the model learns from them.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
   if (!served) return html`<h1>One class at a time</h1><p class="quiet">Loading …</p>`;
-  const chosen = label ?? String(served.classes[0]);
+  // who labels one class alone looks for more of it
+  const chosen = label ?? String(served.classes.find((/** @type {any} */ each) => each !== REST) ?? REST);
   const of = (/** @type {string} */ name) => served.classes.find((/** @type {any} */ each) => String(each) === name);
   const keyOf = (/** @type {any} */ name) => classes.listed.value.find((each) => each.name === name)?.key;
   return html`<h1>One class at a time</h1>

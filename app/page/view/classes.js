@@ -6,6 +6,8 @@ import { AGAIN, PASSING, signal, useEffect } from "./ui.js";
 /** @typedef {string | number} Name */
 /** @typedef {{name: Name, key?: string | null, description?: string, color?: string | null}} Class */
 
+/** The class of all documents that are not of the only class that is labeled. */
+export const REST = "other";
 const KEYS = [..."123456789"];
 
 /** The classes of one dataset. */

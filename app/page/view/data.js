@@ -1,8 +1,9 @@
 /** @file The data: drop a file, see what was understood, choose the columns; the datasets that there are. */
 
-import { call, get, part, send } from "./api.js";
+import { call, get, part } from "./api.js";
 import { change, doubtful, open, project } from "./project.js";
 import { go, to } from "./route.js";
+import { send } from "./send.js";
 import { toast } from "./toasts.js";
 import { classLike, documentsOfLines, guess, indicators, isNumeric, isPacked, lookInto, named, withNames, withoutNames } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, useEffect, useLoad, useRef, useState, when } from "./ui.js";

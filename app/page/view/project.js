@@ -65,4 +65,4 @@ async function modelName(dataset) {
 }
 
 /** @param {string} name */
-const asModel = (name) => name.normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+|[-.]+$/g, "").slice(0, 100) || "documents";
+const asModel = (name) => name.normalize("NFKD").replace(/\p{M}+/gu, "").replace(/[^\w.-]+/g, "-").replace(/^[\W_]+|\W+$/g, "").slice(0, 100) || "documents";

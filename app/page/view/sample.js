@@ -1,6 +1,7 @@
 /** @file Sample texts to try the page with: messages to a shop, put together from phrases, always the same ones. */
 
-import { put, send } from "./api.js";
+import { put } from "./api.js";
+import { send } from "./send.js";
 
 export const CLASSES = ["delivery", "payment", "account"];
 const COUNT = 400;

@@ -1,6 +1,7 @@
 /** @file Beside the document: labels by class, what the model knows, what to do next. */
 
 import { get, part } from "./api.js";
+import { REST } from "./classes.js";
 import { snippet, worded } from "./document.js";
 import { Download } from "./download.js";
 import { doubtful, project } from "./project.js";
@@ -11,8 +12,6 @@ import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from 
 const RECENT = 10;
 /** Labels of one class alone from which more of it can be found. */
 const FEWEST = 5;
-/** The class of all documents that are not of the only class that is labeled. */
-export const REST = "other";
 /** What a training does, for who labels; the phase in the words of its methods stands in Jobs. @type {[RegExp, string][]} */
 const DOING = [
   [/vector/, "reading the texts for their meaning"],
@@ -49,7 +48,7 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack, onFi
 /** The way on with labels of one class alone. @param {{label: string, count: number, dataset: string, trainer: any, onFind: () => void}} props */
 function OneClass({ label, count, dataset, trainer, onFind }) {
   const share = trainer.share.value;
-  if (trainer.version.value) return html`<p>${share && `About ${percent(share.share)} of all documents are ${label}, likely ${percent(share.low)} to ${percent(share.high)}. `}<a href=${to("batch", dataset)}>Confirm more like these</a></p>`;
+  if (trainer.version.value) return html`<p>${share && `About ${percent(share.share)} of the documents without a label are ${label}, likely ${percent(share.low)} to ${percent(share.high)}. `}<a href=${to("batch", dataset)}>Confirm more like these</a></p>`;
   return html`<button onClick=${onFind} disabled=${count < FEWEST || trainer.job.value !== null}>Find more like these</button>
     <p class="quiet">${count < FEWEST ? `After ${counted(FEWEST, "answer")} of one class alone` : `Only ${label} is labeled`}: all else counts as “${REST}”, and how common each is will be estimated.</p>`;
 }
@@ -76,7 +75,7 @@ function Knowledge({ dataset, trainer }) {
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
-    ${meaning && html`<p class="quiet">It goes by words, and by the meaning of ${meaning.read < meaning.texts ? `${meaning.read.toLocaleString("en")} of ` : "all "}${counted(meaning.texts, "text")}${meaning.read < meaning.texts ? " so far" : ""}.</p>`}
+    ${meaning && html`<p class="quiet">It goes by words, and by the meaning of ${meaning.read < meaning.texts ? `${meaning.read.toLocaleString("en")} of` : "all"} ${counted(meaning.texts, "text")}.</p>`}
     ${trainer.note.value && html`<${Notice}>${trainer.note.value}<//>`}`;
 }
 

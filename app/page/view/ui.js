@@ -62,7 +62,7 @@ const MOST_FAULTS = 6;
 /** The beginning of a sentence whose subject is the field. */
 const VERB = /^(is|has|must|may|needs|names)\b/;
 
-/** The place in a file at the beginning of what is wrong there. */
+/** A place in a file, and what is wrong there. */
 const LINE = /^(line \d+|row \d+ of the sheet '[^']*'): (.*)$/s;
 
 /** A link to what helps against a problem of the service, which the person at the page did not cause. @param {{type?: string, status: number}} props */

@@ -103,7 +103,7 @@ def shape_cases() -> dict[str, Case]:
     return {
         "json: another key": Case("application/json", b'{"docs": []}', shape),
         "json: a key more": Case("application/json", b'{"documents": [{"indices": [1]}], "x": 1}', shape),
-        "json: an array": Case("application/json", b"[]", shape),
+        "json: an empty array": Case("application/json", b"[]", {"field": "documents", "detail": "there is none"}),
         "json: nothing": Case("application/json", b"", shape),
         "json: text after the end": Case(
             "application/json", b'{"documents": [{"indices": [1]}]} x', {"detail": "after the end"}
@@ -479,7 +479,7 @@ def test_types_that_are_not_read(gateway: Gateway, path: str, headers: dict[str,
     assert problem["type"] == "/problems/unsupported-media-type"
 
 
-@pytest.mark.parametrize("name", ["a/b", "", "-a", ".a", "a b", "x" * 129, "ä"])
+@pytest.mark.parametrize("name", ["", " ", " a", "a ", "a\nb", "a\x7f", "x" * 129])
 def test_dataset_names(gateway: Gateway, name: str) -> None:
     answer = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, params={"name": name})
     assert problem_of(answer, 422)["type"] == "/problems/invalid-name"

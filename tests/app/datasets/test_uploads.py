@@ -185,7 +185,8 @@ def test_a_relabeled_dataset_may_have_a_name_of_its_own(gateway: Gateway) -> Non
     assert gateway.client.put(path, json=body, params={"name": "second"}).json()["name"] == "second"
     before = gateway.kept()
     assert (
-        problem_of(gateway.client.put(path, json=body, params={"name": "a/b"}), 422)["type"] == "/problems/invalid-name"
+        problem_of(gateway.client.put(path, json=body, params={"name": "a\tb"}), 422)["type"]
+        == "/problems/invalid-name"
     )
     assert gateway.kept() == before
 

@@ -167,9 +167,10 @@ def test_limits(store: Store, limits: Settings, what: str) -> None:
     assert build(store, [batch], exact).n_documents == 2
 
 
-def test_names(store: Store) -> None:
+@pytest.mark.parametrize("name", ["", " a", "a\n", "a\nb", "a\u2028b", "x" * 129])
+def test_names(store: Store, name: str) -> None:
     with pytest.raises(InvalidName):
-        Datasets(store).builder("a/b")
+        Datasets(store).builder(name)
 
 
 documents = st.lists(
