@@ -18,9 +18,6 @@ from storage.queue.redis_state import RedisState, connect
 from workers.worker.run import run_worker, worker_name
 from workers.worker.warm_up import warming
 
-_ANNOUNCED_SECONDS = 60.0
-"""seconds for which workers stay announced after a step of the warm-up; no step takes longer"""
-
 
 class Prefork:
     """``count`` workers with these settings. They close the ``private`` descriptors of the supervisor.
@@ -50,8 +47,7 @@ class Prefork:
 
     def workers(self) -> Iterator[ForkedFunction]:
         """The workers, to be started after the warm-up."""
-        for name in self._names:
-            yield ForkedFunction(name, partial(_work, self._settings, self._private))
+        return (ForkedFunction(name, partial(_work, self._settings, self._private)) for name in self._names)
 
     def started(self) -> Iterator[None]:
         """Withdraw the announcement, as the workers report for themselves now; returns the warm-up for all other jobs.
@@ -67,7 +63,8 @@ class Prefork:
     def _announce(self) -> None:
         with suppress(RedisUnavailable):
             for name in self._announced:
-                self._redis_state.record_heartbeat(name, _ANNOUNCED_SECONDS, starting=True)
+                # no step of the warm-up takes longer
+                self._redis_state.record_heartbeat(name, 60.0, starting=True)
 
 
 def _work(settings: Settings, private: Sequence[int], replaces: int | None) -> int:

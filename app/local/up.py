@@ -278,7 +278,10 @@ def _supervise(
     restart: Iterator[str] = iter(())
     while not shutdown:
         supervisor.poll()
-        next(rest, None)
+        try:
+            next(rest, None)
+        except CannotStart as error:  # as on a full disk, which ends no service
+            _report(str(error))
         how = next(restart, None)
         if how:
             _report(f"rolling restart: {how}")

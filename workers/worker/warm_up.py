@@ -22,8 +22,6 @@ from core.warm_up import warming as warming_of
 from storage.errors import CannotStart
 from storage.process.system import die_with_parent
 
-_POLL_SECONDS = 0.05
-
 
 def warming(parts: Sequence[Part], *, aside: bool = False) -> Iterator[None]:
     """These parts of the warm-up in steps, between which the caller may do something else; ``aside`` a helper compiles
@@ -67,7 +65,7 @@ def _share(parts: list[Part], aside: bool) -> Generator[None, None, list[Part]]:
             yield from warming_of([parts[own]])
             own += 1
         while helper.is_alive():
-            helper.join(_POLL_SECONDS)
+            helper.join(0.05)
             yield
     finally:
         helper.kill()

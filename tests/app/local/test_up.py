@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
@@ -51,6 +52,15 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
     monkeypatch.setattr(valkey, "program", program)
     return Plan(tmp_path, "127.0.0.1", 0, 1, {}, 1.0)
+
+
+def test_kernels_that_cannot_be_compiled_later_end_no_service(
+    plan: Plan, supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutdown, rest = MagicMock(), map(Mock(side_effect=CannotStart("the kernels cannot be compiled: no room")), [0])
+    shutdown.__bool__.side_effect = [False, False, True]
+    up._supervise(plan, plan.data, supervisor, Mock(take=lambda: False), shutdown, rest)
+    assert "the kernels cannot be compiled: no room" in capsys.readouterr().err
 
 
 def start(plan: Plan, supervisor: Supervisor) -> None:

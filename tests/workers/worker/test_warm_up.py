@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -58,17 +59,12 @@ def test_two_processes_share_the_parts_and_one_loads_all(
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["of one processor", "with a full cache"])
 def test_a_process_warms_up_alone(processors: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    warmed: list[Part] = []
-
-    def warming(parts: Collection[Part]) -> Iterator[None]:
-        warmed.extend(parts)
-        yield
-
+    warming = Mock(return_value=())
     dot(np.zeros(1), np.zeros(1))
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
     warm_up.warm_up()
-    assert warmed == WARMED
+    assert [part for call in warming.call_args_list for part in call.args[0]] == WARMED
 
 
 @forks
@@ -77,12 +73,7 @@ def test_a_process_warms_up_alone(processors: set[int], monkeypatch: pytest.Monk
 def test_kernels_that_cannot_be_compiled(
     processors: set[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def warming(parts: Collection[Part]) -> Iterator[None]:
-        if parts:
-            raise RuntimeError("no locator available")
-        yield
-
-    monkeypatch.setattr(warm_up, "warming_of", warming)
+    monkeypatch.setattr(warm_up, "warming_of", Mock(side_effect=RuntimeError("no locator available")))
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
     with pytest.raises(CannotStart, match="the kernels cannot be compiled: no locator available; NUMBA_CACHE_DIR"):
         warm_up.warm_up()
