@@ -90,8 +90,12 @@ async function unpacked(file) {
   return bytes.slice(0, LOOK);
 }
 
-/** Whether the first row looks like a document: read as names, it would be lost. @param {string[][]} rows */
-const looksHeadless = (rows) => rows[0].some((name) => name.length > LONGEST_NAME || name.trim().split(/\s+/).length > 3);
+/** Whether the first row looks like a document: read as names, it would be lost. The questions of a survey are names: no number stands above its numbers and dates.
+ * @param {string[][]} rows */
+const looksHeadless = ([first, ...others]) => first.some((name) => name.length > LONGEST_NAME || name.trim().split(/\s+/).length > 3) && !first.some((name, k) => name.trim() && !isNumbered(name) && others.length > 1 && others.every((row) => isNumbered(row[k])));
+
+/** Whether a cell begins with a number, as a date does. @param {string} cell */
+const isNumbered = (cell) => /^\s*[-+]?\d/.test(cell ?? "");
 
 /** The look at a table whose first row is a document: its columns have numbers for names. @param {Look} look @returns {Look} */
 export const withoutNames = (look) => ({ ...look, headless: true, columns: look.columns.map((_, k) => `column ${k + 1}`), rows: [look.columns, ...look.rows] });

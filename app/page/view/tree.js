@@ -6,20 +6,23 @@ const KEYS = [..."123456789"];
 
 /** @typedef {{path: string, step: string, below: Map<string, Node>}} Node `path`: the label, of which `step` is the last part */
 
-/** The tree of some names; null unless one of them lies below another step, as in sport/football. @param {(string | number)[]} names @returns {Node | null} */
+/** The tree of some names; null unless a step has a choice below it, as sport of sport/football and sport/tennis: n/a alone is a name. @param {(string | number)[]} names
+ * @returns {Node | null} */
 export function treeOf(names) {
   /** @type {Node} */
   const root = { path: "", step: "", below: new Map() };
+  const nodes = /** @type {Node[]} */ ([]);
   if (names.some((name) => typeof name !== "string" || /^\/|\/\/|\/$/.test(name)) || !names.some((name) => String(name).includes("/"))) return null;
   for (const name of names) {
     let node = root;
     for (const step of String(name).split("/")) {
       const known = node.below.get(step) ?? { path: node.path ? `${node.path}/${step}` : step, step, below: new Map() };
+      if (!node.below.has(step)) nodes.push(known);
       node.below.set(step, known);
       node = known;
     }
   }
-  return root;
+  return nodes.some(({ path, below }) => below.size > (names.includes(path) ? 0 : 1)) ? root : null;
 }
 
 /** The classes of a step: a key or a click goes a step deeper, or labels where nothing is below; Enter labels what is above, which is as deep as a
