@@ -17,7 +17,7 @@ from storage.records import Job, JobState, Progress
 from storage.repositories.jobs import Jobs
 
 _STORE_SECONDS = 2.0
-_FIRST_SECONDS = 0.02
+_FIRST_SECONDS = 0.01
 _MAX_READ = 10_000
 
 

@@ -55,8 +55,8 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
     asyncio.run(scene())
     path = [JobState.QUEUED, JobState.RUNNING, JobState.CANCELLING, JobState.RUNNING, JobState.SUCCEEDED]
     assert heard == [path] * 50
-    # never sooner than 20 ms after the last, however many listen
-    assert len(looks) <= 1 + (looks[-1] - looks[0]) / 0.02
+    # never sooner than 10 ms after the last, however many listen
+    assert len(looks) <= 1 + (looks[-1] - looks[0]) / 0.01
 
 
 def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
