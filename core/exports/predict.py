@@ -393,7 +393,10 @@ class _Parts(_Columns):
         if self._encoder and parts.get("text") and f"{_DENSE}.{self._encoder['name']}" not in parts:
             name, digest = self._encoder["name"], self._encoder["digest"]
             wanted = f"the vector of its text by the encoder {name} (SHA-256 {digest}) as vectors"
-            raise ValueError(f"document number {place}: give {wanted}: {{'{name}': […]}}")
+            raise ValueError(
+                f"document number {place}: give {wanted}: {{'{name}': […]}}; a version of a job with encoder null "
+                "takes the text alone"
+            )
         return parts
 
 

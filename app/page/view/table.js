@@ -6,6 +6,8 @@ import { firstRows } from "./workbook.js";
 const LOOK = 256 * 1024;
 /** Rows that are looked at. */
 const ROWS = 200;
+/** Bytes of JSON that the page reads whole: the service reads more, by the names that it knows. */
+const LARGEST_JSON = 64 << 20;
 
 /** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string, headless?: boolean, mark?: string, body?: Blob}} Look
  * `headless`: whether the first row is read as a document, missing where that cannot be said; `body`: what is sent in place of the file */
@@ -26,7 +28,7 @@ export async function lookInto(file) {
   if (!type) throw new Error(`${file.name} is neither a table nor a text. Save the texts as CSV, or as .txt with a document a line. Names of files end in ${Object.keys(known).join(", ")}.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
   if (ending === "xlsx" && !isPacked(file)) return workbookLook(file, type);
-  if (ending === "json" && !isPacked(file)) return recordsOf(type, await file.text(), false);
+  if (ending === "json" && !isPacked(file) && file.size < LARGEST_JSON) return recordsOf(type, await file.text(), false);
   const packed = isPacked(file), cut = packed || file.size > LOOK;
   const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), cut);
   const note = charset === "windows-1252" ? "The file is not UTF-8, so it is read as Windows-1252." : "";
