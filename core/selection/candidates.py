@@ -124,8 +124,6 @@ LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
 _TUNED, _ESTIMATED = 0.05, 0.85
 """shares of the work that are done when λ of the supervised SVM is found, and when the fractions are estimated"""
-_ODDS_OF_TEXTS = 0.1
-"""odds of the supervised SVM, of texts: the transductive one errs on the same documents, and on fewer"""
 _MOST_SCALE = 1e12
 """bound on the largest scale of a feature and on its inverse: within it float32 holds distances of the original rows,
 with digits to spare"""
@@ -178,7 +176,7 @@ class Candidate(NamedTuple):
     generative: bool = False
     """whether it models the documents of a class, and not the border between classes"""
     odds: float = 1.0
-    """odds against the others before labels left out are asked"""
+    """odds against the others, which multiply its weight by labels left out"""
 
 
 @dataclass(frozen=True)
@@ -290,17 +288,18 @@ def _supervised(data: SelectionData, lambda_: float, fits: Mapping[tuple[int, in
         options = SvmOptions(lambda_=lambda_, tolerance=spec.tolerance)
         return [partial(svm, problem, options) for problem in spec.data.problems]
 
-    tried = {"lambda": list(LAMBDAS), "best_lambda": lambda_}
+    tried, judgement = {"lambda": list(LAMBDAS), "best_lambda": lambda_}, judged(data, held_out)
     return Candidate(
         "svm",
         "the supervised SVM",
         held_out,
-        judged(data, held_out),
+        judgement,
         solvers,
         tried,
         lambda_,
         uses_unlabeled=False,
-        odds=1.0 if data.dense else _ODDS_OF_TEXTS,
+        # the transductive SVM errs on the same documents, and on fewer where the labels say something
+        odds=1.0 - max(0.0, judgement.gained),
     )
 
 
@@ -312,8 +311,7 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
 
     def steps(problem: Problem, options: TsvmOptions, start: Vector | None) -> Steps:
         # over all features only when it begins: there may be many classes
-        whole = None if start is None else data.over_all_features(start, problem.rows.n_features)
-        return tsvm(problem, options, whole)
+        return tsvm(problem, options, None if start is None else data.over_all_features(start, problem.rows.n_features))
 
     def solvers(spec: ModelSpec) -> Solvers:
         options = [

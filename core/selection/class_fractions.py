@@ -284,8 +284,7 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     answers = count_answers(own, own if other is None else other, n_classes, as_good=not data.dense)
     if other is None:
         answers = answers._replace(kappa=_ALONE, shared=np.zeros(n_classes))
-    chosen = np.bincount(data.class_indices[data.drawn == Draw.CHOSEN], minlength=n_classes)
-    answers = answers._replace(chosen=chosen)
+    answers = answers._replace(chosen=np.bincount(data.class_indices[data.drawn == Draw.CHOSEN], minlength=n_classes))
     truth = data.class_indices[data.left_out]
     if len(np.unique(truth)) == n_classes:  # of classes with one label nothing is known
         gained = judge(supervised.held_out[data.left_out], truth).gained

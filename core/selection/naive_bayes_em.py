@@ -32,8 +32,8 @@ _MOST_SHARE = 1 - 1e-9
 
 
 class TermDensities:
-    """Rows are bags of terms: multinomial. A term of one row alone says nothing of any other, and would bind that row
-    to the class that it was first in: it is left out.
+    """Rows are bags of terms: multinomial. A row is among those that its terms are counted in, and no new row is.
+    Terms of few rows would bind these to the class that they were first in: each counts as far as it is of others.
     """
 
     def __init__(self, moments: "Moments") -> None:
@@ -43,13 +43,13 @@ class TermDensities:
 
     def fit(self, sums: Matrix, weight: float) -> None:
         """The logarithms of the terms' probabilities in each class."""
-        shared, added = self._moments.shared, self._moments.added * self._moments.mean
+        worths, added = self._moments.term_worths, self._moments.added * self._moments.mean
         self._totals.clear()
         for of_class in sums:
-            counts = np.where(shared, np.maximum(of_class[:-1] + added, _LEAST), 0.0)
+            counts = worths * np.maximum(of_class[:-1] + added, _LEAST)
             self._totals.append(max(float(counts.sum()), _LEAST))
-            logs = log(np.where(shared, counts, 1.0)) - log_of(self._totals[-1])
-            of_class[:-1], of_class[-1] = np.where(shared, logs, 0.0), 0.0
+            logs = log(np.where(worths > 0.0, counts, 1.0)) - log_of(self._totals[-1])
+            of_class[:-1], of_class[-1] = worths * logs, 0.0
             self._moments.checkpoint()
 
     def common(self, coefficients: Matrix, weight: float) -> float:
@@ -58,15 +58,14 @@ class TermDensities:
 
     def leave_out(self, place: int, of_class: Vector, counted: Vector, logits: Vector) -> None:
         """Without the counts of a row its terms are rarer in the class, and the class is smaller."""
-        rows, total = self._moments.unlabeled, self._totals[place]
-        counts = np.where(self._moments.shared, total * exp(of_class[:-1]), 0.0)
+        rows, total, worths = self._moments.unlabeled, self._totals[place], self._moments.term_worths
+        counts = np.where(worths > 0.0, total * exp(of_class[:-1] / np.where(worths > 0.0, worths, 1.0)), 0.0)
         for start, stop in rows.slices(_SLICE):
             part = rows.between(start, stop)
             first, last = int(part.indptr[0]), int(part.indptr[-1])
-            own, values = rows.columns(first, last), read_only(rows.values[first:last])
-            _leave_out(
-                read_only(part.indptr), read_only(own), values, counted[start:stop], counts, total, logits[start:stop]
-            )
+            own = read_only(rows.columns(first, last))
+            values = worths[own] * rows.values[first:last]
+            _leave_out(read_only(part.indptr), own, values, counted[start:stop], counts, total, logits[start:stop])
             self._moments.checkpoint()
 
 
@@ -144,11 +143,13 @@ class Moments:
         self.checkpoint, self.added, self._dense = checkpoint, added, data.dense
         self.n_unlabeled = rows.n_rows - n_labeled
         self._labeled, self.unlabeled = rows.between(0, n_labeled), rows.between(n_labeled, rows.n_rows)
-        sums, stored = _sums(rows, checkpoint)
+        sums, stored, squares = _sums(rows, checkpoint)
         self.mean = sums / rows.n_rows
         """shape (n_features,)"""
-        self.shared = stored > 1
-        """shape (n_features,): whether two rows and more have a value"""
+        others = 1.0 - 1.0 / np.maximum(stored, 1.0)
+        self.term_worths = others * np.sqrt(rows.n_rows / max(dot(squares, others * others), _LEAST))
+        """shape (n_features,): what terms count, of n rows in proportion to ``1 − 1/n``, the share of them that are
+        others to each; all together so that the mean square norm of the rows is 1"""
         nothing = np.zeros(0)
         self.of_unlabeled = self._squares(self.unlabeled, np.ones(self.n_unlabeled)) if self._dense else nothing
         """shape (n_features,): sums of squares of the unlabeled rows about the average row; empty of bags of terms, as
@@ -182,16 +183,17 @@ class Moments:
         return np.asarray(squares + (weights.sum() - stored) * self.mean * self.mean)
 
 
-def _sums(rows: SparseRows, checkpoint: Checkpoint) -> tuple[Vector, Vector]:
-    """Sums of the features, and numbers of rows that have a value of each, shape (n_features,)."""
-    sums, stored = np.zeros(rows.n_features), np.zeros(rows.n_features)
+def _sums(rows: SparseRows, checkpoint: Checkpoint) -> tuple[Vector, Vector, Vector]:
+    """Sums of the features, numbers of rows that have a value of each, and sums of squares, shape (n_features,)."""
+    sums, stored, squares = np.zeros((3, rows.n_features))
     for start, stop in rows.slices(_SLICE):
         first, last = int(rows.indptr[start]), int(rows.indptr[stop])
         columns, values = rows.columns(first, last), rows.values[first:last]
         sums += np.bincount(columns, values, rows.n_features)
         stored += np.bincount(columns[values != 0], minlength=rows.n_features)
+        squares += np.bincount(columns, np.square(values, dtype=np.float64), rows.n_features)
         checkpoint()
-    return sums, stored
+    return sums, stored, squares
 
 
 _TOLERANCE, _FOLD_TOLERANCE, _MOST_ROUNDS = 1e-3, 1e-2, 200
@@ -206,9 +208,9 @@ class NaiveBayesEM:
     core.selection.naive_bayes_em and of the priors π of the classes. Average documents are added to each
     class. Stopping rule: responsibilities that move by less than a thousandth on average; by a hundredth in runs that
     are only compared, without a fold. Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and
-    unlabeled documents using EM, 2000, sections 3 and 4, and 5.3.1 for the weight. There are three differences: rows of
-    mean square norm 1 instead of counts, which are too sure of themselves; priors of the unlabeled documents alone,
-    since labels may have been picked; smoothing by the mean document.
+    unlabeled documents using EM, 2000, sections 3 and 4, and 5.3.1 for the weight. There are four differences: rows of
+    mean square norm 1 instead of counts, which are too sure of themselves; terms of few rows that count less; priors of
+    the unlabeled documents alone, since labels may have been picked; smoothing by the mean document.
     """
 
     def __init__(
@@ -322,14 +324,15 @@ class NaiveBayesEM:
 def _leave_out(
     indptr: NDArray[np.int64],
     columns: NDArray[np.uint32],
-    values: NDArray[np.float32],
+    values: Vector,
     counted: Vector,
     counts: Vector,
     total: float,
     logits: Vector,
 ) -> None:
-    """TermDensities.leave_out of a range of rows. ``counts``, shape (n_features,), are those of the class and of the
-    average rows that are added to it, 0 of terms that are left out; ``total`` is their sum.
+    """TermDensities.leave_out of a range of rows, whose ``values`` and ``counts`` are by the worths of terms.
+    ``counts``, shape (n_features,), are those of the class and of the average rows that are added to it, 0 of terms
+    that count nothing; ``total`` is their sum.
 
     Rows that the class hardly has are left as they are.
     """
@@ -339,7 +342,7 @@ def _leave_out(
             continue
         change, size = 0.0, 0.0
         for k in range(np.uintp(indptr[i]) - first, np.uintp(indptr[i + 1]) - first):
-            value = np.float64(values[k])
+            value = values[k]
             count = counts[np.uintp(columns[k])]
             if count > 0.0:
                 size += value

@@ -111,8 +111,7 @@ def test_weights_are_inverse_to_the_fourth_power_of_the_loss() -> None:
     def weights(*log_likelihoods: float) -> list[float]:
         known = candidate("tsvm", 4)
         judged = [known._replace(judgement=known.judgement._replace(log_likelihood=each)) for each in log_likelihoods]
-        found: list[float] = stack_weights(judged).tolist()
-        return found
+        return list(stack_weights(judged))
 
     assert weights(-3.0, -3.0) == [0.5, 0.5]
     assert weights(-7.0, -3.0) == pytest.approx([1 / 17, 16 / 17])
@@ -124,9 +123,8 @@ def test_weights_are_inverse_to_the_fourth_power_of_the_loss() -> None:
 
 
 def test_odds_multiply_weights_and_leave_no_candidate_without_any() -> None:
-    svm, tsvm = candidate("svm", 6)._replace(odds=0.1), candidate("tsvm", 6)
-    tsvm = tsvm._replace(judgement=svm.judgement)
-    assert stack_weights([svm, tsvm]) == pytest.approx([1 / 11, 10 / 11])
+    svm = candidate("svm", 6)._replace(odds=0.1)
+    assert stack_weights([svm, svm._replace(odds=1.0)]) == pytest.approx([1 / 11, 10 / 11])
     assert stack_weights([svm]) == [1.0]
 
 
