@@ -4,7 +4,7 @@ random sample.
 Nothing is solved at one fraction or another: docs/auto.md has the derivation.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ _WORTHS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 """random labels of each class that even fractions may be worth"""
 _OF_HALF = 60.0
 """random labels that answers are worth where half of the agreement that chance leaves open is there"""
+_OF_MATRIX = 10.0
+"""labels left out of each class that what is known of answers without them is worth"""
+_ROUNDS = 100
+"""rounds of expectation maximisation by which an adjusted estimate has converged"""
 _LEAST_DOUBT = 0.1
 """least disagreement beyond chance of two models, which may be wrong of the same documents"""
 SHARED = 0.5
@@ -39,6 +43,8 @@ class CountedAnswers(NamedTuple):
     """shape (n_classes,): of the documents that either model gives a class, the share that both do"""
     chosen: Counts
     """shape (n_classes,): labels of documents that were chosen since a model was unsure of them"""
+    adjusted: Vector | None = None
+    """shape (n_classes,): the centre after labels left out adjusted it"""
 
     @property
     def doubt(self) -> float:
@@ -53,6 +59,8 @@ class CountedAnswers(NamedTuple):
     @property
     def centre(self) -> Vector:
         """The fractions that they make likely, shape (n_classes,); if they say nothing, the classes are even."""
+        if self.adjusted is not None:
+            return self.adjusted
         return (1.0 - self.idle) * self.fractions + self.idle / len(self.fractions)
 
     @property
@@ -81,6 +89,30 @@ def count_answers(own: Labels, other: Labels, n_classes: int, *, as_good: bool) 
     documents = of_own - kappa * as_good * (of_own - of_both) + _OF_EACH
     shared = of_both / np.maximum(of_own + of_other - of_both, 1)
     return CountedAnswers(documents / documents.sum(), kappa, shared, np.zeros(n_classes, np.int64))
+
+
+def adjust_answers(
+    answers: CountedAnswers, own: Labels, truth: NDArray[np.integer[Any]], left_out: Labels
+) -> CountedAnswers:
+    """The answers with a centre that labels left out adjust: ``truth`` of them, and what the first model answers
+    without them, both of shape (n_left_out,). Its answers on the unlabeled documents are ``own``.
+
+    Under label shift the share of answers is ``Mᵀ π`` with the confusion matrix M. A row of M has a Dirichlet prior: an
+    answer is right by the agreement beyond chance, and else any of those that are given. By it alone π is the share of
+    answers. π is the mode of its posterior, by expectation maximisation. Beforehand it is the centre, by what that is
+    worth, and answers count as much as there are labels left out, which tell M. Sources: Saerens, Latinne &
+    Decaestecker 2002; Lipton, Wang & Smola 2018.
+    """
+    found = answers.centre
+    share = (np.bincount(own, minlength=len(found)) + _OF_EACH) / (len(own) + _OF_EACH * len(found))
+    matrix = _OF_MATRIX * (answers.kappa * np.eye(len(found)) + (1.0 - answers.kappa) * share)
+    np.add.at(matrix, (truth, left_out), 1.0)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    for _ in range(_ROUNDS):
+        joint = found[:, None] * matrix
+        documents = len(truth) * (joint * (share / joint.sum(axis=0))).sum(axis=1) + answers.prior
+        found = documents / documents.sum()
+    return answers._replace(adjusted=found)
 
 
 def _kappa(of_own: Counts, of_other: Counts, of_both: Counts) -> float:

@@ -19,7 +19,7 @@ from core.options.linear import TsvmOptions
 from core.problem import ensure_complete, unlabeled_scores
 from core.progress import Checkpoint, Phase, Span
 from core.selection import log_evidence
-from core.selection.answers import SHARED, count_answers, posterior_of_classes
+from core.selection.answers import SHARED, adjust_answers, count_answers, posterior_of_classes
 from core.selection.data import SelectionData
 from core.selection.fraction_path import (
     SPARSE_TOLERANCE,
@@ -287,8 +287,9 @@ def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, chec
     answers = answers._replace(chosen=np.bincount(data.class_indices[data.drawn == Draw.CHOSEN], minlength=n_classes))
     truth = data.class_indices[data.left_out]
     if len(np.unique(truth)) == n_classes:  # of classes with one label nothing is known
-        gained = judge(supervised.held_out[data.left_out], truth).gained
-        answers = answers._replace(kappa=max(answers.kappa, gained))
+        answers = answers._replace(kappa=max(answers.kappa, judge(supervised.held_out[data.left_out], truth).gained))
+    if data.balanced:  # otherwise models without the labels of a fold err otherwise than those with all
+        answers = adjust_answers(answers, own, truth, labels_of(supervised.held_out[data.left_out]))
     posterior = posterior_of_classes(answers, *data.counts_by_origin)
     labeled = np.bincount(data.class_indices, minlength=n_classes) / len(data.class_indices)
     figures = np.column_stack([labeled, answers.fractions, posterior.means, posterior.deviations])

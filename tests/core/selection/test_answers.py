@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import dirichlet_multinomial, multinomial
 
-from core.selection.answers import CountedAnswers, count_answers, posterior_of_classes
+from core.selection.answers import CountedAnswers, adjust_answers, count_answers, posterior_of_classes
 from core.selection.log_evidence import log_polya
 
 NOTHING = np.zeros(3, np.int64)
@@ -32,6 +32,30 @@ def test_answers_count_less_where_a_model_contradicts_with_which_they_mostly_agr
     worse = count_answers(own, other, 3, as_good=False)
     np.testing.assert_allclose(worse.fractions, np.array([601.0, 101, 301]) / 1003)
     assert worse.kappa == found.kappa
+
+
+def test_labels_left_out_adjust_answers() -> None:
+    """A model that takes every second document of the largest class for one of another."""
+
+    def answered(truth: NDArray[np.intp]) -> NDArray[np.intp]:
+        return np.where((truth == 0) & (np.arange(len(truth)) % 2 == 0), 1, truth)
+
+    own, share = answered(np.repeat([0, 1, 2], [700, 200, 100])), np.array([351, 551, 101]) / 1003
+    counted = count_answers(own, own, 3, as_good=True)._replace(kappa=0.4)
+    np.testing.assert_allclose(counted.fractions, share)
+    off = []
+    for each in (0, 8, 40, 200):
+        truth = np.repeat([0, 1, 2], each)
+        found = adjust_answers(counted, own, truth, answered(truth)).centre
+        # the mode of the posterior: no class gains more than another
+        matrix = 10 * (0.4 * np.eye(3) + 0.6 * share) + each * np.array([[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1]])
+        matrix /= 10 + each
+        gains = 3 * each * matrix @ (share / (found @ matrix)) + counted.prior / found
+        assert gains == pytest.approx(np.full(3, gains[0]))
+        off.append(abs(found - [0.7, 0.2, 0.1]).sum() / 2)
+    assert off[0] == pytest.approx(0.35, abs=0.01)
+    assert off[0] > off[1] > off[2] > off[3]
+    assert off[3] < 0.1
 
 
 def test_models_that_agree_by_chance_say_nothing() -> None:
