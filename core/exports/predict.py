@@ -500,7 +500,8 @@ def _documents_of(path: str) -> Iterator[Any]:
             for number, line in enumerate(file, 1):
                 try:
                     if line.strip():
-                        yield json.loads(line)
+                        document = json.loads(line)
+                        yield {"text": document} if isinstance(document, str) else document
                 except json.JSONDecodeError as error:
                     raise ValueError(f"line {number} is not JSON: {error.msg}") from None
         else:

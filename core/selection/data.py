@@ -64,7 +64,7 @@ def scale_features(
     ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Values that are
     scaled lie in ``space``.
     """
-    energies, centre = _mean_squares(rows, checkpoint, centred=centred and isinstance(rows, FullRows))
+    energies, centre = mean_squares(rows, checkpoint, centred=centred and isinstance(rows, FullRows))
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
         return ScaledRows(rows, np.ones(rows.n_features), np.zeros(rows.n_features), False)
@@ -105,7 +105,7 @@ def _are_beside_terms(rows: SparseRows, few: NDArray[np.int64], checkpoint: Chec
     return 2 * n_values > rows.n_nonzeros and equally_long(squares)
 
 
-def _mean_squares(
+def mean_squares(
     rows: SparseRows, checkpoint: Checkpoint, *, centred: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each feature the mean square about its centre, and the centre: the mean or, if not ``centred``, 0."""

@@ -17,7 +17,7 @@ from core.numerics.elementary import Matrix, Vector, log_of
 from core.numerics.vectors import dot
 from core.problem import Linear, Result, Status
 from core.progress import Checkpoint, Phase
-from core.selection.data import SelectionData
+from core.selection.data import SelectionData, mean_squares
 
 SMOOTHING = 10.0
 """average documents that are added to each class, so that nothing is impossible: about as many as are labeled"""
@@ -143,11 +143,11 @@ class Moments:
         self.checkpoint, self.added, self._dense = checkpoint, added, data.dense
         self.n_unlabeled = rows.n_rows - n_labeled
         self._labeled, self.unlabeled = rows.between(0, n_labeled), rows.between(n_labeled, rows.n_rows)
-        sums, stored, squares = _sums(rows, checkpoint)
+        sums, stored = _sums(rows, checkpoint)
         self.mean = sums / rows.n_rows
         """shape (n_features,)"""
-        others = 1.0 - 1.0 / np.maximum(stored, 1.0)
-        self.term_worths = others * np.sqrt(rows.n_rows / max(dot(squares, others * others), _LEAST))
+        energies, others = mean_squares(rows, checkpoint, centred=False)[0], 1.0 - 1.0 / np.maximum(stored, 1.0)
+        self.term_worths = others / np.sqrt(max(dot(energies, others * others), _LEAST))
         """shape (n_features,): what terms count, of n rows in proportion to ``1 − 1/n``, the share of them that are
         others to each; all together so that the mean square norm of the rows is 1"""
         nothing = np.zeros(0)
@@ -183,17 +183,16 @@ class Moments:
         return np.asarray(squares + (weights.sum() - stored) * self.mean * self.mean)
 
 
-def _sums(rows: SparseRows, checkpoint: Checkpoint) -> tuple[Vector, Vector, Vector]:
-    """Sums of the features, numbers of rows that have a value of each, and sums of squares, shape (n_features,)."""
-    sums, stored, squares = np.zeros((3, rows.n_features))
+def _sums(rows: SparseRows, checkpoint: Checkpoint) -> tuple[Vector, Vector]:
+    """Sums of the features, and numbers of rows that have a value of each, shape (n_features,)."""
+    sums, stored = np.zeros(rows.n_features), np.zeros(rows.n_features)
     for start, stop in rows.slices(_SLICE):
         first, last = int(rows.indptr[start]), int(rows.indptr[stop])
         columns, values = rows.columns(first, last), rows.values[first:last]
         sums += np.bincount(columns, values, rows.n_features)
         stored += np.bincount(columns[values != 0], minlength=rows.n_features)
-        squares += np.bincount(columns, np.square(values, dtype=np.float64), rows.n_features)
         checkpoint()
-    return sums, stored, squares
+    return sums, stored
 
 
 _TOLERANCE, _FOLD_TOLERANCE, _MOST_ROUNDS = 1e-3, 1e-2, 200

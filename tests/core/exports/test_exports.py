@@ -326,7 +326,11 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
         (str(k), *each) for k, each in enumerate(zip(TEXTS, labels, strict=False))
     ]
     np.testing.assert_allclose([each["probability"] for each in found], probabilities.max(axis=1), rtol=1e-12)
-    for name, content, id in (("in.csv", 'id,text\n1,"goal, vote"\n', {"id": "1"}), ("in.txt", "goal, vote\r\n", {})):
+    for name, content, id in (
+        ("in.csv", 'id,text\n1,"goal, vote"\n', {"id": "1"}),
+        ("in.txt", "goal, vote\r\n", {}),
+        ("in.jsonl", '"goal, vote"\n', {}),
+    ):
         (tmp_path / name).write_text(content)
         assert list(predict._documents_of(str(tmp_path / name))) == [{**id, "text": "goal, vote"}]
     for name, wrong, said in (
