@@ -130,7 +130,8 @@ class GatewaySettings(Settings):
     """Threads that parse and store uploads; as many more parse other large bodies. An upload occupies one only while
     its bytes are parsed."""
     predict_threads: Count = 2
-    """Threads that compute large predictions; as many more load models."""
+    """Threads that compute predictions by encoders and by large kernel models; as many more load models. All other
+    large predictions share one thread, since several would wait for each other."""
     score_threads: Count = 1
     """Threads that score datasets; as many more evaluate models on documents in a body."""
 

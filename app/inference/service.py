@@ -14,7 +14,7 @@ from app.errors import InvalidRequest
 from app.http.requests import RESERVATION, in_steps, read_json
 from app.inference.tensors import LENGTH, SPARSE, TEXT, documents_of, read_parts
 from app.predictions.scoring import batches_of
-from app.predictions.service import AnswerTexts, fits_event_loop, in_answer_steps, last_of, load_model
+from app.predictions.service import AnswerTexts, fits_event_loop, last_of, load_model
 from app.services import Services
 from core.documents.kinds import Kind, is_dense
 from core.documents.part_columns import PartColumns
@@ -73,8 +73,8 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     answer = _answer(
         version, model, body, AnswerTexts(model, map(str, version.classes), reserve, flat=True), batches_of(model, rows)
     )
-    small = fits_event_loop(model, rows.n_rows)
-    return loaded.marked(last_of(answer) if small else await in_answer_steps(request, services, answer))
+    small, pool = fits_event_loop(model, rows.n_rows), services.pools.predicting(model)
+    return loaded.marked(last_of(answer if small else await in_steps(request, pool, answer)))
 
 
 async def _read(request: Request, services: Services) -> tuple[InferBody, memoryview]:

@@ -344,7 +344,7 @@ async def predict(services: Services, named: Named, tasks: Sequence[dict[str, An
         loaded = await find(services, named)
         if loaded is None:
             return [nothing for _ in tasks]
-        return await in_thread(services.pools.predict, _predicted, loaded, tasks, config)
+        return await in_thread(services.pools.predicting(loaded.model), _predicted, loaded, tasks, config)
     except HalfmoonError as error:
         _log.warning("no predictions for Label Studio", model=named.reference, tasks=len(tasks), error=str(error))
         return [nothing for _ in tasks]

@@ -57,7 +57,7 @@ async def explain(request: Request, services: Services, reference: str) -> Respo
     body = await read_json(request, services, ExplainBody, ExplainBody())
     loaded = await load_model(services, reference)
     # ids of training documents are read from the store
-    pool = services.pools.load if isinstance(loaded.model, KernelModel) else services.pools.predict
+    pool = services.pools.load if isinstance(loaded.model, KernelModel) else services.pools.predicting(loaded.model)
     return await in_thread(pool, _answer, services, loaded, body, _batches(services, body, request.query_params))
 
 

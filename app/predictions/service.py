@@ -69,7 +69,7 @@ class AnswerTexts:
                 scores = scored.scores[start : start + most]
                 self.n_rows += len(scores)
                 probabilities = self._model.probabilities(scores)
-                self._write("labels", self._labels_of(scores, probabilities))
+                self._write("labels", _encoded(self._labels_of(scores, probabilities)))
                 self._write_rows("scores", scores)
                 if probabilities is not None:
                     self._write_rows("probabilities", probabilities)
@@ -99,12 +99,13 @@ class AnswerTexts:
                 given = [None] * (position - start) + list(batch.ids or [None] * batch.rows.n_rows)
                 for at in range(0, len(given), _NUMBERS):
                     part = given[at : at + _NUMBERS]
-                    self._write("ids", [str(start + at + place) if id is None else id for place, id in enumerate(part)])
+                    ids = [str(start + at + place) if id is None else id for place, id in enumerate(part)]
+                    self._write("ids", _encoded(ids))
             if self._echo:
                 texts = parts_of(batch.rows).get("text", [None] * batch.rows.n_rows)
                 # of several parts one that a document lacks is empty
                 lacking = isinstance(batch.rows, PartRows)
-                self._write("texts", [text or None for text in texts] if lacking else [*texts])
+                self._write("texts", _encoded([text or None for text in texts] if lacking else [*texts]))
             position += batch.rows.n_rows
             yield batch
 
@@ -124,17 +125,14 @@ class AnswerTexts:
 
     def _write_rows(self, name: str, rows: NDArray[np.float64]) -> None:
         if self._flat:
-            self._write(name, rows.ravel().tolist())
+            self._write(name, _encoded(rows.ravel().tolist()))
         elif rows.shape[1] > 1:
-            self._write(name, rows.tolist())
+            self._write(name, _encoded(rows.tolist()))
         else:
             # a row has one number: the lists of rows, which take longer than the prediction, are not made
-            self._append(name, b"[" + _encoded(rows[:, 0].tolist()).replace(b",", b"],[") + b"]")
+            self._write(name, b"[" + _encoded(rows[:, 0].tolist()).replace(b",", b"],[") + b"]")
 
-    def _write(self, name: str, values: list[Any]) -> None:
-        self._append(name, _encoded(values))
-
-    def _append(self, name: str, text: bytes) -> None:
+    def _write(self, name: str, text: bytes) -> None:
         self._reserve(len(text))
         self._texts[name].append(text)
 
@@ -145,7 +143,7 @@ async def label(request: Request, services: Services, reference: str) -> Respons
     loaded = await load_model(services, reference)
     if fits_event_loop(loaded.model, 1) and len(body.text) < services.settings.large_request_bytes:
         return loaded.marked(_labeled(loaded.model, body.text))
-    return loaded.marked(await in_thread(services.pools.predict, _labeled, loaded.model, body.text))
+    return loaded.marked(await in_thread(services.pools.predicting(loaded.model), _labeled, loaded.model, body.text))
 
 
 def _labeled(model: Model, text: str) -> Response:
@@ -179,12 +177,10 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     texts = AnswerTexts(loaded.model, loaded.version.classes, reserve, echo=query.get("include") == "text")
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
-        steps = _answer(loaded, texts, texts.add_each(batches))
         if fits_event_loop(loaded.model, sum(batch.rows.n_rows for batch in batches)):
-            return last_of(steps)
-        if len(batches) == 1:  # one step that takes time: to come back for the others would cost more than they do
-            return await in_thread(services.pools.predict, last_of, steps)
-    return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
+            return last_of(_answer(loaded, texts, texts.add_each(batches)))
+    steps = _answer(loaded, texts, texts.add_each(batches))
+    return last_of(await in_steps(request, services.pools.predicting(loaded.model), steps))
 
 
 def last_of(steps: Iterable[Response | None]) -> Response:
@@ -192,14 +188,6 @@ def last_of(steps: Iterable[Response | None]) -> Response:
     *_, response = steps
     assert response is not None
     return response
-
-
-async def in_answer_steps(request: Request, services: Services, steps: Iterator[Response | None]) -> Response:
-    """The response at the end of the steps.
-
-    They are done in a thread that other predictions use in between, while the client is connected.
-    """
-    return last_of(await in_steps(request, services.pools.predict, steps))
 
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:

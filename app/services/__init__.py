@@ -20,6 +20,7 @@ from app.services.version_cache import ModelCache, VersionCache
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
+from core.models.model import Model
 from storage.process.system import release_memory
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState, connect
@@ -40,6 +41,8 @@ from workers.encoders.catalogue import Encoders
 _LOCAL_FRESH_SECONDS = 0.05
 """Seconds for which the version that a model serves is cached, where the store is a local folder."""
 _RESOLVE_THREADS = 4
+_COMPUTED = 100_000
+"""Multiplications for a document from which on they take longer than to parse it and to answer for it."""
 _RELEASE_SECONDS = 30.0
 """Seconds between two times that freed memory is given back to the system."""
 _DAMAGE_CHECK_SECONDS = 30.0
@@ -54,7 +57,11 @@ class Pools(NamedTuple):
     store: ThreadPoolExecutor
     """parse and store uploads, and store what other requests make"""
     predict: ThreadPoolExecutor
-    """compute large predictions; they never wait for the store, so that models in memory answer while it hangs"""
+    """a single thread that computes large predictions: two keep each other from the interpreter, and both together are
+    slower; it never waits for the store, so that models in memory answer while that hangs"""
+    compute: ThreadPoolExecutor
+    """compute predictions that take longer outside of the interpreter than in it, as those of encoders; they never wait
+    for the store either"""
     load: ThreadPoolExecutor
     """load models"""
     score: ThreadPoolExecutor
@@ -69,14 +76,21 @@ class Pools(NamedTuple):
     @classmethod
     def of(cls, settings: GatewaySettings) -> Self:
         """The threads of the settings; none has begun."""
-        counts = {
-            **dict.fromkeys(("parse", "store"), settings.parse_threads),
-            **dict.fromkeys(("predict", "load"), settings.predict_threads),
-            **dict.fromkeys(("score", "evaluate"), settings.score_threads),
-            "resolve": _RESOLVE_THREADS,
-            "follow": settings.event_poll_threads,
-        }
-        return cls(**{name: ThreadPoolExecutor(count, name) for name, count in counts.items()})
+        return cls(
+            parse=ThreadPoolExecutor(settings.parse_threads, "parse"),
+            store=ThreadPoolExecutor(settings.parse_threads, "store"),
+            predict=ThreadPoolExecutor(1, "predict"),
+            compute=ThreadPoolExecutor(settings.predict_threads, "compute"),
+            load=ThreadPoolExecutor(settings.predict_threads, "load"),
+            score=ThreadPoolExecutor(settings.score_threads, "score"),
+            evaluate=ThreadPoolExecutor(settings.score_threads, "evaluate"),
+            resolve=ThreadPoolExecutor(_RESOLVE_THREADS, "resolve"),
+            follow=ThreadPoolExecutor(settings.event_poll_threads, "follow"),
+        )
+
+    def predicting(self, model: Model) -> ThreadPoolExecutor:
+        """The threads in which a model predicts."""
+        return self.compute if model.vocabulary.encodes or model.row_work > _COMPUTED else self.predict
 
 
 @dataclass(frozen=True)

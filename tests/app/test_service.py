@@ -19,7 +19,7 @@ from app.jobs.schemas import JobOut
 from app.main import create_app
 from app.models.schemas import VersionOut
 from app.predictions.schemas import DocumentLabels, LabeledDocument, Prediction
-from app.services import open_services
+from app.services import Pools, open_services
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from storage.queue.redis_state import RedisState, connect
@@ -275,6 +275,11 @@ def test_the_documentation_needs_no_other_server(gateway: Gateway) -> None:
 
 def test_the_contract_is_committed_beside_the_package() -> None:
     assert Path(__file__).parents[2] / "openapi" / "openapi.yaml" == FILE
+
+
+def test_large_predictions_share_one_thread() -> None:
+    """Two keep each other from the interpreter."""
+    assert Pools.of(GatewaySettings()).predict._max_workers == 1
 
 
 def test_threads_end_before_their_gateway_gives_up_the_queue(tmp_path: Path, valkey: Valkey) -> None:

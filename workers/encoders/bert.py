@@ -109,6 +109,20 @@ def bert_graph(bert: Bert) -> bytes:
         ) from None
 
 
+def largest_product() -> bytes:
+    """A graph of the largest sum of 64 products as those of a rounded BERT: ``given`` uint8 of shape (n, 64), all 255,
+    times 127.
+    """
+    parts = [
+        tensor("weight", np.full((64, 16), 127, np.int8)),
+        tensor("unit", np.array(1, np.float32)),
+        node("MatMulIntegerToFloat", ["given", "weight", "unit", "unit"], "product", domain=_MICROSOFT),
+        graph_input("given", UINT8, ["n", 64]),
+        graph_output("product", FLOAT, ["n", 16]),
+    ]
+    return b"".join(onnx_file("product", parts, domains={_MICROSOFT: 1}))
+
+
 def _constants() -> list[Message]:
     numbers = {
         "one": 1.0,
@@ -189,15 +203,13 @@ def _linear(
         scales = np.maximum(np.abs(weight).max(axis=0) / 127, np.finfo(np.float32).tiny)
         rounded = np.rint(weight / scales)
         bias = (bias + least * (rounded * scales).sum(axis=0)).astype(np.float32)
-        zeros = ["bottom" if least else "middle", "middle"]
+        zero = "bottom" if least else "middle"
         product = [
-            # without sign, as the states: of weights with sign, processors without VNNI cut sums of two products to 16
-            # bits
-            tensor(f"{name}.weight", (rounded + 128).astype(np.uint8)),
+            tensor(f"{name}.weight", rounded.astype(np.int8)),
             tensor(f"{name}.scales", scales),
             node(
                 "MatMulIntegerToFloat",
-                [f"{source}.rounded", f"{name}.weight", "unit", f"{name}.scales", *zeros],
+                [f"{source}.rounded", f"{name}.weight", "unit", f"{name}.scales", zero],
                 f"{target}.of_columns",
                 domain=_MICROSOFT,
             ),

@@ -36,7 +36,9 @@ class Encoder(Protocol):
 
 
 def tokens_in(folder: Path, most_tokens: int, *, special: bool = True) -> Tokens:
-    """Makes the tokens of a text, so many at most, by the tokenizer of a folder; raises EncoderUnavailable."""
+    """Makes the tokens of a text, so many at most, of the beginning of a long one, by the tokenizer of a folder;
+    ``special`` ones are around them. Raises EncoderUnavailable.
+    """
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -48,11 +50,6 @@ def tokens_in(folder: Path, most_tokens: int, *, special: bool = True) -> Tokens
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises Exception itself
         raise EncoderUnavailable(f"has a tokenizer.json that cannot be read: {error}") from None
-    return tokens_of(tokenizer, most_tokens, special=special)
-
-
-def tokens_of(tokenizer: Any, most_tokens: int, *, special: bool = True) -> Tokens:
-    """Makes the tokens of a text by a tokenizer, of the beginning of a long one; ``special`` ones are around them."""
     tokenizer.enable_truncation(most_tokens)
     tokenizer.no_padding()
 

@@ -81,7 +81,7 @@ def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyP
 def test_no_prediction_waits_for_an_evaluation_of_posted_documents(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gateway = start(predict_threads=1, large_request_bytes=1)
+    gateway = start(large_request_bytes=1)
     publish(gateway.store)
     entered, left, score = threading.Event(), threading.Event(), LinearModel.scores_and_unseen
 

@@ -42,8 +42,8 @@ def weights() -> dict[str, NDArray[np.float32]]:
     }
     for layer in range(LAYERS):
         own = f"encoder.layer.{layer}"
-        linear = {f"attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")}
-        linear |= {
+        linear = {
+            **{f"attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")},
             "attention.output.dense": (WIDTH, WIDTH),
             "intermediate.dense": (WIDE, WIDTH),
             "output.dense": (WIDTH, WIDE),
