@@ -176,33 +176,36 @@ def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) ->
     cross-validation is the one of the least squared hinge loss of labels left out by the SVM over the coordinates.
     Coordinates are those of these documents alone. So new ones get what a least squares model of all scores, in the
     space of ``kernel``, predicts: ``1/n Σ (o_k − f(x_k))² + 1e-6 |f|²``. The result has that model, and the scores o of
-    the unlabeled rows. The result is a stationary point, by what ``init`` would not help.
+    the unlabeled rows; stopped before that, the model as far as it is fitted, and its scores. The result is a
+    stationary point, by what ``init`` would not help.
     """
     try:
         rho = (yield from _chosen_rho(problem, options)) if options.rho == "auto" else options.rho
         subspace: Subspace = yield PathSpace(rho, options.left_out)
+        own = replace(problem, rows=subspace.coordinates.rows)
+        found = yield from within(as_part(smooth_tsvm(own, options, "lds"), Span(0.0, 0.9)), subspace)
+        if found.status in (Status.CANCELLED, Status.NUMERICAL_ERROR):
+            return empty_result(options, problem, found.status)
+        assert isinstance(found.decision, Linear)
+        scores = np.zeros(problem.rows.n_rows)
+        vector = np.append(found.decision.coefficients, found.decision.intercept)
+        yield Within(subspace, Scores(vector, np.zeros_like(scores), scores))
     except Stopped:
         return empty_result(options, problem, Status.CANCELLED)
-    own = replace(problem, rows=subspace.coordinates.rows)
-    found = yield from within(as_part(smooth_tsvm(own, options, "lds"), Span(0.0, 0.9)), subspace)
-    if found.status in (Status.CANCELLED, Status.NUMERICAL_ERROR):
-        return replace(empty_result(options, problem, found.status), unlabeled_scores=found.unlabeled_scores)
-    assert isinstance(found.decision, Linear)
-    scores = np.zeros(problem.rows.n_rows)
-    vector = np.append(found.decision.coefficients, found.decision.intercept)
 
     def regressed(problem: Problem, options: LdsOptions) -> Steps:
         iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
         loss = SquaredError(np.full(len(scores), 1.0 / len(scores)), scores)
         report = Report(Phase("lds"), 0, 0.0, found.objective, 0.9, 0.1)
-        ending = yield from minimise(iterate, loss, _RIDGE, StoppingRule(_GAP), report)
+        try:
+            ending = yield from minimise(iterate, loss, _RIDGE, StoppingRule(_GAP), report)
+        except Stopped:
+            return result_of(iterate, problem, np.nan, Status.CANCELLED)
         return result_of(iterate, problem, ending.objective, ending.status)
 
-    try:
-        yield Within(subspace, Scores(vector, np.zeros_like(scores), scores))
-        model = yield from in_kernel_space(regressed, problem, options)
-    except Stopped:
-        return replace(empty_result(options, problem, Status.CANCELLED), unlabeled_scores=found.unlabeled_scores)
+    model = yield from in_kernel_space(regressed, problem, options)
+    if model.status is Status.CANCELLED:
+        return model
     return replace(found, decision=model.decision, status=found.status.worse(model.status))
 
 

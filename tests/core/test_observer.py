@@ -117,11 +117,10 @@ def test_a_cancelled_training_has_a_model_and_changes_nothing_for_the_next(name:
         assert len(watcher.points) == k, "it is not asked again after it said stop"
         scores, known = stopped.model.scores(data.rows)[stopped.unlabeled], np.isfinite(stopped.scores)
         assert np.isfinite(scores).all()
-        if name not in ("lds", "ctsvm"):  # their model only comes near to the scores
+        if name != "ctsvm":  # its model only comes near to the scores
             np.testing.assert_allclose(scores[known], stopped.scores[known], rtol=1e-4, atol=1e-4)
         assert len(scores) == len(whole.scores)
-    # lds has its scores first, and a model of them only at its end
-    assert n_classes > 2 or name == "lds" or stopped.model.scores(data.rows).any(), "so late there is an iterate"
+    assert n_classes > 2 or stopped.model.scores(data.rows).any(), "so late there is an iterate"
     np.testing.assert_array_equal(train(task).scores, whole.scores)
 
 
