@@ -202,14 +202,15 @@ class ScoreFile:
 class SeveralEvaluator:
     """Accumulates scored documents with all their labels, and computes the figures of their evaluation.
 
-    Whether each label applies, and its probability in float32, are kept in ``file``, up to ``most`` numbers.
+    The probability of each label in float32 is kept in ``file``, negative where it does not apply, up to ``most``
+    numbers.
     """
 
     def __init__(self, model: Model, file: IO[bytes], most: int) -> None:
         self._model, self._places = model, {label: place for place, label in enumerate(model.classes)}
         self._counts, self._rankings = LabelConfusion(len(model.classes)), RankingCounts()
         self._reliability = Reliability()
-        self._pairs = ScoreFile(file, 2 * len(model.classes), most)
+        self._pairs = ScoreFile(file, len(model.classes), most)
         self._unseen, self._documents, self._known, self._beyond = UnseenCounter(), 0, 0, 0
 
     def add_all(self, batches: Iterable[ScoredBatch]) -> None:
@@ -234,7 +235,7 @@ class SeveralEvaluator:
             pairs = np.column_stack([1 - probabilities.ravel(), probabilities.ravel()])
             self._reliability.add(pairs, truth.ravel().astype(np.int64))
             self._known += len(known)
-            self._pairs.add(np.hstack([truth, probabilities.astype(np.float32).astype(np.float64)]))
+            self._pairs.add(np.copysign(probabilities.astype(np.float32), np.where(truth, 1.0, -1.0)))
 
     def figures(self) -> dict[str, Any]:
         """The figures, as ``Evaluator.figures``. Raises InvalidDocuments where no document has labels."""
@@ -291,11 +292,10 @@ class SeveralEvaluator:
 
     def _ranked(self) -> list[Ranking | None]:
         """The ranking of each label; None where there is none, or too many scores to rank by."""
-        n_labels = len(self._places)
         if not self._pairs.complete:
-            return [None] * n_labels
-        pairs, found = self._pairs.read(), []
-        for place in range(n_labels):
+            return [None] * len(self._places)
+        found = []
+        for pairs in self._pairs.read().T:
             raise_if_disconnected()
-            found.append(ranked(np.array(pairs[:, n_labels + place]), pairs[:, place] == 1))
+            found.append(ranked(np.abs(pairs), ~np.signbit(pairs)))
         return found

@@ -62,7 +62,7 @@ def test_memory_does_not_grow_with_the_documents(file: IO[bytes], most: int, ran
 
 
 def test_the_limit_is_the_setting(start: Start) -> None:
-    gateway = start(max_ranked_scores=2 * N_LABELS)
+    gateway = start(max_ranked_scores=N_LABELS)
     publish(gateway.store, model=MODEL, classes=MODEL.classes, label_kind="several")
     documents: list[Any] = [{"indices": [place], "labels": [f"l{place}"]} for place in range(2)]
     for count, ranked in ((1, [1.0]), (2, [None, None])):
