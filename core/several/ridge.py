@@ -34,7 +34,7 @@ RIDGE = 0.1
 """weight of |w|² beside the squared errors of the labels, of rows of a mean square length of 1"""
 EMPHASES = (0.0, 1.0, 4.0, 16.0)
 """weights of the shared directions beside the terms that are tried"""
-NAMES = (0.5, 2.0)
+NAMES = (0.5, 2.0, 4.0)
 """weights that are tried beside 0 of the terms of a label's name, of length 1 together, that its weights are drawn
 towards"""
 _SLICE = 1 << 25

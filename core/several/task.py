@@ -44,9 +44,8 @@ class SeveralTask(CheckedTask):
             raise InvalidOption("start_from", "a training of several labels starts from no other model; leave it out")
         order = np.concatenate([np.flatnonzero(labeled), np.flatnonzero(~labeled)])
         known = own.among(classes).matrix()
-        names = task.class_names
-        if names is None:
-            names = SparseRows.empty(len(sets.classes), task.rows.n_features)
+        no_names = SparseRows.empty(len(sets.classes), task.rows.n_features)
+        names = no_names if task.class_names is None else task.class_names
         return cls(
             task,
             find_algorithm(task.algorithm),

@@ -109,23 +109,24 @@ def fit_labels(
     own[~checked] = shared
     every = np.arange(len(checked))
     slopes = exp(_LOG_SLOPES)[own]
+    log_likelihood = float(likelihoods[own, every].sum()) / max(1.0, float(weights.sum()))
     shares = (applies.sum(axis=0)) / ((known != 0).sum(axis=0) + 1.0)
     if not len(scores):
         # a label without a check has its share among the documents that its solutions left out
         of_share = offsets_at(slopes * filled, shares, left_out.astype(np.float64), checkpoint)
         found = np.where(checked, offsets[own, every], of_share)
-        return LabelFit(slopes, found, shares, _mean(likelihoods[own, every], weights))
+        return LabelFit(slopes, found, shares, log_likelihood)
     margins = slopes * scores + offsets[own, every]
-    by_answers = mean_of_columns(expit(margins))
+    by_answers = expit(margins).mean(axis=0)
     drawn = np.full(len(known), Draw.RANDOM, np.int8) if drawn is None else drawn
     counted = _counted(known * left_out * checked, by_answers, drawn)
     if not counted.all():
         seen = (left_out & counted[:, None]).astype(np.float64)
         of_sample = ((seen * applies).sum(axis=0) + by_answers) / (seen.sum(axis=0) + 1.0)
-        by_answers = mean_of_columns(expit(margins + logit(np.clip(of_sample, _LEAST, 1 - _LEAST)) - logit(targets)))
+        by_answers = expit(margins + logit(np.clip(of_sample, _LEAST, 1 - _LEAST)) - logit(targets)).mean(axis=0)
     fractions = np.where(checked, by_answers, shares)
     found = offsets_at(slopes * scores, fractions, np.ones(scores.shape), checkpoint)
-    return LabelFit(slopes, found, fractions, _mean(likelihoods[own, every], weights))
+    return LabelFit(slopes, found, fractions, log_likelihood)
 
 
 def _counted(known: NDArray[np.int8], fractions: Vector, drawn: NDArray[np.int8]) -> NDArray[np.bool_]:
@@ -144,15 +145,6 @@ def _counted(known: NDArray[np.int8], fractions: Vector, drawn: NDArray[np.int8]
     freedom = np.count_nonzero(numbers)
     by_chance = surprise <= freedom + _SURPRISING * np.sqrt(2.0 * freedom)
     return np.asarray((drawn != Draw.FOUND) & (by_chance | (drawn != Draw.UNKNOWN)))
-
-
-def _mean(likelihoods: Vector, weights: Matrix) -> float:
-    return float(likelihoods.sum()) / max(1.0, float(weights.sum()))
-
-
-def mean_of_columns(values: Matrix) -> Vector:
-    """The mean of each column."""
-    return np.asarray(values.sum(axis=0) / max(1, len(values)))
 
 
 def offsets_at(margins: Matrix, targets: Vector, weights: Matrix, checkpoint: Checkpoint = lambda: None) -> Vector:

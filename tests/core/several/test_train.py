@@ -14,7 +14,7 @@ from core.errors import InvalidDocuments, InvalidOption
 from core.evaluation.measures import LabelConfusion
 from core.models.io import read_model
 from core.problem import Status
-from core.several.ridge import RIDGE
+from core.several.ridge import NAMES, RIDGE
 from core.train import Training, TrainingContext, train
 from core.training import TrainingTask
 from tests.core.several.topics import LABELS, WORDS, Topics, sparse
@@ -226,7 +226,7 @@ def test_held_out_scores_are_those_of_a_training_without_the_labels(partly: bool
 
     training, without = trained(), trained(10)
     assert there(training.report)["method"] == "ridge"
-    assert there(training.report)["names"] == there(without.report)["names"] == 2
+    assert there(training.report)["names"] == there(without.report)["names"] == NAMES[-1]
     [own] = np.flatnonzero(without.unlabeled == 10)
     assert there(training.held_out)[10] == pytest.approx(without.scores[own], abs=1e-5)
     if partly:
