@@ -26,7 +26,7 @@ from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf import class_names
 from core.documents.text.tfidf_fit import fit_terms
-from core.evaluation.active_learning import BalancedMargins, least_certain
+from core.evaluation.active_learning import POOL, BalancedMargins, least_certain, representatives
 from core.evaluation.measures import LabelConfusion, Reliability
 from core.models.tree import STEP, LabelTree
 from core.options.text import TextOptions
@@ -74,15 +74,16 @@ def load() -> Reuters:
     return Reuters(rows[0], rows[1], truth[0], truth[1], topics, class_names(topics, terms))
 
 
-def trained(data: Reuters, labeled: NDArray[np.int64], seed: int) -> Training:
-    """A training with the labels of some of the training texts, as a job without an option."""
+def trained(data: Reuters, labeled: NDArray[np.int64], seed: int, drawn: str = "unknown") -> Training:
+    """A training with the labels of some of the training texts, as a job that may say how these were drawn."""
     known = np.zeros(len(data.truth), bool)
     known[labeled] = True
     applied = [np.flatnonzero(row).tolist() if own else None for row, own in zip(data.truth, known, strict=True)]
     sets = LabelSets.of(applied, [None] * len(applied), data.topics)
     unknown = np.full(len(known), -1)
+    options = {"labels_drawn": drawn}
     return train(
-        TrainingTask(data.train, unknown, data.topics, "auto", {}, seed, label_sets=sets, class_names=data.names)
+        TrainingTask(data.train, unknown, data.topics, "auto", options, seed, label_sets=sets, class_names=data.names)
     )
 
 
@@ -118,25 +119,27 @@ def judged(data: Reuters, training: Training) -> Figures:
 
 
 def rounds(data: Reuters, seed: int, *, chosen: bool) -> list[Figures]:
-    """Figures after each of five rounds of 40 labels beside 100 random ones: those that the model is least certain of,
-    a fifth of them random, or all random."""
+    """Figures after each of five rounds of 40 labels beside 100 random ones: a quarter of them random and the others
+    as a call without an option suggests them, or all random. Both count as random ones, as in the service."""
     rng = np.random.default_rng(seed)
     labeled = rng.choice(len(data.truth), 100, replace=False)
-    training, found = trained(data, labeled, seed), []
+    training, found = trained(data, labeled, seed, "random"), []
     for _ in range(5):
-        left = training.unlabeled
-        random = rng.choice(left, 8 if chosen else 40, replace=False)
-        others = np.zeros(0, np.int64)
-        if chosen:
-            pool = BalancedMargins(32)
-            first, _, margins = least_certain(there(training.probabilities))
-            fresh = ~np.isin(left, random)
-            pool.add(left[fresh], first[fresh], margins[fresh])
-            others = pool.balanced.positions
-        labeled = np.concatenate([labeled, random, others])
-        training = trained(data, labeled, seed)
+        random = rng.choice(training.unlabeled, 10 if chosen else 40, replace=False)
+        labeled = np.concatenate([labeled, random, *([suggested(data, training, random)] if chosen else [])])
+        training = trained(data, labeled, seed, "random")
         found.append(judged(data, training))
     return found
+
+
+def suggested(data: Reuters, training: Training, random: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Representatives of the texts that the model is least certain of, so that there are 40 with the random ones."""
+    n, fresh = 40 - len(random), ~np.isin(training.unlabeled, random)
+    probabilities = there(training.probabilities)[fresh]
+    pool = BalancedMargins(n * POOL, several=True)
+    pool.add(training.unlabeled[fresh], probabilities.argmax(axis=1), least_certain(probabilities).margins)
+    offered = pool.balanced
+    return offered.positions[representatives(data.train.taken(offered.positions), n, offered.classes)]
 
 
 def break_even(data: Reuters, n_labeled: int, seed: int) -> float:

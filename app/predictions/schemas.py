@@ -161,8 +161,8 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     dataset: str
     n: Annotated[int, Meta(ge=1, le=1000)] = 10
     strategy: Strategy = "diverse"
-    """Strategy. uncertain: the documents of least margin, evenly of the classes that are predicted. diverse:
-    representatives of three times as many of these. random: any."""
+    """Strategy. uncertain: the documents of least margin, evenly of the classes that are predicted; of several labels
+    more of those with more in doubt. diverse: representatives of three times as many of these. random: any."""
     random: Annotated[float, Meta(ge=0, le=1)] = 0.25
     """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents,
     unless it is 0."""

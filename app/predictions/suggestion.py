@@ -147,11 +147,11 @@ def _drawn(
 
 
 def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, warnings: list[str]) -> Positions:
-    """Positions of ``n`` of the candidates that the model chooses, evenly of the classes that it predicts."""
+    """Positions of ``n`` of the candidates that the model chooses, of the classes that it predicts."""
     if not n:
         return np.zeros(0, np.int64)
     known = _known(source)
-    pool = BalancedMargins(n * POOL if strategy == "diverse" else n)
+    pool = BalancedMargins(n * POOL if strategy == "diverse" else n, several=source.model.several)
     for start in range(0, len(candidates), _BLOCK):
         block = candidates[start : start + _BLOCK]
         pool.add(block, known.predicted[block], known.margins[block])

@@ -3,10 +3,10 @@ that are predicted, and representatives of the uncertain ones.
 
 Conventions: positions are those of documents in their dataset. A margin is the difference of a document's two likeliest
 classes, in probability where that is known, else in score. Sources: Settles, Active learning literature survey, 2009
-(margins); Nemhauser, Wolsey & Fisher, An analysis of approximations for maximizing submodular set functions, 1978 (the
-greedy method comes within 1 − 1/e of the best, and within 1/2 where each class has a bound: part II); Minoux,
-Accelerated greedy algorithms for maximizing submodular set functions, 1978 (gains only fall, so that most need not be
-computed again).
+(margins); Neyman, On the two different aspects of the representative method, 1934 (shares of labels); Nemhauser, Wolsey
+& Fisher, An analysis of approximations for maximizing submodular set functions, 1978 (the greedy method comes within
+1 − 1/e of the best, and within 1/2 where each class has a bound: part II); Minoux, Accelerated greedy algorithms for
+maximizing submodular set functions, 1978 (gains only fall, so that most need not be computed again).
 """
 
 import heapq
@@ -75,9 +75,12 @@ class SmallestMargins:
         self.positions: NDArray[np.int64] = np.zeros(0, np.int64)
         """positions by ascending margin, of equals the first"""
         self.margins: Margins = np.zeros(0)
+        self.total = 0.0
+        """sum of the margins of all documents that were added"""
 
     def add(self, positions: NDArray[np.int64], margins: Margins) -> None:
         """Add documents, shape (n_rows,) each."""
+        self.total += float(margins.sum())
         if len(self.margins) == self._most:
             near = margins <= self.margins[-1]
             positions, margins = positions[near], margins[near]
@@ -87,7 +90,7 @@ class SmallestMargins:
 
 
 class Balanced(NamedTuple):
-    """Documents of little margin, ordered so that every beginning has the predicted classes evenly."""
+    """Documents of little margin, ordered so that every beginning has its share of each predicted class."""
 
     positions: NDArray[np.int64]
     """shape (n,)"""
@@ -100,10 +103,15 @@ class Balanced(NamedTuple):
 
 
 class BalancedMargins:
-    """The documents of least margin of each predicted class; holds no more than ``most`` of a class."""
+    """The documents of least margin of each predicted class; holds no more than ``most`` of a class.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    Classes have even shares. Of ``several`` labels, with the margins of ``least_certain``, the share of a label is in
+    proportion to the square root of how many labels are expected to be wrong where it is predicted. If these errors
+    fall as one divided by the documents that are labeled, such shares leave the fewest (Neyman, 1934).
+    """
+
+    def __init__(self, most: int, *, several: bool = False) -> None:
+        self._most, self._several = most, several
         self._pools: dict[int, SmallestMargins] = {}
 
     def add(self, positions: NDArray[np.int64], first: NDArray[np.signedinteger], margins: Margins) -> None:
@@ -114,17 +122,18 @@ class BalancedMargins:
 
     @property
     def balanced(self) -> Balanced:
-        """At most ``most`` documents: the least certain of each class, by their margins, then the second of each class,
-        and so on.
+        """At most ``most`` documents: of even shares the least certain of each class, by their margins, then the second
+        of each class, and so on.
         """
         pools = [(predicted, pool) for predicted, pool in sorted(self._pools.items())]
+        shares = [math.sqrt(max(_ROUNDING, -pool.total)) if self._several else 1.0 for _, pool in pools]
         positions = np.concatenate([np.zeros(0, np.int64), *(pool.positions for _, pool in pools)])
         margins = np.concatenate([np.zeros(0), *(pool.margins for _, pool in pools)])
-        ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(pool.positions)) for _, pool in pools)])
+        turns = [(np.arange(len(pool.positions)) + 0.5) / share for (_, pool), share in zip(pools, shares, strict=True)]
         classes = np.repeat([predicted for predicted, _ in pools], [len(pool.positions) for _, pool in pools]).astype(
             np.intp
         )
-        order = np.lexsort((positions, margins, ranks))[: self._most]
+        order = np.lexsort((positions, margins, np.concatenate([np.zeros(0), *turns])))[: self._most]
         return Balanced(positions[order], classes[order])
 
 

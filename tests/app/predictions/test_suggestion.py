@@ -14,6 +14,7 @@ from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
 from core.models.model import LinearModel
 from core.validation.calibration import Calibration
+from core.validation.label_calibration import LabelCalibration
 from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
 from tests.stores import no_file_beyond
 from tests.waiting import until
@@ -123,6 +124,16 @@ def test_if_fewer_are_left_all_of_them_and_never_a_labeled_one(gateway: Gateway,
     found = suggest(gateway, dataset=changed, n=1000, strategy=strategy)
     assert sorted(ids(found)) == ["known0", "near", "no", "twin"]
     assert found["n_unlabeled"] == 4
+
+
+def test_of_several_labels_the_one_with_more_in_doubt_has_more(gateway: Gateway) -> None:
+    """Nine documents in doubt to two: shares of three to one."""
+    several = LabelCalibration(np.full(2, 4.0), np.full(2, -2.0), np.full(2, 0.5))
+    model = LinearModel(["no", "yes"], 2, np.arange(2, dtype=np.uint32), np.eye(2), np.zeros(2), calibration=several)
+    publish(gateway.store, model=model, classes=model.classes, label_kind="several")
+    dataset = upload(gateway, {f"{n // 9}{n}": [0.0] * (n // 9) + [0.6] for n in range(11)})
+    found = suggest(gateway, dataset=dataset, n=4, strategy="uncertain", random=0)
+    assert Counter(id[0] for id in ids(found)) == {"0": 3, "1": 1}
 
 
 def test_all_labeled(gateway: Gateway) -> None:
@@ -251,18 +262,6 @@ def test_random_ones_are_drawn_from_all(gateway: Gateway) -> None:
         )
     assert counts.total() == 160
     assert min(counts[f"d{k}"] for k in range(8)) >= 8, "20 each are expected, with a standard deviation of 4"
-
-
-def test_chosen_ones_are_even_over_the_classes_that_are_predicted(gateway: Gateway) -> None:
-    """Though all that the model is least sure of are of one class."""
-    publish(gateway.store)
-    documents = {f"yes{k}": [1.0, 1.0 + (k + 1) / 100] for k in range(40)} | {
-        f"no{k}": [3.0 + k, 1.0] for k in range(40)
-    }
-    dataset = upload(gateway, documents)
-    for strategy in ("uncertain", "diverse"):
-        found = suggest(gateway, dataset=dataset, n=10, strategy=strategy, random=0)
-        assert Counter(each["label"] for each in found["suggestions"]) == {"yes": 5, "no": 5}
 
 
 def test_a_full_store_refuses(gateway: Gateway) -> None:

@@ -93,20 +93,6 @@ def test_similarities_of_values_whose_squares_are_no_numbers(scale: float) -> No
     np.testing.assert_allclose(found, similarities(rows), atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_each_representative_adds_the_most(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = random_rows(rng, 40, 30, 0.15)
-    similar = cosines(dense_of(rows))
-    chosen = representatives(rows, 25).tolist()
-    assert len(set(chosen)) == 25
-    for count, place in enumerate(chosen):
-        before = covered(similar, chosen[:count])
-        left = [other for other in range(rows.n_rows) if other not in chosen[:count]]
-        best = max(covered(similar, [*chosen[:count], other]) for other in left)
-        assert covered(similar, [*chosen[:count], place]) - before == pytest.approx(best - before, abs=1e-4)
-
-
 def test_representatives_come_near_the_best_choice_there_is() -> None:
     rows = random_rows(np.random.default_rng(5), 14, 12, 0.3)
     similar = cosines(dense_of(rows))
@@ -166,13 +152,24 @@ def test_the_least_sure_of_each_class_in_turn(given_documents: list[tuple[int, f
     assert found.taken(2).positions.tolist() == [place for place, _ in expected[:most][:2]]
 
 
+def test_shares_of_several_labels_go_with_the_roots_of_how_many_are_expected_to_be_wrong() -> None:
+    """900 and 100 of two labels; where nothing is expected to be wrong comes last."""
+    pool, likeliest = BalancedMargins(40, several=True), np.repeat([0, 1, 2], [900, 100, 5])
+    for places in np.array_split(np.arange(len(likeliest)), 3):
+        pool.add(places, likeliest[places], np.where(likeliest[places] == 2, 0.0, -1.0))
+    assert np.bincount(pool.balanced.classes, minlength=3).tolist() == [30, 10, 0]
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_representatives_are_as_even_as_the_first_rows(seed: int) -> None:
+def test_each_representative_adds_the_most_and_classes_are_as_even_as_in_the_first_rows(
+    seed: int, n_classes: int
+) -> None:
     rng = np.random.default_rng(seed)
-    rows, classes = random_rows(rng, 40, 30, 0.15), rng.integers(0, 3, 40)
+    rows, classes = random_rows(rng, 40, 30, 0.15), rng.integers(0, n_classes, 40)
     similar = cosines(dense_of(rows))
-    chosen = representatives(rows, 12, classes).tolist()
-    left = np.bincount(classes[:12], minlength=3)
+    chosen = representatives(rows, 12, classes if n_classes > 1 else None).tolist()
+    left = np.bincount(classes[:12], minlength=n_classes)
     for count, place in enumerate(chosen):
         before = covered(similar, chosen[:count])
         allowed = [other for other in range(rows.n_rows) if other not in chosen[:count] and left[classes[other]]]
