@@ -31,18 +31,9 @@ class NotFound(HalfmoonError):
     """No such dataset, job, model, version or alias exists, or exists any more."""
 
     def __init__(self, kind: str, id: str) -> None:
-        super().__init__(f"there is no {kind} {id!r}{_remedy(kind, id)}")
-
-
-def _remedy(kind: str, id: str) -> str:
-    if kind == "dataset" and not id.startswith("ds-"):
-        return "; a dataset goes by the id that its upload answered, as in ds-06h0…"
-    name = id.partition("@")[0].partition("/")[0]
-    lists = {
-        **{"dataset": "/v1/datasets", "job": "/v1/jobs", "model": "/v1/models", "webhook": "/v1/webhooks"},
-        **dict.fromkeys(("model version", "model alias"), f"/v1/models/{name}"),
-    }
-    return f"; GET {lists[kind]} lists all" if kind in lists else ""
+        named = kind == "dataset" and not id.startswith("ds-")
+        remedy = "; a dataset goes by the id that its upload answered, as in ds-06h0…" if named else ""
+        super().__init__(f"there is no {kind} {id!r}{remedy}")
 
 
 class Conflict(HalfmoonError):

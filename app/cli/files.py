@@ -55,7 +55,7 @@ def column_options(columns: Iterable[str] = _COLUMNS) -> list[Option]:
     return [*found, *([_SEPARATOR] if "labels" in columns else []), _EXTRA]
 
 
-def query_of(options: argparse.Namespace) -> dict[str, str]:
+def query_of(options: argparse.Namespace) -> dict[str, Any]:
     """The options for reading a file, as query parameters of an upload."""
     return {
         name: value for name in (*_COLUMNS, "separator", "extra") if (value := getattr(options, name, None)) is not None
@@ -104,6 +104,11 @@ _JOB = [
         default=[],
         metavar="NAME=VALUE",
         help="option of the algorithm, as JSON; may be repeated",
+    ),
+    option(
+        "--encoder",
+        help="encoder that reads the texts, or none for the text alone, as an exported model takes it (default: that "
+        "of the service)",
     ),
 ]
 _ROWS = option(
@@ -241,9 +246,10 @@ def watch(service: "Halfmoon", options: argparse.Namespace) -> None:
 @_on_service
 def datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
     """List the datasets, newest first."""
+    print(f"{'dataset':27}  {'name':24}  {'documents':>9}  {'labels':>9}")
     for dataset in service.datasets.all():
-        people = dataset.annotation_summary()["labeled"]
-        print(f"{dataset.id}  {dataset.name or '-':24}  {len(dataset):>9,} documents  {people:>9,} labels")
+        labels = dataset.annotation_summary()["labeled"]
+        print(f"{dataset.id}  {dataset.name or '-':24}  {len(dataset):>9,}  {labels:>9,}")
 
 
 @command(
@@ -277,41 +283,39 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
     for each in options.option:
         name, equals, value = each.partition("=")
         if not equals:
-            raise CannotStart(f"--option {each}: write NAME=VALUE, as in --option C=10")
+            raise CannotStart(f"--option {each}: write NAME=VALUE, as in --option lambda=0.01")
         try:
             of_algorithm[name] = json.loads(value)
         except ValueError:  # it is a text
             of_algorithm[name] = value
+    job: dict[str, Any] = {"algorithm": options.algorithm, "options": of_algorithm}
+    if options.encoder is not None:
+        job["encoder"] = None if options.encoder == "none" else options.encoder
     if getattr(options, "annotations", False):
         data = service.datasets.named(str(options.file))
-        return data, service.train(
-            data,
-            options.model or data.name or data.id,
-            algorithm=options.algorithm,
-            options=of_algorithm,
-            annotations="latest",
-        )
-    name = model_name(options.model or _name_of(options.file))
-    query: dict[str, Any] = {**query_of(options)}
-    data = service.datasets.create(existing(options.file), name=name, **query)
+        name = options.model or _model_named(data.name or data.id)
+        return data, service.train(data, name, annotations="latest", **job)
+    stem = Path(options.file.name.removesuffix(".gz")).stem
+    name = model_name(options.model or _model_named(stem))
+    data = service.datasets.create(existing(options.file), name=options.model or stem, **query_of(options))
     _print_warnings(data.warnings)
     try:
-        return data, service.train(data, name, algorithm=options.algorithm, options=of_algorithm)
+        return data, service.train(data, name, **job)
     except RequestFailed:  # where there is no answer the job may have been accepted
         data.delete()  # the next try sends the file again
         raise
 
 
-def _name_of(file: Path) -> str:
-    """The name of a file as a name of data and models, which is said where it differs."""
-    stem = Path(file.name.removesuffix(".gz")).stem
+def _model_named(data: str) -> str:
+    """The name of data as that of their model, which is said where it differs; raises CannotStart for none."""
     # an accent stands behind its letter then, and is no gap between two
-    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", stem))
-    name = re.sub("[^A-Za-z0-9._-]+", "-", plain).strip("._-") or "documents"
-    if name != stem:
-        _print_warnings(
-            [f"{file.name} is called {name} here: names have letters, digits, '.', - and _; --model gives another"]
-        )
+    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", data))
+    name = re.sub("[^A-Za-z0-9._-]+", "-", plain).strip("._-")
+    rule = "its name has letters, digits, '.', - and _"
+    if not name:
+        raise CannotStart(f"name the model of {data} by --model: {rule}")
+    if name != data:
+        _print_warnings([f"the model of {data} is called {name}: {rule}; --model gives another"])
     return name
 
 

@@ -187,8 +187,7 @@ def _compared(
         why = (
             f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = "
             f"{p_value:.1g}). {count} of these {lost} documents are labeled {label!r}: check that these labels are "
-            f"right; more labels of documents like these would help most, and POST /v1/models/{served.name}/suggest "
-            'names some. A job with "publish": "always" takes over in any case'
+            "right; more labels of documents like these would help most"
         )
     else:
         why = (

@@ -97,13 +97,16 @@ def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.C
         "topic",
         "--option",
         "labels_drawn=random",
+        "--encoder",
+        "none",
         *at(gateway),
     ]
     assert main(arguments) == 0
     printed = capsys.readouterr()
     job = gateway.client.get(f"/v1/jobs/{printed.out.split()[-1]}").json()
     assert (job["model_name"], job["options"]["labels_drawn"]) == ("Tickets-Marz-v1.2", "random")
-    assert "warning: Tickets, März v1.2.csv is called Tickets-Marz-v1.2 here: names have letters" in printed.err
+    assert (job["encoder"], gateway.client.get("/v1/datasets").json()["datasets"][0]["name"]) == (None, table.stem)
+    assert "warning: the model of Tickets, März v1.2 is called Tickets-Marz-v1.2: its name has letters" in printed.err
     assert "warning: columns that are kept beside the documents and not learned from: 'age'" in printed.err
 
 
@@ -117,11 +120,13 @@ def test_what_goes_wrong_is_a_line(
     for name, content in WRONG.items():
         (wrong / name).write_bytes(content)
     for arguments, words in (
-        (["predict", "news", file, *at(gateway)], "there is no model 'news'"),
+        (["predict", "news", file, *at(gateway)], "there is no model 'news' (404"),  # without the call that lists all
         (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
         (["predict", "news/3", file, *at(gateway)], "there is no model version 'news/3'"),
         (["train", str(tmp_path / "none.csv"), *at(gateway)], "there is no file"),
         (["train", file, "--option", "C", *at(gateway)], "write NAME=VALUE"),
+        (["train", str(tmp_path / "评论.csv"), *at(gateway)], "name the model of 评论 by --model"),
+        (["train", file, "--encoder", "e5", *at(gateway)], "encoder: reads text, but the documents are vectors"),
         (["train", str(wrong / "cut.csv"), *at(gateway)], "cut.csv: line 2: a quote that opens in this row is never"),
         (
             ["train", str(wrong / "odd.ndjson"), *at(gateway)],
@@ -162,8 +167,8 @@ def test_from_the_page_to_a_file_by_name(gateway: Gateway, tmp_path: Path, capsy
     gateway.client.post(f"/v1/datasets/{dataset}/annotations", json=given)
     publish(gateway.store, calibrated=True)
     assert main(["datasets", *at(gateway)]) == 0
-    assert f"{dataset}  mails " in (listed := capsys.readouterr().out)
-    assert "3 documents          2 labels" in listed
+    first, *_, last = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (first, last) == (["dataset", "name", "documents", "labels"], [dataset, "mails", "3", "2"])
     assert main(["labels", "mails", "--model", "news", "--out", str(tmp_path / "out.csv"), *at(gateway)]) == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[0] == "id,label,by,predicted,probability"
