@@ -22,6 +22,8 @@ from storage.repositories.datasets import Batch, ExtraFields
 from storage.repositories.datasets.labels import LabelLists
 
 _SHOWN = 40
+MOST_TITLES = 16
+"""rows above the names of the columns, at most"""
 VOTE = "vote:"
 """What the names of columns with votes begin with, before the name of the voter."""
 _MEANT: tuple[Column, ...] = ("text", "label", "id")
@@ -81,6 +83,16 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     return Header(
         len(names), places, indicators, votes, kept, separator, [*weighed, *([] if several else islice(meant, 1))]
     )
+
+
+def titles_above(rows: Sequence[Sequence[str]], reading: Reading) -> int:
+    """Number of the rows above the names of the columns: rows of one cell at most, as titles are, over a row that names
+    the column of the texts.
+    """
+    text = reading.columns.get("text", "text").lower()
+    cells = [{each.strip().lower() for each in row} - {""} for row in rows[:MOST_TITLES]]
+    place = next((place for place, row in enumerate(cells) if text in row or len(row) > 1), 0)
+    return place if text in cells[place] else 0
 
 
 def _columns_of_labels(names: Sequence[str], reading: Reading, separator: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""``text/csv`` and ``text/tab-separated-values``: a document a row, after a row with the names of the columns.
+"""``text/csv`` and ``text/tab-separated-values``: a document a row, after a row with the names of the columns, above
+which titles may stand: rows of one cell.
 
 - The columns ``text``, ``label``, ``id`` and ``weight`` are read, or those that the query parameters of these names
   give; an empty one but of text stands for no column. In place of ``label`` there may be ``labels`` and ``not``, with
@@ -18,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from app.codecs.base import Decoder, Format, Reading
-from app.codecs.tables.cells import Header, Row, batch_of, header_of
+from app.codecs.tables.cells import Header, Row, batch_of, header_of, titles_above
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark, with_charset
 from core.errors import Fault, refuse, refused
 from storage.errors import LimitExceeded
@@ -47,8 +48,9 @@ class TableDecoder(Decoder):
         self._separator = separators[0]
         self._header: Header | None = None
         self._rest = bytearray()
-        self._wanted = 0
-        """Bytes at which the rest is parsed again: twice an unfinished row, so that time stays linear."""
+        self._wanted = 1 << 14
+        """Bytes at which the rest is parsed again: first as many as titles and the names of the columns below them may
+        have, then twice an unfinished row, so that time stays linear."""
         self._line = 1
         self._position = 0
 
@@ -145,6 +147,7 @@ class TableDecoder(Decoder):
             skipped = next((number for number, row in enumerate(rows, 1) if row and not row[0].startswith("sep=")), 0)
             if not skipped:
                 return None
+            skipped += titles_above(rows[skipped - 1 :], self._reading)
             self._header = header_of(rows[skipped - 1], self._reading)
         header, documents = self._header, rows[skipped:]
         if not set(map(len, documents)) <= {header.width}:

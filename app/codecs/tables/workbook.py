@@ -3,7 +3,8 @@ as.
 
 - Cells are text as a person sees it, up to the format of numbers: 3 and not 3.0, dates as 2026-11-25. A formula has the
   value that the workbook was saved with, an error is an empty cell.
-- The first row with anything in it has the names of the columns, as in csv.py. Empty rows are no documents.
+- The first row with anything in it has the names of the columns, as in csv.py; titles may stand above it. Empty rows
+  are no documents.
 
 calamine, compiled code, reads them: only the child of ``app.codecs.tables.child`` loads it.
 """
@@ -14,7 +15,7 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from app.codecs.base import Format, Reading, check_limit
-from app.codecs.tables.cells import Header, Row, batch_of, header_of, listed
+from app.codecs.tables.cells import MOST_TITLES, Header, Row, batch_of, header_of, listed, titles_above
 from app.codecs.tables.child import ChildDecoder
 from core.errors import InvalidDocuments, invalid_documents, refused
 from storage.repositories.datasets import Batch
@@ -45,9 +46,10 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
                 sheet = workbook.get_sheet_by_name(title)
                 check_limit(sheet.total_height, f"rows in the sheet {title!r}", _MOST_ROWS)
                 rows = _rows(sheet)
-                first = list(islice(rows, 2))
-                if len(first) == 2:
-                    yield from _documents(titles, title, first[0], chain(first[1:], rows), reading)
+                first = list(islice(rows, MOST_TITLES))
+                if len(first) > 1:
+                    above = titles_above([row for _, row in first], reading)
+                    yield from _documents(titles, title, first[above], chain(first[above + 1 :], rows), reading)
                     return
     except PasswordError:
         raise refused("the workbook is encrypted; save it without a password") from None

@@ -35,14 +35,15 @@ export async function lookInto(file) {
   if (type === "text/csv" || type === "text/tab-separated-values") {
     if (text.includes("\u0000")) throw new Error(`${file.name} is not a table: save it as CSV in UTF-8.`);
     const mark = type === "text/csv" ? delimiter(text) : "\t";
-    const rows = parse(text, mark, cut).filter((row, k) => row.some(Boolean) && (k || !row[0].startsWith("sep=")));
+    const all = parse(text, mark, cut).filter((row, k) => row.some(Boolean) && (k || !row[0].startsWith("sep=")));
+    const titles = titlesAbove(all), rows = all.slice(titles);
     // Excel's “Unicode text”
     const body = charset.startsWith("utf-16") ? new Blob([new TextDecoder(charset).decode(await wholeOf(file))]) : undefined;
-    const look = { kind: "table", type: note ? `${type}; charset=windows-1252` : type, body, columns: rows[0] ?? [], rows: rows.slice(1), note, headless: false, mark };
-    if (rows.length && looksHeadless(rows)) return withoutNames(look);
+    const look = { kind: "table", type: note ? `${type}; charset=windows-1252` : type, body, columns: rows[0] ?? [], rows: rows.slice(1), note: `${note} ${titled(all.slice(0, titles))}`.trim(), headless: titles ? undefined : false, mark };
+    if (rows.length && !titles && looksHeadless(rows)) return withoutNames(look);
     if (rows.length < 2) throw new Error(`${file.name} has no rows below the names of its columns.`);
     const twice = look.columns.find((name, k) => name && look.columns.indexOf(name) < k);
-    return twice ? { ...look, note: `${note} Two columns are named “${twice}”. Give one of them another name in the file.` } : look;
+    return twice ? { ...look, note: `${look.note} Two columns are named “${twice}”. Give one of them another name in the file.` } : look;
   }
   if (type === "text/plain") {
     if (text.includes("\u0000")) throw new Error(`${file.name} is no text: save it in UTF-8.`);
@@ -61,9 +62,10 @@ async function workbookLook(file, type) {
   const found = await firstRows(file).catch(() => undefined);
   if (found === null) throw new Error(`${file.name} has no rows below the names of its columns.`);
   if (!found) return { kind: "documents", type, columns: [], rows: [], note: "" };
-  const { rows, title, others } = found;
+  const { rows: all, title, others } = found;
+  const titles = titlesAbove(all), rows = all.slice(titles);
   const sheets = others.length ? `The sheet “${title}” is read, and not ${others.map((each) => `“${each}”`).join(", ")}. ` : "";
-  return { kind: "table", type, columns: rows[0], rows: rows.slice(1), note: `${sheets}${looksHeadless(rows) ? "The first row has the names of the columns. If it is a document, put a row with names above it." : ""}` };
+  return { kind: "table", type, columns: rows[0], rows: rows.slice(1), note: `${sheets}${titled(all.slice(0, titles))}${looksHeadless(rows) ? "The first row has the names of the columns. If it is a document, put a row with names above it." : ""}` };
 }
 
 /** @param {File} file */
@@ -157,6 +159,18 @@ function decoded(bytes, cut) {
     return { text: new TextDecoder("windows-1252").decode(bytes), charset: "windows-1252" };
   }
 }
+
+/** Rows above the names of the columns, at most: titles. */
+const MOST_TITLES = 16;
+
+/** Number of the titles of a table: rows of one cell at most, over a row without an empty one. @param {string[][]} rows */
+export function titlesAbove(rows) {
+  const place = rows.slice(0, MOST_TITLES).findIndex((row) => row.filter(Boolean).length > 1);
+  return place > 0 && rows[place].every(Boolean) && rows[place].length >= rows[0].length ? place : 0;
+}
+
+/** What is said of titles, of which the service reads none. @param {string[][]} rows */
+const titled = (rows) => (rows.length ? `The names of the columns stand below “${rows.flat().find(Boolean)}”, which is left out. ` : "");
 
 /** The delimiter of a table: the one that the first line has most often. @param {string} text */
 function delimiter(text) {

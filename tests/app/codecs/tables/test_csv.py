@@ -45,6 +45,17 @@ def test_every_cut_gives_the_same_rows() -> None:
     assert read(TABLE, cuts=range(len(TABLE)))[0] == ROWS
 
 
+@pytest.mark.parametrize("cut", [[], range(60)])
+def test_titles_stand_above_the_names_of_columns(cut: Sequence[int]) -> None:
+    """Rows of one cell, above one that names the column of the texts; elsewhere the first row has the names."""
+    wanted: Documents = [("a", "x", None)]
+    assert read(b"Report of June,,\n,,\nnr,Text,label\n1,a,x\n", cuts=cut)[0] == wanted
+    assert read(b"sep=;\nReport;\nbody;label\na;x\n", cuts=cut, text="body")[0] == wanted
+    assert read(b"text,\na,x\ntext,b\n", cuts=cut)[0] == [("a", None, None), ("text", None, None)]
+    with pytest.raises(InvalidDocuments, match="the first row has 'Report', 'May'"):
+        read(b"Report,May\ntext,label\na,x\n", cuts=cut)
+
+
 def test_separators() -> None:
     wanted: Documents = [("a, b", "x", None)]
     assert (

@@ -49,7 +49,10 @@ def test_cells_are_as_a_person_sees_them() -> None:
 
 
 def test_the_first_sheet_with_rows_that_is_not_hidden_is_read() -> None:
-    sheets = {"Old": [["text"], ["old"]], "Notes": [["done"]], "Empty": [], "Mails": [[], ["text"], ["new"]]}
+    sheets: dict[str, list[list[Cell]]] = {
+        **{"Old": [["text"], ["old"]], "Notes": [["done"]], "Empty": []},
+        "Mails": [["Mails of June"], [], [None, "text"], [1, "new"]],
+    }
     batches, decoder = decoded(workbook(sheets, hidden=["Old"]))
     assert [text for batch in batches if isinstance(batch.rows, TextRows) for text in batch.rows] == ["new"]
     assert list(decoder.warnings()) == ["the sheet 'Mails' is read, and not 'Notes', 'Empty'"]
