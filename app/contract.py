@@ -77,7 +77,10 @@ def describe(app: FastAPI) -> None:
 
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
     """The document with all schemas, a name for every object, and error responses in the form of the service."""
-    schemas = _schemas(document["components"]["schemas"])
+    kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, DocumentLabels, *MODELS]
+    _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{SCHEMAS}{{model}}")
+    unmentioned = {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}
+    schemas: dict[str, Any] = document["components"]["schemas"] | extra["$defs"] | DOCUMENTS_BY_KIND | unmentioned
     for path, item in document["paths"].items():
         for method, operation in item.items():
             # FastAPI adds this answer to every route with parameters: it is never sent
@@ -104,17 +107,6 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         renamed["components"]["schemas"][name]["examples"] = [example]
     described: dict[str, Any] = rewritten(renamed, _unwrapped)
     return described
-
-
-def _schemas(known: dict[str, Any]) -> dict[str, Any]:
-    kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, DocumentLabels, *MODELS]
-    _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{SCHEMAS}{{model}}")
-    unmentioned: dict[str, Any] = (
-        extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}
-    )
-    return {
-        name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")
-    } | unmentioned
 
 
 def _document_keys(

@@ -6,9 +6,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,8 +66,7 @@ def _started(client: ModuleType, console: Console) -> Any:
         raise CannotStart(f"the demo's service needs a temporary folder: {error}") from None
 
 
-@contextmanager
-def bars(console: Console) -> Iterator[Progress]:
+def bars(console: Console) -> Progress:
     """Progress bars, one for each job that is followed."""
     columns = (
         TextColumn("{task.description:24}"),
@@ -79,8 +77,7 @@ def bars(console: Console) -> Iterator[Progress]:
             "{task.fields[phase]}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
         ),
     )
-    with Progress(*columns, console=console, expand=True) as progress:
-        yield progress
+    return Progress(*columns, console=console, expand=True)
 
 
 def follow(progress: Progress, title: str, job: "Job") -> "Job":

@@ -70,7 +70,11 @@ class KernelService:
             case KernelSpace() | PathSpace():
                 return self._subspace(request)
             case Neighbourhood():
-                return self._graph(request)
+                if request not in self._graphs:
+                    kernel = self._kernel_of(_DISTANCES, 0, self._rows.n_rows)
+                    gram = Gram(self._rows, kernel, None, self._checkpoint)
+                    self._graphs[request] = Laplacian.of(gram, request.n_nearest, self._team, self._checkpoint)
+                return self._graphs[request]
             case Within(subspace, inner):
                 found: Vector | None = subspace.passes.answer(inner, alone=True)
                 return found
@@ -91,13 +95,6 @@ class KernelService:
                 found = Subspace(coordinates, kernel, Passes(coordinates.rows, 1, self._checkpoint))
             self._subspaces[request] = found
         return self._subspaces[request]
-
-    def _graph(self, request: Neighbourhood) -> Laplacian:
-        if request not in self._graphs:
-            kernel = self._kernel_of(_DISTANCES, 0, self._rows.n_rows)
-            gram = Gram(self._rows, kernel, None, self._checkpoint)
-            self._graphs[request] = Laplacian.of(gram, request.n_nearest, self._team, self._checkpoint)
-        return self._graphs[request]
 
     def _shared_cache(self, request: KernelRange) -> RowCache:
         kernel = self._kernel_of(request.kernel, request.start, request.stop)

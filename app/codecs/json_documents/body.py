@@ -84,8 +84,6 @@ class JsonDecoder(Decoder):
 
     def _drop(self, count: int) -> None:
         """Forget the beginning of the rest, which has been read."""
-        if not count:
-            return
         del self._rest[:count]
         self._scanned = max(0, self._scanned - count)
 

@@ -41,20 +41,12 @@ class IdWriter:
 
     def append(self, given: Sequence[str | None] | None, count: int) -> None:
         """Append the ids of the next ``count`` documents, which are valid."""
-        ids = None if given is None else self._named(given)
+        ids = None if given is None else [str(self._count + k) if id is None else id for k, id in enumerate(given)]
         if self._file is None and ids is not None and any(id != str(self._count + k) for k, id in enumerate(ids)):
             self._begin()
         if self._file is not None:
             self._write(ids if ids is not None else _positions(self._count, self._count + count))
         self._count += count
-
-    def _named(self, given: Sequence[str | None]) -> list[str]:
-        named = [id for id in given if id is not None]
-        return (
-            named
-            if len(named) == len(given)
-            else [str(self._count + k) if id is None else id for k, id in enumerate(given)]
-        )
 
     def seal(self) -> Path | None:
         """The finished file, None if every id is the position of its document; raises InvalidDocuments naming ids that
