@@ -11,7 +11,10 @@ pytestmark = NEEDS_CHROMIUM
 
 
 def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_path: Path) -> None:
-    """A first look without a label: two clusters of one name are confirmed together, and one is split into parts."""
+    """A first look without a label: two clusters of one name are confirmed together, and one is split into parts.
+
+    Names stay with the look that they were given in.
+    """
     topics = ("cup match goal team", "bank bond market share", "rain cloud storm wind", "bread flour oven salt")
     write_table(
         tmp_path / "topics.csv",
@@ -28,10 +31,14 @@ def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_pat
     check_accessible(at)
     at.press(page.get_by_role("button", name="Split").first)
     fields.nth(3).wait_for(timeout=HANG * 1000)
-    for place in (0, 1):
-        at.type(fields.nth(place), "chosen")
+    for place, name in enumerate(("chosen", "Chosen ")):  # nobody means two classes by them
+        at.type(fields.nth(place), name)
         page.keyboard.press("Tab")
     page.get_by_text("joined with 1 other").first.wait_for()
+    page.get_by_label("How many").fill("5")
+    at.press(page.get_by_role("button", name="Look again"))
+    page.locator("[name=look]").wait_for(timeout=HANG * 1000)
+    page.locator("[name=look]").select_option(index=1)
     at.press(page.get_by_role("button", name="Confirm chosen"))
     page.locator(".sheet label").first.wait_for()
     check_accessible(at)

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from tests.app.codecs.tables.workbooks import DATE, Cell, workbook
 from tests.e2e.browser import NEEDS_CHROMIUM, SWITCHES, Seat, executable, seat
 from tests.e2e.person import (
-    ALL_SAVED,
     NEXT,
     add_classes,
     answer,
@@ -34,6 +32,7 @@ from tests.e2e.person import (
 from tests.e2e.service import Service
 from tests.http_servers import Handler, answering_by
 from tests.processes import Program
+from tests.there import there
 from tests.waiting import HANG, until
 from tests.workers.encoders.tiny import static_folder
 
@@ -99,40 +98,6 @@ def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, s
     assert [each["aliases"] for each in service.get("/v1/models")["models"] if each["aliases"]] == [{"live": 1}]
 
 
-def test_two_people_without_names_get_no_document_twice(at: Seat, tmp_path: Path, truth: dict[str, str]) -> None:
-    lines = (tmp_path / "messages.csv").read_text().splitlines()
-    (tmp_path / "few.csv").write_text("\n".join([line for line in lines if '"' not in line][:41]) + "\n")
-    open_data(at, tmp_path / "few.csv")
-    bob = at.beside()
-    bob.page.wait_for_selector("article .document")
-    for each in (at, bob):
-        add_classes(each)
-    answered = [id for each in (at, bob) for id in label(each, truth, 9)]
-    for each in (at, bob):
-        saved(each, 9)
-    assert len({*answered}) == 18
-    assert bob.complaints == []
-
-
-def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    with seat(service.url) as at:
-        open_data(at, tmp_path / "messages.csv")
-        add_classes(at)
-        answered = label(at, truth, 30)
-        service.kill("api")
-        answered += label(at, truth, 5)
-        at.page.wait_for_function("() => /Saving|Nothing is lost/.test(document.querySelector('#saved')?.innerText)")
-        until(lambda: service.client.get("/v1/health/live").is_success if service.parts("api") else False)
-        at.page.reload()
-        answered += label(at, truth, 35)
-        service.kill("api")
-        answered += label(at, truth, 5)
-        at.page.wait_for_function(ALL_SAVED, timeout=HANG * 1000)
-        entries = answers_of(service)
-        assert Counter(each["document"] for each in entries) == Counter(answered)
-        assert all(each["label"] == truth[each["document"]] for each in entries)
-
-
 def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_path: Path) -> None:
     """A view that is missed while the service is away, which comes with it; files that are none; classes that are too
     long or named twice; a service that has too much to do; data that are gone.
@@ -148,6 +113,10 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
         page.locator(".notice").or_(page.get_by_text("Loading")).wait_for(state="detached")
         assert "a.jpg is neither a table nor a text. Save the texts as CSV" in page.evaluate(
             "import('./page/view/table.js').then(({ lookInto }) => lookInto(new File(['x'], 'a.jpg'))).catch(String)"
+        )
+        assert page.evaluate(
+            "import('./page/view/quality.js').then(({ qualityOf }) => "
+            "qualityOf({ held_out: { labels: 4, right: 3 } }, null, { voters: { rule: 4 } }).by === 'votes')"
         )
         at.view("Data")
         choose(at, tmp_path / "open.csv")
@@ -174,7 +143,7 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
 def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
     """A damaged model stops nobody: random documents come, and the page says why.
 
-    So it says of labels that differ in case alone. Data have the name of their file.
+    So it says of labels that differ in case alone, until they are joined. Data have the name of their file.
     """
     rows = [
         [f"m{k}", text, "" if k > 9 else label.title() if k == 9 else label]
@@ -184,7 +153,15 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
     with seat(service.url) as at:
         open_data(at, tmp_path / "Lücken, neu.csv")
         at.page.get_by_role("heading", name="Lücken, neu", exact=True).wait_for()
-        at.page.get_by_text("differ in case or spaces alone").wait_for()
+        at.press(at.page.get_by_role("link", name="Join them"))
+        at.press(at.page.get_by_role("button", name="Change", exact=True))
+        at.page.locator(".toast", has_text="1 document of").wait_for()
+        at.view("Label")
+        at.page.wait_for_selector("article .document")
+        assert not at.page.get_by_text("differ in case or spaces alone").count()
+        add_classes(at, ["HAM"])
+        at.page.get_by_text("“ham” is there already.").wait_for()
+        at.page.keyboard.press("Escape")
         job = service.wait_for(
             service.post("/v1/jobs", {"model": "Lucken-neu", "dataset": dataset_of(service), "algorithm": "svm"})["id"]
         )
@@ -251,6 +228,31 @@ def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     stored = service.get(f"/v1/datasets/{dataset_of(service)}/documents?limit=20")["documents"]
     assert [each["text"] for each in stored] == texts
     assert stored[0]["fields"] == {"nr": "1", "day": "2024-01-01"}
+
+
+def test_what_was_done_is_said_and_covers_nothing(at: Seat, service: Service, tmp_path: Path) -> None:
+    """What Excel saves as "Unicode text" is read, its title left out, and what is chosen of it stands first."""
+    rows = "".join(f"{k}\tMay\tfree dinner number {k} €\n" for k in range(40))
+    (tmp_path / "mails.csv").write_text(f"Mails of May\t\t\nnr\twhen\ttext\n{rows}", "utf-16")
+    page = at.page
+    choose(at, tmp_path / "mails.csv")
+    page.get_by_text("The names of the columns stand below “Mails of May”, which is left out.").wait_for()
+    assert page.locator("thead th").all_inner_texts() == ["text", "nr", "when"]
+    at.press(page.get_by_role("button", name="Use these documents"))
+    page.wait_for_selector("article .document")
+    assert "number 39 €" in service.client.get(f"/v1/datasets/{dataset_of(service)}/documents?ids=39").text
+    add_classes(at)
+    page.locator(".toast", has_text="2 classes added").wait_for()
+    page.keyboard.press("f")
+    page.locator(".toast", has_text="Marked").wait_for()
+    assert page.locator("[aria-live]").first.inner_text().strip() == "Marked for others to look at"
+    assert page.locator(".toast span").all_inner_texts() == ["2 classes added", "Marked for others to look at"]
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        toasts, saved = (there(page.locator(each).bounding_box()) for each in (".toasts", "#saved"))
+        assert toasts["x"] >= saved["x"] + saved["width"] or toasts["y"] + toasts["height"] <= saved["y"]
+    at.press(page.get_by_role("button", name="Dismiss").last)
+    assert page.locator(".toast").count() == 1
 
 
 def test_json_with_names_of_its_own(at: Seat, service: Service, tmp_path: Path) -> None:

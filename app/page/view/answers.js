@@ -1,5 +1,6 @@
 /** @file The buttons of the classes: they stay where they are, and show their keys. */
 
+import { plainly } from "./classes.js";
 import { Tree, treeOf } from "./tree.js";
 import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
@@ -67,7 +68,7 @@ function Answer({ of: { name, key, description, color }, shown, guessed, onLabel
   return html`<button class=${guessed ? "answer guessed" : "answer"} title=${title || undefined} aria-label=${shown !== undefined && shown !== String(name) ? `${key ? `${key} ` : ""}${name}` : undefined} style=${color ? { borderInlineStart: `4px solid ${color}` } : undefined} onClick=${() => onLabel(name)}>${key && html`<${Key}>${key}<//>`}<span class="clip" dir="auto">${shown ?? name}</span></button>`;
 }
 
-/** The classes with a text in their names, those first that begin with it. @param {Class[]} classes @param {string} wanted in lower case */
+/** The classes with a text in their names, those first that begin with it. @param {Class[]} classes @param {string} wanted */
 export function matching(classes, wanted) {
   const begins = classes.filter(({ name }) => String(name).toLowerCase().startsWith(wanted));
   return [...begins, ...classes.filter((each) => !begins.includes(each) && String(each.name).toLowerCase().includes(wanted))];
@@ -106,7 +107,8 @@ export function NewClass({ classes, integers, onNew }) {
   const [text, setText] = useState("");
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const names = [...new Set(text.split(",").map((name) => name.trim()).filter(Boolean))];
-  const wrong = integers && names.some((name) => !/^-?\d+$/.test(name)) ? "The classes here are whole numbers." : names.some((name) => name.length > LONGEST) ? `A name has at most ${LONGEST} characters.` : "";
+  const alike = classes.find((each) => names.some((name) => plainly(each.name) === plainly(name) && String(each.name) !== name));
+  const wrong = integers && names.some((name) => !/^-?\d+$/.test(name)) ? "The classes here are whole numbers." : names.some((name) => name.length > LONGEST) ? `A name has at most ${LONGEST} characters.` : alike ? `“${alike.name}” is there already.` : "";
   const leave = () => field.current?.blur();
   useKeys((event) => {
     if (event.key === "c" && classes.length <= KEYED) event.preventDefault(), field.current?.focus();

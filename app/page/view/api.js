@@ -1,6 +1,6 @@
 /** @file Calls of the service. Addresses are relative, so that the page works below a prefix. */
 
-import { plain, signal } from "./ui.js";
+import { signal } from "./ui.js";
 
 /** Whether the service asks for a key that was not given yet. */
 export const keyNeeded = signal(false);
@@ -47,7 +47,7 @@ export async function received(answer) {
 /** @param {Response} answer */
 async function refusal(answer) {
   const problem = await answer.json().catch(() => ({}));
-  return new Refusal(answer.status, plain(problem.detail ?? `The service answered ${answer.status}.`), problem.errors, problem.type);
+  return new Refusal(answer.status, problem.detail ?? `The service answered ${answer.status}.`, problem.errors, problem.type);
 }
 
 /** @param {string} path @param {Record<string, any>} [query] */

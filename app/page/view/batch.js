@@ -1,6 +1,7 @@
 /** @file All of one class at once: the likeliest fifty, take out the wrong ones, Enter. A twentieth comes again later, one by one. */
 
 import { comeAgain, forgetChecks, verdict } from "./again.js";
+import { KEYED } from "./answers.js";
 import { get, modelOf, part } from "./api.js";
 import { REST, useClasses } from "./classes.js";
 import { Opened, snippet } from "./document.js";
@@ -12,7 +13,6 @@ import { Empty, Key, Problem, counted, html, percent, reading, say, useEffect, u
 
 const MOST = 50;
 const AGAIN = 0.05;
-const MOST_BUTTONS = 20;
 /** Documents of one answer of the service. */
 const MOST_LISTED = 500;
 
@@ -42,7 +42,7 @@ export function Batch({ parts, dataset: { label_kind, n_documents } }) {
   const keyOf = (/** @type {any} */ name) => classes.listed.value.find((each) => each.name === name)?.key;
   return html`<h1>One class at a time</h1>
     <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others. <${Key}>r<//> reads the one that you are at.</p>
-    ${served.classes.length > MOST_BUTTONS ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => choose(String(each))}>${keyOf(each) && html`<${Key}>${keyOf(each)}<//>`}<span class="clip" dir="auto">${each}</span></button>`)}</div>`}
+    ${served.classes.length > KEYED ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => choose(String(each))}>${keyOf(each) && html`<${Key}>${keyOf(each)}<//>`}<span class="clip" dir="auto">${each}</span></button>`)}</div>`}
     <${Sheet} key=${chosen} dataset=${dataset} count=${n_documents} label=${of(chosen)} sources=${[{ dataset, model: project.value.model, predicted: of(chosen) }]} />`;
 }
 

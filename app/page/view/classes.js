@@ -10,6 +10,9 @@ import { AGAIN, PASSING, signal, useEffect } from "./ui.js";
 export const REST = "other";
 const KEYS = [..."123456789"];
 
+/** A name without case and spaces. @param {Name} name */
+export const plainly = (name) => String(name).trim().replace(/\s+/g, " ").toLowerCase();
+
 /** The classes of one dataset. */
 export class Classes {
   /** @param {string} dataset */

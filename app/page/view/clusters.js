@@ -2,12 +2,12 @@
 
 import { call, get, isOver, part, post } from "./api.js";
 import { Sheet } from "./batch.js";
-import { useClasses } from "./classes.js";
+import { plainly, useClasses } from "./classes.js";
 import { snippet } from "./document.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
 import { store, stored } from "./stored.js";
-import { Bar, Empty, Notice, Problem, counted, html, percent, sentence, useInterval, useLoad, useState } from "./ui.js";
+import { Bar, Empty, Notice, Problem, counted, html, percent, sentence, useInterval, useLoad, useState, when } from "./ui.js";
 
 const USUAL = 8;
 const MOST_CLUSTERS = 100;
@@ -20,20 +20,21 @@ const PAGE = 500;
 
 /** @param {{parts: string[], dataset: any}} props */
 export function Clusters({ parts, dataset }) {
-  const id = parts[0], look = `${project.value.model}-look`;
+  const id = parts[0], model = `${project.value.model}-look`;
   const [count, setCount] = useState(USUAL);
   const [error, setError] = useState(/** @type {any} */ (null));
   const [confirmed, setConfirmed] = useState("");
+  const [look, setLook] = useState("");
   const [names, setNames] = useState(stored(keyOf(id), /** @type {Record<string, string>} */ ({})));
   const [splits, setSplits] = useState(stored(`${keyOf(id)}.split`, /** @type {Record<string, string>} */ ({})));
   const classes = useClasses(id);
-  const lookAt = (/** @type {string} */ of) => `${look}-${of.slice(-8)}`;
-  const found = useLoad(() => jobsOf([look, ...Object.values(splits).map(lookAt)]), [look, id, splits]);
+  const lookAt = (/** @type {string} */ of) => `${model}-${of.slice(-8)}`;
+  const found = useLoad(() => jobsOf([model, ...Object.values(splits).map(lookAt)]), [model, id, splits]);
   const jobs = found.value ?? [];
   const running = jobs.find((/** @type {any} */ each) => !isOver(each));
   useInterval(() => running && found.again(), 1000);
   const begin = (/** @type {string} */ model, /** @type {string} */ of, /** @type {number} */ n_clusters) => post("v1/jobs", { model, dataset: of, algorithm: "clusters", encoder: null, options: { n_clusters }, publish: "always" }).then(found.again);
-  const start = (/** @type {Event} */ event) => (event.preventDefault(), setError(null), setConfirmed(""), begin(look, id, count).catch(setError));
+  const start = (/** @type {Event} */ event) => (event.preventDefault(), setError(null), setConfirmed(""), setLook(""), begin(model, id, count).catch(setError));
   const split = async (/** @type {Cluster} */ cluster) => {
     setError(null);
     const own = await partOf(cluster);
@@ -43,35 +44,42 @@ export function Clusters({ parts, dataset }) {
     store(`${keyOf(id)}.split`, changed);
   };
   const name = (/** @type {string} */ key, /** @type {string} */ text) => {
-    const changed = { ...names, [key]: text };
+    // the spelling that is there already joins them
+    const others = listed.flatMap((each) => (each.key !== key && names[each.key]) || []);
+    const known = [...classes.listed.value.map((each) => String(each.name)), ...others].find((each) => plainly(each) === plainly(text));
+    const changed = { ...names, [key]: known ?? text.trim() };
     setNames(changed);
     store(keyOf(id), changed);
+    return changed[key];
   };
-  const root = jobs.find((/** @type {any} */ each) => each.dataset === id && each.state === "succeeded");
+  const looks = jobs.filter((/** @type {any} */ each) => each.dataset === id && each.state === "succeeded");
+  const root = looks.find((/** @type {any} */ each) => each.id === look) ?? looks[0];
   const listed = root ? clustersOf(root, jobs, splits) : [];
   const failed = jobs[0]?.state === "failed" ? jobs[0].error : null;
   if (dataset.label_kind === "several") return html`<h1>Clusters</h1><${Empty} title="These documents may have several classes"><p>A cluster is of one class.</p><a class="button primary" href=${to("label", id)}>Label</a><//>`;
-  const named = [...new Set(listed.map(({ key }) => names[key]?.trim()).filter(Boolean))];
-  const sources = listed.filter(({ key }) => names[key]?.trim() === confirmed).map(({ source }) => source);
+  const named = [...new Set(listed.map(({ key }) => names[key]).filter(Boolean))];
+  const of = (/** @type {string} */ text) => listed.filter(({ key }) => names[key] === text);
+  const sources = of(confirmed).map(({ source }) => source);
   const confirm = (/** @type {string} */ text) => (classes.listed.value.some((each) => String(each.name) === text) ? Promise.resolve() : classes.add([text])).then(() => setConfirmed(text), setError);
   const label = classes.listed.value.find((each) => String(each.name) === confirmed)?.name ?? confirmed;
   return html`<h1>Clusters</h1>
     <p>A first look without labels: documents that are much alike stand together. Name those that you recognise. The same name joins clusters, and a name becomes labels that you confirm.</p>
-    <form class="row" onSubmit=${start}><label class="row">How many <input class="short" type="number" name="clusters" min="2" max=${Math.min(MOST_CLUSTERS, dataset.n_documents)} required value=${count} onInput=${(/** @type {any} */ event) => setCount(Number(event.target.value))} /></label><button class=${root ? "" : "primary"} disabled=${Boolean(running) || !found.loaded}>${root ? "Look again" : "Look"}</button><span class="quiet">Ask for more than you expect: two are easily joined.</span></form>
+    <form class="row" onSubmit=${start}><label class="row">How many <input class="short" type="number" name="clusters" min="2" max=${Math.min(MOST_CLUSTERS, dataset.n_documents)} required value=${count} onInput=${(/** @type {any} */ event) => setCount(Number(event.target.value))} /></label><button class=${root ? "" : "primary"} disabled=${Boolean(running) || !found.loaded}>${root ? "Look again" : "Look"}</button><span class="quiet">Ask for more than you expect: two are easily joined.</span>
+      ${looks.length > 1 && html`<label class="row row-end">Clusters of <select name="look" value=${root.id} onChange=${(/** @type {any} */ event) => (setConfirmed(""), setLook(event.target.value))}>${looks.map((/** @type {any} */ each) => html`<option key=${each.id} value=${each.id}>${when(each.created_at)}: ${each.report.clusters.length}</option>`)}</select></label>`}</form>
     <${Problem} error=${error ?? found.error} />
     ${running && html`<div role="status"><${Bar} strong label="looking" share=${running.progress.fraction} text=${percent(running.progress.fraction)} /><p class="quiet">${sentence(running.progress.phase || "waiting")}</p></div>`}
     ${failed && html`<${Notice} kind="error">${sentence(failed.detail)}<//>`}
     ${confirmed && sources.length > 0 ? html`<div class="row named"><button onClick=${() => setConfirmed("")}>Back to the clusters</button><h2>Which of these are <bdi>${confirmed}</bdi>?</h2></div><${Sheet} key=${confirmed} dataset=${id} count=${dataset.n_documents} label=${label} sources=${sources} />` : html`
-    ${named.length > 0 && html`<div class="row named" role="group" aria-label="Names">${named.map((text) => html`<button key=${text} class="primary" onClick=${() => confirm(text)}>Confirm <bdi>${text}</bdi></button>`)}<a class="button" href=${to("label", id)}>Go on labeling</a></div>`}
-    <ul class="sheet clusters">${listed.map((cluster) => html`<${Card} key=${cluster.key} cluster=${cluster} name=${names[cluster.key] ?? ""} joined=${listed.filter(({ key }) => key !== cluster.key && names[cluster.key]?.trim() && names[key]?.trim() === names[cluster.key].trim()).length} splits=${!running && cluster.own.size > SHOWN} onName=${(/** @type {string} */ text) => name(cluster.key, text)} onSplit=${() => split(cluster).catch(setError)} />`)}</ul>`}`;
+    ${named.length > 0 && html`<div class="row named" role="group" aria-label="Names">${named.map((text) => html`<button key=${text} class="primary" onClick=${() => confirm(text)}>Confirm <bdi>${text}</bdi> <span>${of(text).reduce((sum, { own }) => sum + own.size, 0).toLocaleString("en")}</span></button>`)}<a class="button" href=${to("label", id)}>Go on labeling</a></div>`}
+    <ul class="sheet clusters">${listed.map((cluster) => html`<${Card} key=${cluster.key} cluster=${cluster} name=${names[cluster.key] ?? ""} joined=${names[cluster.key] ? of(names[cluster.key]).length - 1 : 0} splits=${!running && cluster.own.size > SHOWN} onName=${(/** @type {string} */ text) => name(cluster.key, text)} onSplit=${() => split(cluster).catch(setError)} />`)}</ul>`}`;
 }
 
-/** @param {{cluster: Cluster, name: string, joined: number, splits: boolean, onName: (text: string) => void, onSplit: () => void}} props */
+/** @param {{cluster: Cluster, name: string, joined: number, splits: boolean, onName: (text: string) => string, onSplit: () => void}} props */
 function Card({ cluster: { own, source }, name, joined, splits, onName, onSplit }) {
   const [text, setText] = useState(name);
   const ids = JSON.stringify(own.documents.slice(0, SHOWN));
   const examples = useLoad(() => get(`v1/datasets/${part(source.dataset)}/documents`, { ids, limit: SHOWN }), [source.dataset, ids]);
-  return html`<li class="card"><p class="row"><input class="wide" aria-label=${`Name of ${own.name}`} placeholder=${own.name} maxlength="100" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onChange=${() => onName(text)} /><button class="small row-end" onClick=${onSplit} disabled=${!splits} aria-label=${`Split ${own.name}`}>Split</button></p>
+  return html`<li class="card"><p class="row"><input class="wide" aria-label=${`Name of ${own.name}`} placeholder="Name it" maxlength="100" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onChange=${() => setText(onName(text))} /><button class="small row-end" onClick=${onSplit} disabled=${!splits} aria-label=${`Split ${own.name}`}>Split</button></p>
     <p class="quiet">${counted(own.size, "document")}${joined > 0 && html` <span class="tag strong">joined with ${counted(joined, "other")}</span>`}</p>
     <p class="terms">${own.terms.map((/** @type {string} */ term) => html`<span key=${term} class="tag" dir="auto">${term}</span> `)}</p>
     ${(examples.value?.documents ?? []).map((/** @type {any} */ each) => html`<p key=${each.id} class="lines" dir="auto">${snippet(each)}</p>`)}</li>`;
@@ -89,7 +97,7 @@ async function jobsOf(models) {
 
 /** The clusters of a look; in place of one that was split those of its parts. @param {any} job @param {any[]} jobs @param {Record<string, string>} splits datasets of the parts by key of the cluster @returns {Cluster[]} */
 function clustersOf(job, jobs, splits) {
-  return job.report.clusters.flatMap((/** @type {any} */ own) => {
+  return job.report.clusters.filter((/** @type {any} */ own) => own.size).flatMap((/** @type {any} */ own) => {
     const key = `${job.id}/${own.label}`;
     const inner = jobs.find((each) => each.dataset === splits[key] && each.state === "succeeded");
     const source = { dataset: job.dataset, model: `${job.model.name}/${job.model.version}`, predicted: own.label };

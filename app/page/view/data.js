@@ -155,13 +155,13 @@ function Columns({ look, chosen, onChange }) {
 /** @param {{look: any, chosen: Record<string, string>}} props */
 function Preview({ look, chosen }) {
   const used = [...Object.values(chosen), ...(chosen.labels ?? "").split(SEPARATOR)];
-  const isUsed = (/** @type {number} */ k) => look.kind !== "table" || used.includes(look.columns[k]);
+  const isUsed = (/** @type {number} */ k) => look.kind !== "table" || used.includes(look.columns[k]) || look.columns[k].startsWith("vote:");
   // what is chosen comes first: of a hundred columns the others are out of sight
   const places = [...look.columns.keys()].sort((one, other) => Number(isUsed(other)) - Number(isUsed(one)));
   const style = (/** @type {number} */ k) => (isUsed(k) ? "" : "quiet");
   return html`<${Scroll} label="First rows"><table>
     <thead><tr>${places.map((k) => html`<th class=${style(k)}>${look.columns[k]}</th>`)}</tr></thead>
-    <tbody>${look.rows.slice(0, PREVIEWED).map((/** @type {string[]} */ row) => html`<tr>${places.map((k) => html`<td class=${style(k)}><span class="clip" dir="auto">${row[k]}</span></td>`)}</tr>`)}</tbody>
+    <tbody>${look.rows.slice(0, PREVIEWED).map((/** @type {string[]} */ row) => html`<tr>${places.map((k) => html`<td class=${style(k)}><span class=${look.columns[k] === chosen.text ? "lines" : "clip"} dir="auto">${row[k]}</span></td>`)}</tr>`)}</tbody>
   </table><//>`;
 }
 

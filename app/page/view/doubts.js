@@ -6,7 +6,7 @@ import { Document, snippet, worded } from "./document.js";
 import { Saved, outboxOf } from "./outbox.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
-import { Empty, Key, Notice, Paper, Problem, html, percent, say, scrollPaper, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { Empty, Key, Notice, Paper, Problem, counted, html, percent, say, scrollPaper, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 /** @param {{dataset: any}} props */
 export function Doubts({ dataset }) {
@@ -62,7 +62,7 @@ export function Doubts({ dataset }) {
   return html`<h1>Doubts</h1>
     <p>Labels that look wrong to a model which was not told them. The most doubtful comes first.</p>
     ${found.value.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}
-    ${current ? html`<${Doubt} doubt=${current} classes=${classes.listed.value} place=${place} count=${doubts.length} onAnswer=${answer} />` : html`<${Empty} title=${doubts.length ? "That was the last doubt" : "No label looks wrong"}><p>${found.value.n_labeled} labels were looked at.</p><a class="button primary" href=${to("label", dataset.id)}>Go on labeling</a><//>`}
+    ${current ? html`<${Doubt} doubt=${current} classes=${classes.listed.value} place=${place} count=${doubts.length} onAnswer=${answer} />` : html`<${Empty} title=${doubts.length ? "That was the last doubt" : "No label looks wrong"}><p>${counted(found.value.n_labeled, "label")} were looked at.</p><a class="button primary" href=${to("label", dataset.id)}>Go on labeling</a><//>`}
     <div class="row steady"><button onClick=${leave} disabled=${!current}><${Key}>space<//> Not sure</button><button onClick=${undo} disabled=${!place}><${Key}>u<//> Undo</button><${Saved} outbox=${outbox} /></div>`;
 }
 
@@ -80,7 +80,10 @@ function Doubt({ doubt, classes, place, count, onAnswer }) {
   const others = several ? [] : classes.filter(({ name }) => name !== doubt.label && name !== doubt.likelier);
   const same = html`nearly the same as <b>${doubt.other}</b>, which`;
   const why = several ? html`${doubt.why === "duplicate" ? html`${same} ${doubt.applies ? "is not" : "is"} <b><bdi>${doubt.doubted}</bdi></b>` : html`that it is ${doubt.applies ? "" : "not "}<b><bdi>${doubt.doubted}</bdi></b> has a probability of ${percent(doubt.probability)}`}` : doubt.why === "duplicate" ? html`${same} is <b><bdi>${doubt.likelier}</bdi></b>` : html`${doubt.why === "votes" ? "with the votes" : ""} its label has a probability of ${percent(doubt.probability)}`;
+  const called = html`<bdi>${several ? doubt.doubted : worded(doubt.label)}</bdi>`;
+  const kept = several ? html`it is ${doubt.applies ? "" : "not "}${called}` : html`keep ${called}`;
+  const changed = several ? html`it is ${doubt.applies ? "not " : ""}${called}` : html`change to <bdi>${worded(doubt.likelier)}</bdi>`;
   return html`<${Paper} key=${doubt.id}><p class="row quiet"><span class="tag">${place + 1} of ${count}</span><span class="clip">${doubt.id}</span><span class="row-end">${why}</span></p><${Document} document=${doubt.document} /><//>
-    <div class="answers"><button class="answer" onClick=${() => onAnswer(doubt.label)}><${Key}>${keyOf(doubt.label) ?? "Enter"}<//><span class="clip">keep <bdi>${worded(doubt.label)}</bdi></span></button><button class="answer guessed" onClick=${() => onAnswer(doubt.likelier)}>${keyOf(doubt.likelier) && html`<${Key}>${keyOf(doubt.likelier)}<//>`}<span class="clip">change to <bdi>${worded(doubt.likelier)}</bdi></span></button>
+    <div class="answers"><button class="answer" onClick=${() => onAnswer(doubt.label)}><${Key}>${keyOf(doubt.label) ?? "Enter"}<//><span class="clip">${kept}</span></button><button class="answer guessed" onClick=${() => onAnswer(doubt.likelier)}>${keyOf(doubt.likelier) && html`<${Key}>${keyOf(doubt.likelier)}<//>`}<span class="clip">${changed}</span></button>
     ${others.length > 0 && html`<select class="answer" name="other" aria-label="Another class" value="" onChange=${(/** @type {any} */ event) => onAnswer(others[event.target.value].name)}><option value="">another class …</option>${others.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select>`}</div>`;
 }

@@ -2,12 +2,12 @@
 
 import { KEYED, RESERVED } from "./answers.js";
 import { call, get, part } from "./api.js";
-import { useClasses } from "./classes.js";
+import { plainly, useClasses } from "./classes.js";
 import { outboxOf } from "./outbox.js";
 import { identifier, project } from "./project.js";
 import { to } from "./route.js";
 import { toast } from "./toasts.js";
-import { Problem, counted, html, useEffect, useState } from "./ui.js";
+import { Problem, counted, html, useEffect, useLoad, useState } from "./ui.js";
 
 const PAGE = 500;
 const LONGEST = 200;
@@ -47,11 +47,15 @@ function One({ of: { name, key, description, color }, taken, onChange, onUp, onD
     <div class="row"><button class="small" disabled=${!onUp} aria-label=${`Move ${name} up`} onClick=${onUp}>↑</button><button class="small" disabled=${!onDown} aria-label=${`Move ${name} down`} onClick=${onDown}>↓</button></div></li>`;
 }
 
-/** Give all documents of one class another one: that renames it, or joins the two. @param {{dataset: any, classes: import("./classes.js").Classes}} props */
+/** Give all documents of one class another one: that renames it, or joins the two. Two whose names are hardly meant to differ stand there first. @param {{dataset: any, classes: import("./classes.js").Classes}} props */
 function Become({ dataset, classes }) {
   const listed = classes.listed.value;
-  const [from, setFrom] = useState(0);
-  const [name, setName] = useState("");
+  const [given, setGiven] = useState(/** @type {number | null} */ (null));
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
+  const like = (/** @type {Class} */ one) => listed.find((each) => each !== one && plainly(each.name) === plainly(one.name) && [one, each].every(({ name }) => summary.value?.classes[name]));
+  const from = given ?? Math.max(0, listed.findIndex(like));
+  const name = typed ?? String((given === null && like(listed[from])?.name) || "");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {any} */ (null));
   const become = async (/** @type {Event} */ event) => {
@@ -71,14 +75,16 @@ function Become({ dataset, classes }) {
         await outbox.settled();
         await classes.put(listed);
       });
-      setName("");
+      setGiven(null);
+      setTyped(null);
+      summary.again();
     } catch (failure) {
       setError(failure);
     }
     setBusy(false);
   };
-  return html`<section><h2>Rename or join</h2><form class="row" onSubmit=${become}><label class="row">All documents of <select value=${from} onChange=${(/** @type {any} */ event) => setFrom(Number(event.target.value))}>${listed.map((each, k) => html`<option key=${each.name} value=${k}>${each.name}</option>`)}</select></label>
-    <label class="row">become <input list="classes" required maxlength="256" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label><datalist id="classes">${listed.map((each) => html`<option key=${each.name} value=${each.name} />`)}</datalist>
+  return html`<section><h2>Rename or join</h2><form class="row" onSubmit=${become}><label class="row">All documents of <select value=${from} onChange=${(/** @type {any} */ event) => setGiven(Number(event.target.value))}>${listed.map((each, k) => html`<option key=${each.name} value=${k}>${each.name}</option>`)}</select></label>
+    <label class="row">become <input list="classes" required maxlength="256" value=${name} onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label><datalist id="classes">${listed.map((each) => html`<option key=${each.name} value=${each.name} />`)}</datalist>
     <button disabled=${busy || !name.trim()}>${busy ? "Changing …" : "Change"}</button></form><${Problem} error=${error} />
     <p class="quiet">A new name renames the class, that of another class joins the two. Models learn it with the next version.</p></section>`;
 }

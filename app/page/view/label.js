@@ -20,8 +20,6 @@ import { AGAIN, Empty, Key, Notice, Paper, Problem, Remedy, counted, html, perce
 
 /** Milliseconds between two looks at the classes, which others may change. */
 const LOOK = 10_000;
-/** New classes that are named when they are there. */
-const MOST_TOLD = 5;
 /** Probability from which the model does not waver. */
 const SURE = 0.9;
 const WHY = {
@@ -112,7 +110,7 @@ export function Label({ dataset, query }) {
     toast(text ? "The note is saved" : "The note is removed");
   };
   const tried = (/** @type {Promise<any>} */ change, /** @type {string} */ done) => change.then(() => toast(done), (error) => toast(error.message));
-  const added = classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.length > MOST_TOLD ? counted(names.length, "class") : names.join(", ")} added`) : undefined;
+  const added = classes.loaded.value ? (/** @type {string[]} */ names) => tried(classes.add(names), `${names.length > 1 ? counted(names.length, "class") : names} added`) : undefined;
   const find = async () => {
     // who looks at what is found needs a key for what is something else
     if (!classes.integers) await classes.add([REST]).catch((error) => toast(error.message));

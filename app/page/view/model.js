@@ -4,7 +4,7 @@ import { get, part, post } from "./api.js";
 import { snippet } from "./document.js";
 import { Sentence, qualityOf } from "./quality.js";
 import { to } from "./route.js";
-import { Bar, Notice, Problem, Scroll, counted, html, percent, plain, sentence, useLoad, when } from "./ui.js";
+import { Bar, Notice, Problem, Scroll, counted, html, percent, sentence, useLoad, when } from "./ui.js";
 
 const MOST_CLASSES = 30;
 const MOST_MISTAKES = 10;
@@ -22,21 +22,21 @@ export function Model({ parts }) {
   return html`<h1>${name}, version ${number}</h1>
     <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${counted(version.value.classes.length, "class")} · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
     ${confidence === "none" && html`<${Notice} kind="error">It knows no more than chance would. More labels are needed.<//>`}
-    ${dataset.value && html`<${Sentence} quality=${qualityOf(version.value, dataset.value.audit)} />`}
-    ${comparison && html`<p>${sentence(plain(comparison.why))}.</p>`}
-    ${dataset.value?.dataset && html`${version.value.label_kind !== "several" && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} />`}<${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
+    ${dataset.value && html`<${Sentence} quality=${qualityOf(version.value, dataset.value.audit, dataset.value.dataset)} />`}
+    ${comparison && html`<p>${sentence(comparison.why)}.</p>`}
+    ${dataset.value?.dataset && dataset.value.labeled > 0 && html`${version.value.label_kind !== "several" && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} />`}<${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
     <section><h2>What it goes by</h2><p>${version.value.facts.encoder ? "The meaning of the texts, as an encoder reads it, and these terms:" : "Terms with the largest weights."}</p><${Problem} error=${explained.error} />
     ${explained.value && html`<${Weights} explained=${explained.value} />`}</section>`;
 }
 
-/** The dataset with what its last audit says of a version, both null if it was deleted: it is looked up in the list, which is not an error. @param {any} version */
+/** The dataset with the number of its labels and what its last audit says of a version, both null if it was deleted: it is looked up in the list, which is not an error. @param {any} version */
 async function stillThere(version) {
   const { datasets } = await get("v1/datasets", { limit: 500 });
   const dataset = datasets.find((/** @type {any} */ each) => each.id === version.dataset);
-  if (!dataset) return { dataset: null, audit: null };
+  if (!dataset) return { dataset: null, audit: null, labeled: 0 };
   const audits = `v1/datasets/${part(dataset.id)}/audits`;
-  const [last] = (await get(audits)).audits;
-  return { dataset, audit: last ? await get(`${audits}/${part(last.id)}`, { model: version.name }) : null };
+  const [{ audits: [last] }, { labeled }] = await Promise.all([get(audits), get(`v1/datasets/${part(dataset.id)}/annotations/summary`)]);
+  return { dataset, labeled, audit: last ? await get(`${audits}/${part(last.id)}`, { model: version.name }) : null };
 }
 
 /** The labels that it contradicts, those first of which it is the surest. @param {{dataset: any, name: string, number: string}} props */

@@ -7,7 +7,7 @@ import { project } from "./project.js";
 import { Right, Sentence, qualityOf } from "./quality.js";
 import { to } from "./route.js";
 import { toast } from "./toasts.js";
-import { Empty, Problem, Scroll, counted, html, percent, plain, sentence, useLoad, useState, when } from "./ui.js";
+import { Empty, Problem, Scroll, counted, html, percent, sentence, useLoad, useState, when } from "./ui.js";
 
 const LIVE = "live";
 const MOST = 20;
@@ -48,9 +48,9 @@ function Versions({ model, onChange }) {
   const shown = model.versions.slice(-MOST).reverse();
   return html`<section class="card"><h2>${model.name}</h2><${Problem} error=${error} />
     ${!audit.loaded && html`<p class="quiet" role="status">Each version is measured on the last audit …</p>`}
-    ${served && audit.loaded && html`<${Sentence} quality=${qualityOf(served, report)} />`}
+    ${served && audit.loaded && html`<${Sentence} quality=${qualityOf(served, report, model.data)} />`}
     <${Scroll} label=${`Versions of ${model.name}`}><table class="stacked"><thead><tr><th>Version</th><th>Trained</th><th>Right</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
-    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} quality=${qualityOf(each, audit.value?.report)} onPublish=${publish} />`)}</tbody></table><//>
+    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} quality=${qualityOf(each, report, model.data)} onPublish=${publish} />`)}</tbody></table><//>
     ${model.versions.length > MOST && html`<p class="quiet">${counted(model.versions.length - MOST, "older version")}</p>`}
     <div class="columns"><${Curve} versions=${audited} forecast=${report?.forecast} /><${Fractions} versions=${shown.slice(0, COMPARED)} /></div>
     ${report?.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}
@@ -61,7 +61,7 @@ function Versions({ model, onChange }) {
 /** @param {{version: any, model: any, quality: any, onPublish: (version: number) => void}} props */
 function Row({ version, model, quality, onPublish }) {
   const aliases = Object.entries(model.aliases).filter(([, number]) => number === version.version).map(([name]) => name);
-  return html`<tr><td data-head="Version"><span><a href=${to("model", model.name, version.version)} aria-label=${`Version ${version.version}`}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag bad" title=${plain(version.comparison?.why ?? "")}>worse, not served</span>`}</span></td>
+  return html`<tr><td data-head="Version"><span><a href=${to("model", model.name, version.version)} aria-label=${`Version ${version.version}`}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag bad" title=${version.comparison?.why}>worse, not served</span>`}</span></td>
     <td class="date" data-head="Trained">${when(version.created_at)}</td><td data-head="Right"><${Right} quality=${quality} /></td>
     <td data-head="Classes"><span>${version.classes.length > 4 ? counted(version.classes.length, "class") : version.classes.map((/** @type {any} */ each, /** @type {number} */ k) => html`${k > 0 && ", "}<bdi>${each}</bdi>`)}</span></td>
     <td>${aliases.map((name) => html`<span class="tag strong">${name}</span> `)}${!aliases.includes(LIVE) && html`<button onClick=${() => onPublish(version.version)} aria-label=${`Make version ${version.version} ${LIVE}`}>Make ${LIVE}</button>`}</td></tr>`;

@@ -1,15 +1,17 @@
 /** @file How good a version is: one number and one sentence, the same in all views. The audit says it, or else the labels left out. */
 
-import { html, percent } from "./ui.js";
+import { counted, html, percent } from "./ui.js";
 
-/** @typedef {{right: number, low: number, high: number, labels: number, likeliest: number | null, by: "audit" | "left out"}} Quality */
+/** @typedef {{right: number, low: number, high: number, labels: number, likeliest: number | null, by: "audit" | "votes" | "left out"}} Quality */
 
-/** How often a version is right. @param {any} version @param {any} [audit] the last audit of its dataset, as it was asked for the model @returns {Quality | null} */
-export function qualityOf(version, audit) {
+/** How often a version is right. @param {any} version @param {any} [audit] the last
+ * @param {any} [dataset] whose votes may stand for labels @returns {Quality | null} */
+export function qualityOf(version, audit, dataset) {
   const measured = audit?.versions.find((/** @type {any} */ each) => each.version === version.version && each.model === version.name);
   if (measured?.labels) return { right: 1 - measured.error, low: 1 - measured.high, high: 1 - measured.low, labels: measured.labels, likeliest: audit.likeliest, by: "audit" };
   const held = version.held_out;
-  return held ? { right: held.right / held.labels, low: held.low, high: held.high, labels: held.labels, likeliest: held.likeliest, by: "left out" } : null;
+  const by = Object.keys(dataset?.voters ?? {}).length ? "votes" : "left out";
+  return held ? { right: held.right / held.labels, low: held.low, high: held.high, labels: held.labels, likeliest: held.likeliest, by } : null;
 }
 
 /** The number with its interval, short enough for a table. @param {{quality: Quality | null}} props */
@@ -21,8 +23,9 @@ export function Right({ quality }) {
 /** The sentence. @param {{quality: Quality | null}} props */
 export function Sentence({ quality }) {
   if (!quality) return html`<p class="quiet">How often it is right is not known yet.</p>`;
-  const of = quality.by === "audit" ? `${quality.labels} random documents of the audit` : `${quality.labels} labels that were left out of its training`;
-  return html`<p class="quality"><b>Right on ${percent(quality.right, 1)}</b> of ${of}, likely ${interval(quality)} of all.${quality.likeliest !== null && ` Always saying the likeliest class would be right on ${percent(quality.likeliest)}.`}</p>`;
+  const votes = quality.by === "votes";
+  const of = quality.by === "audit" ? `${counted(quality.labels, "random document")} of the audit` : `${counted(quality.labels, votes ? "document" : "label")} that were left out of its training`;
+  return html`<p class="quality"><b>${votes ? "Agrees with the votes" : "Right"} on ${percent(quality.right, 1)}</b> of ${of}, likely ${interval(quality)} of all.${!votes && quality.likeliest !== null && ` Always saying the likeliest class would be right on ${percent(quality.likeliest)}.`}</p>`;
 }
 
 /** @param {Quality} quality */

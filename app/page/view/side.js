@@ -1,7 +1,7 @@
 /** @file Beside the document: labels by class, what the model knows, what to do next. */
 
 import { get, part } from "./api.js";
-import { REST } from "./classes.js";
+import { REST, plainly } from "./classes.js";
 import { snippet, worded } from "./document.js";
 import { Download } from "./download.js";
 import { doubtful, project } from "./project.js";
@@ -12,6 +12,7 @@ import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from 
 const RECENT = 10;
 /** Labels of one class alone from which more of it can be found. */
 const FEWEST = 5;
+const ALIKE = "are two classes";
 /** What a training does, for who labels; the phase in the words of its methods stands in Jobs. @type {[RegExp, string][]} */
 const DOING = [
   [/vector/, "reading the texts for their meaning"],
@@ -30,13 +31,14 @@ export function Side({ dataset, counts, trainer, summary, answered, onBack, onFi
   const labels = several ? (summary?.labeled ?? 0) + answered.filter(({ label }) => label !== undefined).length : Object.values(counts).reduce((sum, count) => sum + count, 0);
   const most = Math.max(1, ...Object.values(counts));
   const named = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+  const used = named.filter(([, count]) => count).map(([label]) => plainly(label));
   return html`<aside class="side" aria-label="Progress">
     <h2>${dataset.name ?? project.value.name}</h2>
     <p class="quiet">${counted(labels, several ? "answer" : "label")} of ${counted(dataset.n_documents, "document")}. <a href=${to("classes", dataset.id)}>Classes</a></p>
-    ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}${warning.endsWith("are two classes") && html` <a href=${to("classes", dataset.id)}>Join them</a>`}<//>`)}
+    ${doubtful(dataset).filter((warning) => !warning.endsWith(ALIKE) || new Set(used).size < used.length).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}${warning.endsWith(ALIKE) && html` <a href=${to("classes", dataset.id)}>Join them</a>`}<//>`)}
     <div class="bars">${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
-    <${Knowledge} dataset=${dataset.id} trainer=${trainer} />
+    <${Knowledge} dataset=${dataset} trainer=${trainer} />
     ${!several && named.filter(([, count]) => count > 0).length === 1 && html`<${OneClass} label=${named[0][0]} count=${named[0][1]} dataset=${dataset.id} trainer=${trainer} onFind=${onFind} />`}
     <${Advice} labels=${labels} counts=${counts} trainer=${trainer} dataset=${dataset} />
     <${Recent} answered=${answered} onBack=${onBack} />
@@ -66,13 +68,13 @@ function People({ dataset, summary }) {
   return html`<h3>People</h3><p class="quiet">${summary?.compared ? `They agree on ${summary.agreed} of ${counted(summary.compared, "document")} that several answered. ` : ""}${disputed > 0 && html`<a href=${`${to("documents", dataset)}?disagreement=true`}>Settle ${disputed}</a>. `}<a href=${to("people", dataset)}>Invite a colleague</a></p>`;
 }
 
-/** @param {{dataset: string, trainer: any}} props */
+/** @param {{dataset: any, trainer: any}} props */
 function Knowledge({ dataset, trainer }) {
   const job = trainer.job.value, version = trainer.version.value, meaning = trainer.meaning.value;
-  const audit = useAudit(dataset, version);
+  const audit = useAudit(dataset.id, version);
   return html`<h3>Model</h3>
-    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p>${audit && html`<${Sentence} quality=${qualityOf(version, audit)} />`}`}
-    ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset)}>may be labeled automatically</a>.</p>`}
+    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p>${audit && html`<${Sentence} quality=${qualityOf(version, audit, dataset)} />`}`}
+    ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset.id)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}
     ${meaning && html`<p class="quiet">It goes by words, and by the meaning of ${meaning.read < meaning.texts ? `${meaning.read.toLocaleString("en")} of` : "all"} ${counted(meaning.texts, "text")}.</p>`}

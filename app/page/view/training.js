@@ -5,7 +5,7 @@ import { outboxOf } from "./outbox.js";
 import { project } from "./project.js";
 import { toast } from "./toasts.js";
 import { treeOf } from "./tree.js";
-import { plain, say, sentence, signal, stopped } from "./ui.js";
+import { say, sentence, signal, stopped } from "./ui.js";
 
 const ENOUGH = 20;
 const FEW = 5;
@@ -144,7 +144,7 @@ export class Trainer {
     }
     const model = await get(`v1/models/${part(this.model)}`);
     this.version.value = model.versions.find((/** @type {any} */ each) => each.version === model.served);
-    this.note.value = job.comparison?.takes_over === false ? stopped(sentence(plain(job.comparison.why))) : "";
+    this.note.value = job.comparison?.takes_over === false ? stopped(sentence(job.comparison.why)) : "";
     toast(this.note.value || `Version ${job.model.version} is ready`);
     this.onVersion();
     await this.#readOn(job);

@@ -27,9 +27,6 @@ export const sentence = (text) => (/^[^\s:]*[._\d/[]\S/.test(text) ? text : text
 /** A text with a full stop, unless it ends with a mark. @param {string} text */
 export const stopped = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
-/** What the service says, without the calls by which programs go on. @param {string} text */
-export const plain = (text) => text.replace(/[,;]( and)? (GET|POST) \/v1\/.*/s, "");
-
 /** A number with a noun. @param {number} count @param {string} noun */
 export function counted(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
