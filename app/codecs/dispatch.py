@@ -74,7 +74,7 @@ def body_decoder(
             f"{_advice(media_type)}documents come as {', '.join(FORMATS)}",
         )
     reading = Reading(bounds, spool, reserve, parameters=parameters, formats=_BY_ANY_NAME)
-    decoder = _BY_ANY_NAME[media_type].open(_as_asked(reading, query))
+    decoder = _BY_ANY_NAME[media_type].open(_as_asked(reading, query) if query else reading)
     if "content-encoding" in headers:
         decoder = Filtered(decompressor_of(headers, bounds, reserve), decoder)
     return decoder
