@@ -324,7 +324,7 @@ def document_rows(
                 f"{VOTE}{voter}": {vote: 1.0} if isinstance(vote, str) and vote.startswith("{") else vote
                 for voter, vote in document.get("votes", {}).items()
             }
-            cells = {**document, **votes}
+            cells = {**document, **votes, "people": document["people"] or None, "notes": document["notes"] or None}
             if separator is not None and dataset.label_kind == "several":
                 cells |= {"labels": _joined(document["labels"], separator, NONE_APPLIES)}
                 cells |= {"not": _joined(document["not"], separator, None)}

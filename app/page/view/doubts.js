@@ -6,6 +6,7 @@ import { Document, snippet, worded } from "./document.js";
 import { Saved, outboxOf } from "./outbox.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
+import { trainerOf } from "./training.js";
 import { Empty, Key, Notice, Paper, Problem, counted, html, percent, say, scrollPaper, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 /** @param {{dataset: any}} props */
@@ -15,8 +16,8 @@ export function Doubts({ dataset }) {
   const several = dataset.label_kind === "several";
   const found = useLoad(async () => {
     await outbox.settled();
-    const known = await modelOf(model);
-    const served = known?.versions.find((/** @type {any} */ each) => each.version === known.served);
+    const seen = trainerOf(dataset.id).version.value, known = seen ? null : await modelOf(model);
+    const served = seen ?? known?.versions.find((/** @type {any} */ each) => each.version === known.served);
     // a version that left no label out, as one of one class, has no doubts
     return served && (served.held_out || several) && post(`v1/models/${part(model)}/doubts`, { dataset: dataset.id, n: 50, include: ["document"] });
   }, [dataset.id, model]);

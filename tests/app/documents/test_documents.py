@@ -318,5 +318,5 @@ def test_a_table_says_by_whom(gateway: Gateway, texts: str) -> None:
     annotate(gateway, texts, {"document": "t1", "by": "=ann", "label": "ham"})
     lines = gateway.client.get(f"/v1/datasets/{texts}/documents", headers={"accept": "text/csv"}).text.splitlines()
     assert lines[0] == "id,text,label,by,drawn,skipped,people,notes,flagged"
-    assert lines[1] == "t0,Free ENTRY now,spam,,random,false,{},{},false"
+    assert lines[1] == "t0,Free ENTRY now,spam,,random,false,,,false"
     assert lines[2].split(",")[2:4] == ["ham", "'=ann"]
