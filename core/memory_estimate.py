@@ -12,7 +12,7 @@ from core.one_vs_rest import n_problems
 from core.options.auto import ridge_bytes
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.selection.registry import MANY_ROWS, candidate_bytes, path_bytes, path_fractions
+from core.selection.registry import MANY_ROWS, candidate_bytes, left_out_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32
@@ -130,10 +130,7 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
     elif options.selects_method:
         rows += candidate_bytes(size._replace(n_features=seen))
     if compared:
-        n_fractions = (
-            path_fractions(size._replace(n_features=seen), selects=options.selects_method) if options.estimated else 1
-        )
-        rows += path_bytes(size.n_labeled, n_problems(n_classes), n_fractions)
+        rows += left_out_bytes(size.n_labeled, n_classes)
     together = most_at_a_time(n_documents, seen) if compared else size._replace(n_features=seen).n_sharing
     problems = together * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (

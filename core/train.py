@@ -45,8 +45,8 @@ from core.weak_supervision.derived import Derived, learn
 from core.weak_supervision.one_class import OneClass
 from core.weak_supervision.pooling import Pooled
 
-_MANY_CLASSES = 0.25
-"""work of an estimate of three classes and more beside that of two: nothing is solved along fractions"""
+_ESTIMATED = 0.1
+"""share of the work that an estimate of the class fractions takes, where there is one"""
 
 
 class Solutions(NamedTuple):
@@ -113,14 +113,13 @@ def _class_fractions(
         return known, {"class_fractions": by_class(known, checked.classes)}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
-    share = checked.options.estimation_share * (1.0 if len(checked.classes) == 2 else _MANY_CLASSES)
     centred = len(checked.columns_by_part(documents.features)) < 2
     data = with_frequent_features(
         checked.selection_data(documents.rows, centred, run.watch, run.context.engine.space), run.watch
     )
     with run.scheduler(data.scaled.rows) as scheduler:
-        estimate = estimate_fractions(scheduler, data, Span(0.0, share), checkpoint=run.watch, held_out=False)
-    return estimate.fractions, estimate.report(checked.classes), Span(share, 1.0)
+        estimate = estimate_fractions(scheduler, data, Span(0.0, _ESTIMATED), run.watch)
+    return estimate.fractions, estimate.report(checked.classes), Span(_ESTIMATED, 1.0)
 
 
 def _tuning(checked: SingleTask, documents: Compact, run: Run, span: Span) -> tuple[Tuning | None, Span]:

@@ -71,8 +71,6 @@ class Options(BaseModel):
     """whether the algorithm needs the class fractions of the unlabeled documents"""
     selects_method: ClassVar[bool] = False
     """whether several methods are compared by cross-validation"""
-    estimation_share: ClassVar[float] = 0.8
-    """share of the work that an estimate of the class fractions takes, where there is one, of two classes"""
     rescales_features: ClassVar[bool] = False
     """whether features are brought to one scale where one outweighs the others"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)

@@ -66,8 +66,6 @@ class KernelChoice(KernelFunction):
     tuning_share: ClassVar[float] = 0.5
     """share of the work that the choice of C and gamma takes, where the data choose them; of labeled documents alone it
     is most of it"""
-    estimation_share: ClassVar[float] = 0.1
-    """as in Options: an estimate is linear, whatever it is for"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"kernel": "poly"})
     one_class_remedy: ClassVar[str] = "try a larger C or the algorithm auto"
     range_remedy: ClassVar[str] = "use another kernel, or lower degree, coef0 or C"

@@ -23,12 +23,20 @@ from core.kernels.gamma import resolve_kernel
 from core.numerics.elementary import Matrix, Vector
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
-from core.problem import Linear, Problem, Result
+from core.problem import Linear, Problem, Result, ensure_complete
 from core.progress import TOGETHER, Phase, Span, Watch
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.data import SelectionData, labeled_alone, with_features
-from core.selection.fraction_path import FractionPath, SupervisedFit, held_out_scores
-from core.selection.posterior import refine_grid
+from core.selection.held_out import (
+    SPARSE_TOLERANCE,
+    TOLERANCE,
+    Fits,
+    FoldFit,
+    HeldOut,
+    coefficients_of,
+    compared_svm,
+    held_out_scores,
+)
 from core.selection.prediction import Judgement, Prediction, judge
 from core.selection.registry import METHODS, Method
 
@@ -122,8 +130,9 @@ Solvers = list[Callable[[], Steps]]
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
-_TUNED, _ESTIMATED = 0.05, 0.85
-"""shares of the work that are done when λ of the supervised SVM is found, and when the fractions are estimated"""
+_TUNED, _ESTIMATED, _SOLVED = 0.05, 0.15, 0.85
+"""shares of the work that are done when λ of the supervised SVM is found, when the fractions are estimated, and when
+the transductive SVM is solved"""
 _MOST_SCALE = 1e12
 """bound on the largest scale of a feature and on its inverse: within it float32 holds distances of the original rows,
 with digits to spare"""
@@ -181,7 +190,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """The documents that a method is tried on, and the estimate of the transductive SVM."""
+    """The documents that a method is tried on."""
 
     scheduler: Scheduler
     """runs solvers over the rows of ``frequent``"""
@@ -190,9 +199,7 @@ class Trial:
     frequent: SelectionData
     """of the frequent features"""
     found: FractionEstimate
-    """class fractions by the transductive SVM"""
-    given: Vector | None
-    """class fractions, if they are known"""
+    """class fractions: of three classes and more of all methods, of two of the supervised SVM"""
     span: Span
     """part of the work that solvers over frequent features are"""
     watch: Watch
@@ -205,11 +212,6 @@ class Trial:
         largest = float(self.data.scaled.scales.max(initial=0.0))
         return not self.of_parts and self.data.dense and 1 / _MOST_SCALE < largest < _MOST_SCALE
 
-    @property
-    def grids(self) -> list[Vector]:
-        """For each two-class problem the fractions that methods are compared at."""
-        return [refine_grid(grid) for grid in self.found.grids]
-
     @cached_property
     def kernel(self) -> Kernel:
         """The radial kernel of the median distance."""
@@ -219,9 +221,11 @@ class Trial:
         """Report that this method is tried next."""
         self.watch.begin(Phase(method.key).to("candidate"))
 
-    def estimate(self, paths: Sequence[list[FractionPath]], predicted: Prediction) -> FractionEstimate:
-        """The class fractions by a method's own paths and predictions; raises Stopped."""
-        return combine_evidence(self.data, paths, predicted, self.given, self.watch)
+    def estimate(self, held_out: HeldOut, predicted: Prediction) -> FractionEstimate:
+        """The class fractions, of two classes by a method's own scores and prediction; raises Stopped."""
+        if self.found.grid is None:
+            return self.found
+        return combine_evidence(self.data, held_out, predicted, self.found.grid, self.watch)
 
 
 def candidates_of(
@@ -249,11 +253,18 @@ def candidates_of(
     if alone:
         return
     with scheduler_of(frequent.scaled.rows) as scheduler:
-        found = estimate_fractions(scheduler, frequent, span.between(_TUNED, _ESTIMATED), given, watch)
-        if data.n_classes > 2:
-            given = found.fractions
-        yield transductive(frequent, found)
-        trial = Trial(scheduler, data, frequent, found, given, span.between(_ESTIMATED, 1.0), watch, of_parts)
+        of_estimate, of_solutions, of_others = (
+            span.between(_TUNED, _ESTIMATED),
+            span.between(_ESTIMATED, _SOLVED),
+            span.between(_SOLVED, 1.0),
+        )
+        found = (
+            FractionEstimate(given)
+            if given is not None
+            else estimate_fractions(scheduler, frequent, of_estimate, watch)
+        )
+        yield transductive(scheduler, frequent, found, of_solutions)
+        trial = Trial(scheduler, data, frequent, found, of_others, watch, of_parts)
         for method in METHODS.values():
             if method.applies(data.size):
                 module, _, function = method.trial.partition(":")  # imported at first use
@@ -268,10 +279,10 @@ def grid_search(scheduler: Scheduler, data: SelectionData, span: Span, lambdas: 
     ``data`` are of labeled rows. Raises Stopped.
     """
     places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
-    fits = {lambda_: {place: SupervisedFit() for place in places} for lambda_ in lambdas}
+    fits = {lambda_: {place: FoldFit() for place in places} for lambda_ in lambdas}
     steps: dict[Phase, Callable[[], Steps]] = {
         data.phases[column].to("svm/lambda", lambda_, fold=fold): partial(
-            fit.steps, data.problems[column], data.folds == fold, lambda_
+            fit.steps, data.problems[column], data.folds == fold, partial(compared_svm, lambda_=lambda_)
         )
         for lambda_, of_lambda in fits.items()
         for (column, fold), fit in of_lambda.items()
@@ -281,7 +292,7 @@ def grid_search(scheduler: Scheduler, data: SelectionData, span: Span, lambdas: 
     return max(candidates, key=lambda each: (each.judgement.log_likelihood, each.lambda_))
 
 
-def _supervised(data: SelectionData, lambda_: float, fits: Mapping[tuple[int, int], SupervisedFit]) -> Candidate:
+def _supervised(data: SelectionData, lambda_: float, fits: Fits) -> Candidate:
     held_out = held_out_scores(fits, data.folds, len(data.problems))
 
     def solvers(spec: ModelSpec) -> Solvers:
@@ -303,34 +314,50 @@ def _supervised(data: SelectionData, lambda_: float, fits: Mapping[tuple[int, in
     )
 
 
-def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
-    """The transductive SVM, by the solutions that the estimate of the class fractions has made.
+def transductive(scheduler: Scheduler, data: SelectionData, found: FractionEstimate, span: Span) -> Candidate:
+    """The transductive SVM at these class fractions; raises Stopped.
 
-    The model starts from the solution at its own fractions, if there is one, which takes half the time.
+    Of sparse rows the model starts from the solution that is made here with all labels, which takes half the time. On
+    dense rows the growing λ' finds better minima than any start.
     """
 
-    def steps(problem: Problem, options: TsvmOptions, start: Vector | None) -> Steps:
+    def solver(problem: Problem, fraction: float, tolerance: float, start: Vector | None = None) -> Steps:
+        options = TsvmOptions(
+            lambda_=LAMBDA, lambda_u=data.unlabeled_weight, tolerance=tolerance, positive_fraction=fraction
+        )
         # over all features only when it begins: there may be many classes
         return tsvm(problem, options, None if start is None else data.over_all_features(start, problem.rows.n_features))
 
+    n_problems, tolerance = len(data.problems), TOLERANCE if data.dense else SPARSE_TOLERANCE
+    rough = [partial(solver, fraction=each, tolerance=tolerance) for each in found.fractions[data.positives].tolist()]
+    fits = {(column, fold): FoldFit() for column in range(n_problems) for fold in range(data.n_folds)}
+    steps: dict[Phase, Callable[[], Steps]] = {
+        data.phases[column].to("fractions", fold=fold): partial(
+            fit.steps, data.problems[column], data.folds == fold, rough[column]
+        )
+        for (column, fold), fit in fits.items()
+    }
+    with_all: dict[Phase, Callable[[], Steps]] = {
+        phase.to("fractions"): partial(each, problem)
+        for phase, problem, each in zip(data.phases, data.problems, rough, strict=True)
+        if not data.dense
+    }
+    results = scheduler.run(with_all | steps, span)
+    ensure_complete(results)
+    starts = [coefficients_of(result) for result in results[:n_problems]] if with_all else [None] * n_problems
+    held_out = held_out_scores(fits, data.folds, n_problems)
+
     def solvers(spec: ModelSpec) -> Solvers:
-        options = [
-            TsvmOptions(
-                lambda_=LAMBDA,
-                lambda_u=data.unlabeled_weight,
-                tolerance=spec.tolerance,
-                positive_fraction=fraction,
-            )
-            for fraction in spec.positive_fractions
+        return [
+            partial(solver, problem, fraction, spec.tolerance, start)
+            for problem, fraction, start in zip(spec.data.problems, spec.positive_fractions, starts, strict=True)
         ]
-        starts: Sequence[Vector | None] = found.starts or [None] * len(options)
-        return [partial(steps, *each) for each in zip(spec.data.problems, options, starts, strict=True)]
 
     return Candidate(
         "tsvm",
         "the transductive SVM",
-        found.held_out,
-        judged(data, found.held_out),
+        held_out,
+        judged(data, held_out),
         solvers,
         {"lambda": LAMBDA, "lambda_u": data.unlabeled_weight},
         LAMBDA,

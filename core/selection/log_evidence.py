@@ -1,7 +1,7 @@
 """Log evidence for a fraction of positive documents: each source a small pure function, in nats, up to a constant.
 
-Conventions: ``fractions`` r of shape (n,) ascend strictly between 0 and 1; scores are those of a transductive solution
-for each of them.
+Conventions: ``fractions`` r of shape (n,) ascend strictly between 0 and 1; scores are shifted for each of them, so that
+this share of the unlabeled documents is above 0.
 """
 
 import math
@@ -27,9 +27,6 @@ _PRIOR = 0.5
 """labels of each side by which a share above a threshold is smoothed (Jeffreys)"""
 _COUNT_WORTH = 2.0
 """what the adjusted count is worth"""
-_SEPARATION_WORTH = 3.0
-"""independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything
-separates somewhat"""
 LEAST = 0.01
 """bound on a predicted fraction's distance from 0 and 1"""
 _FREEDOM, _PEAK = 3.0, 2.0 / (math.pi * math.sqrt(3.0))
@@ -239,13 +236,3 @@ def _rate(above: NDArray[np.bool_]) -> tuple[Vector, Vector]:
     count = above.shape[1] + 2 * _PRIOR
     mean = (above.sum(axis=1) + _PRIOR) / count
     return mean, mean * (1 - mean) / (count + 1)
-
-
-def from_separation(fractions: Vector, objectives: Vector) -> Vector:
-    """Log-likelihood of the separation of the unlabeled documents at each fraction, shape (n,).
-
-    J of a solution without features, the best constant score, is ``2 r (1 − r)`` on unlabeled rows whose labels are
-    fixed. J over that is the unexplained share: it compares all r on equal footing, where J itself falls towards r = 0
-    and 1. Its log-likelihood under a normal model is ``−_SEPARATION_WORTH log share``.
-    """
-    return np.asarray(-_SEPARATION_WORTH * log(objectives / (2.0 * fractions * (1.0 - fractions))))

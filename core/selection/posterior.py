@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from core.numerics.elementary import Vector, exp, expit, expit_of, log_of, logit, logit_of
 from core.selection.log_evidence import LEAST, LabelCounts
 
-STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
+STEPS = np.linspace(-2.7, 2.7, 13)
 """steps of the grid, in logits around its centre"""
 _FINE = 400
 RANDOM_LABELS = 30
@@ -43,16 +43,7 @@ def grid_centre(predicted: float, counts: LabelCounts) -> float:
 
 def grid_around(centre: float) -> Vector:
     """Fractions to try, ascending."""
-    return np.asarray(expit(logit_of(centre) + np.array(STEPS)))
-
-
-def refine_grid(grid: Vector) -> Vector:
-    """The grid with twice as many steps, for solutions that cost next to nothing."""
-    return (
-        np.asarray(expit(np.interp(np.arange(2 * len(grid) - 1) / 2, np.arange(len(grid)), logit(grid))))
-        if len(grid) > 1
-        else grid
-    )
+    return np.asarray(expit(logit_of(centre) + STEPS))
 
 
 def fine_grid(grid: Vector) -> Vector:

@@ -16,14 +16,11 @@ LANDMARKS = 2_000
 MOST_KERNEL_LABELS = 1_000
 """most labels with which kernel ridge regression is tried: each fold takes nine Cholesky factorisations, each of a
 third of the cube of their number in floating point operations"""
-COARSE_FRACTIONS, FINE_FRACTIONS = 7, 13
-"""fractions that the transductive SVM is solved at, at most, and that methods are compared at whose solutions cost
-next to nothing"""
 _MOST_RESPONSIBILITIES = 20_000_000
 """bound on documents and terms, times classes, for naive Bayes"""
-_PATHS, _PATH_COPIES, _COMPARED_PATHS = 4, 7, 6
-"""paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence
-takes: measured; and paths without each fold of two weights of naive Bayes"""
+_FITS, _EVIDENCE = 12, 80
+"""scores of a label that are held at a time: by supervised SVMs of each class, of three folds and four λ, and at the
+fractions of two classes that are tried, in several copies: measured"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
 
 
@@ -50,17 +47,9 @@ def candidate_bytes(size: TrainingSize) -> int:
     return sum(method.memory(size) for method in METHODS.values() if method.applies(size))
 
 
-def path_fractions(size: TrainingSize, *, selects: bool) -> int:
-    """Number of fractions along the longest paths over documents of this size, where methods are selected or not."""
-    fine = selects and any(method.applies(size) for method in METHODS.values())
-    return FINE_FRACTIONS if fine else COARSE_FRACTIONS
-
-
-def path_bytes(n_labeled: int, n_problems: int, n_fractions: int) -> int:
-    """Bytes of the scores of labels along paths over so many fractions, of all problems and folds, and of the evidence
-    of one problem.
-    """
-    return 8 * n_fractions * n_labeled * max(_PATHS * n_problems + _PATH_COPIES, _COMPARED_PATHS * n_problems)
+def left_out_bytes(n_labeled: int, n_classes: int) -> int:
+    """Bytes of the scores of labels by the fits that are compared, and of the evidence of two classes."""
+    return 8 * n_labeled * (_FITS * n_classes + _EVIDENCE * (n_classes == 2))
 
 
 def _neighbours_apply(size: TrainingSize) -> bool:

@@ -47,7 +47,7 @@ def report_of(
         why += f"; naive Bayes and an SVM give {agreement:.0%} of the unlabeled documents the same class"
     for block, candidate in offered:
         part = {"part": block.name} if several else {}
-        tried.append({**part, **_tried(candidate, data.positives, classes)})
+        tried.append({**part, "algorithm": candidate.algorithm, **candidate.tried})
     if len(offered) > 1:
         n_known, chance = int(np.count_nonzero(data.left_out)), offered[0][1].judgement.chance
         held_out = {"labels": n_known, "folds": data.n_folds, "log_likelihood_of_chance": chance} | {
@@ -76,17 +76,6 @@ def _key(block: SelectionBlock, candidate: Candidate) -> str:
 def _title(block: SelectionBlock, candidate: Candidate) -> str:
     where = {"": "", TOGETHER: " on all parts side by side"}.get(block.name, f" on {block.name}")
     return candidate.title + where
-
-
-def _tried(candidate: Candidate, positives: Sequence[int], classes: Sequence[str | int]) -> dict[str, Any]:
-    own = {"algorithm": candidate.algorithm, **candidate.tried}
-    if candidate.found is None:
-        return own
-    return own | {
-        "fractions": {
-            str(classes[positive]): tried for positive, tried in zip(positives, candidate.found.tried, strict=True)
-        }
-    }
 
 
 def _scaling(block: SelectionBlock) -> str:

@@ -16,7 +16,7 @@ from core.numerics.vectors import dot
 from core.options.linear import LinearOptions, TsvmOptions
 from core.problem import Linear, Problem, Result, ensure_complete, unlabeled_scores
 from core.progress import CALIBRATION, Phase, Span
-from core.selection.fraction_path import labeled_scores
+from core.selection.held_out import labeled_scores
 from core.several.task import SeveralTask
 from core.validation.folds import N_FOLDS
 

@@ -95,7 +95,8 @@ def test_a_feature_in_no_labeled_row(name: str) -> None:
     rng = np.random.default_rng(0)
     truth = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
     dense = np.column_stack([truth * (np.arange(40) < 20), truth * (np.arange(40) >= 4), rng.random(40)])
-    training = run(rows_of(dense), np.where(np.arange(40) < 4, truth > 0, -1).astype(np.int32), name)
+    known = {} if name == "svm" else {"positive_fraction": 0.5}
+    training = run(rows_of(dense), np.where(np.arange(40) < 4, truth > 0, -1).astype(np.int32), name, **known)
     if name == "svm":
         assert linear(training).coefficients[1, 0] == 0
     else:
@@ -147,7 +148,8 @@ def test_fractions_at_their_ends_push_all_rows_to_one_side(name: str, fraction: 
 @pytest.mark.parametrize("ridge", [1e-12, 1e6])
 def test_extreme_regularisers(name: str, ridge: float) -> None:
     data = small(4, n=30, labeled=6)
-    training = run(data.rows, data.class_indices, name, **{"lambda": ridge})
+    known = {} if name == "svm" else {"positive_fraction": 0.5}
+    training = run(data.rows, data.class_indices, name, **{"lambda": ridge}, **known)
     largest = np.abs(linear(training).coefficients).max()
     if ridge > 1:
         assert largest < 1e-5

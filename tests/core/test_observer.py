@@ -24,15 +24,12 @@ from tests.core.watcher import Watcher
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
 
+ESTIMATED = ("tsvm", "da", "cuts3vm", "gradient_tsvm", "kernel_da", "lds", "potts", "s4vm", "coregularized_svm")
 ESTIMATING = {
     "auto": (0.042, 0.895),
-    **dict.fromkeys(
-        ("tsvm", "da", "cuts3vm", "gradient_tsvm", "kernel_da", "lds", "potts", "s4vm", "coregularized_svm"),
-        (0.0, 0.8),
-    ),
-    **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.0, 0.1)),
+    **dict.fromkeys((*ESTIMATED, "cccp_tsvm", "ctsvm"), (0.0, 0.1)),
 }
-"""shares of the work between which fractions of two classes are estimated; of more, up to a quarter of it"""
+"""shares of the work between which class fractions are estimated"""
 
 
 @pytest.fixture
@@ -161,8 +158,6 @@ def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_cl
     assert watcher.points[-1].phase == (training.trace[-1].phase if training.trace else Phase(name))
     estimating = [point.fraction for point in watcher.points if point.phase.purpose in ("supervised", "fractions")]
     first, last = ESTIMATING.get(name, (0.0, 0.0))
-    if n_classes > 2 and name != "auto":
-        last *= 0.25
     assert all(first <= fraction <= last for fraction in estimating)
     if name in ESTIMATING:
         assert estimating[0] <= first + 0.05 * (last - first)
@@ -215,9 +210,9 @@ def test_time_goes_on_when_the_solver_follows_the_estimate(monkeypatch: pytest.M
     training = train(
         TrainingTask(data.rows, data.class_indices, ["a", "b"], name, {}), TrainingContext(observer=watcher)
     )
-    assert any(point.phase.purpose == "fractions" for point in watcher.points)
+    assert any(point.phase.purpose == "supervised" for point in watcher.points)
     assert all(before.seconds < after.seconds for before, after in pairwise(watcher.points[:-1]))
-    estimated = max(point.seconds for point in watcher.points if point.phase.purpose == "fractions")
+    estimated = max(point.seconds for point in watcher.points if point.phase.purpose == "supervised")
     assert training.trace[0].seconds > estimated > 0
 
 

@@ -5,7 +5,7 @@ It follows boundaries that no linear method can, and needs no clusters. Unlabele
 its features and in the class fractions alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from core.numerics.elementary import Matrix, Vector
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
-from core.selection.fraction_path import FractionPath, shifted_path
+from core.selection.held_out import HeldOut, left_out_scores
 from core.selection.methods.kernel_regression import known_scores
 from core.selection.prediction import Prediction, centred_prediction, judge
 from core.selection.registry import Method
@@ -76,7 +76,7 @@ class KernelRidge:
 
         NaN where no fold leaves the row out.
         """
-        return _left_out(self._labeled, self._data.folds)
+        return left_out_scores(self._labeled, self._data.folds)
 
     @property
     def predicted(self) -> Prediction:
@@ -85,17 +85,10 @@ class KernelRidge:
             self._unlabeled[-1][:, -1], self.held_out[:, -1], self._data.class_indices, self._data.balanced
         )
 
-    def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
-        """For each two-class problem the paths over its grid without each fold, and last the one with all labels
-        (core.selection.fraction_path).
-        """
-        return [
-            [
-                shifted_path(labeled[:, column], unlabeled[:, column], grid)
-                for labeled, unlabeled in zip(self._labeled, self._unlabeled, strict=True)
-            ]
-            for column, grid in enumerate(grids)
-        ]
+    @property
+    def of_two(self) -> HeldOut:
+        """The scores of two classes without each fold."""
+        return HeldOut(self.held_out[:, -1], list(self._unlabeled[:-1, :, -1]))
 
     def steps(self, column: int) -> Steps:
         """The scores of the unlabeled rows in one two-class problem. Nothing is left to solve."""
@@ -112,7 +105,7 @@ class KernelRidge:
         labeled = values @ np.array([self._fitted(values, ridge, fold) for fold in range(data.n_folds)]).reshape(
             -1, len(values), len(data.problems)
         )
-        scores = _left_out(labeled, data.folds)[left_out]
+        scores = left_out_scores(labeled, data.folds)[left_out]
         return judge(scores / _deviations(scores), data.class_indices[left_out], data.weights[left_out]).log_likelihood
 
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
@@ -149,16 +142,6 @@ def _deviations(scores: Matrix) -> Vector:
     )
 
 
-def _left_out(labeled: NDArray[np.float64], folds: NDArray[np.int64]) -> Matrix:
-    """For each labeled row the scores by the fit without it, from the scores of all fits, shape (n_fits, n_labeled,
-    n_problems).
-    """
-    found = np.full(labeled.shape[1:], np.nan)
-    known = np.flatnonzero(folds >= 0)
-    found[known] = labeled[folds[known], known]
-    return found
-
-
 def _values(kernel: Kernel, products: Matrix, left: Vector, right: Vector) -> Matrix:
     """Kernel values of rows with these inner products and squares, in a copy."""
     values = products.copy()
@@ -193,7 +176,7 @@ def try_kernel_ridge(method: Method, trial: Trial) -> Candidate | None:
         return None
     trial.begin(method)
     fitted = KernelRidge(trial.data, trial.kernel, trial.watch)
-    own = trial.estimate(fitted.paths(trial.grids), fitted.predicted)
+    own = trial.estimate(fitted.of_two, fitted.predicted)
 
     def solvers(spec: ModelSpec) -> Solvers:
         return [partial(fitted.steps, column) for column in range(len(spec.data.problems))]

@@ -1,23 +1,22 @@
 """Label spreading over the graph of nearest neighbours (Zhou et al., Learning with local and global consistency, 2004).
 
-It follows classes that lie on curved sheets, as images do, where no linear boundary can. Its scores are compared at
-several class fractions like those of the transductive SVM: by labels left out, and by the edges that a fraction cuts.
+It follows classes that lie on curved sheets, as images do, where no linear boundary can.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from core.engine.requests import Steps, Vector
+from core.engine.requests import Steps
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
+from core.numerics.elementary import Matrix
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
-from core.selection.fraction_path import FractionPath, shifted_scores
+from core.selection.held_out import HeldOut, left_out_scores
 from core.selection.methods.kernel_regression import known_scores, row_strips
 from core.selection.prediction import ERROR, Prediction, predicted_fraction
 from core.selection.registry import Method
@@ -42,34 +41,37 @@ class LabelSpreading:
         self._edges = _adjacency(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
 
-    def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
-        """For each two-class problem the paths over its grid without each fold, and last the one with all labels
-        (core.selection.fraction_path).
+    @property
+    def held_out(self) -> Matrix:
+        """shape (n_labeled, n_problems): scores of the labeled rows without their labels; NaN where no fold leaves the
+        row out.
         """
-        return [
-            [self._path(column, fold, grid) for fold in range(self._data.n_folds + 1)]
-            for column, grid in enumerate(grids)
-        ]
+        return left_out_scores(self._scores[:, : len(self._data.class_indices)], self._data.folds)
+
+    @property
+    def of_two(self) -> HeldOut:
+        """The scores of two classes without each fold."""
+        return HeldOut(self.held_out[:, -1], list(self._scores[:-1, len(self._data.class_indices) :, -1]))
 
     @property
     def predicted(self) -> Prediction:
         """Prediction for the unlabeled rows by the spread labels of two classes."""
         return Prediction(predicted_fraction(self._scores[-1][len(self._data.class_indices) :, -1]), ERROR)
 
-    def steps(self, column: int, fraction: float) -> Steps:
-        """The scores of the unlabeled rows in one two-class problem at this fraction. Nothing is left to solve, and
-        documents outside the graph have none.
+    def steps(self, column: int) -> Steps:
+        """The scores of the unlabeled rows in one two-class problem. Nothing is left to solve, and documents outside
+        the graph have none.
 
         Objective: the share of the edges that cross between the classes.
         """
-        scores = self._at(self._scores[-1][:, column], np.full(1, fraction))[0]
-        return known_scores(
-            Phase("label_spreading"), scores[len(self._data.class_indices) :].copy(), self._cut(scores > 0)
-        )
+        scores, indices = self._scores[-1][:, column], self._edges.indices
+        crossing = np.repeat(scores > 0, np.diff(self._edges.indptr)) != (scores[indices] > 0)
+        unlabeled = scores[len(self._data.class_indices) :].copy()
+        return known_scores(Phase("label_spreading"), unlabeled, float(crossing.mean()))
 
     def _spread(self) -> NDArray[np.float64]:
         """Log-odds of the class of each two-class problem, shape (n_folds + 1, n_rows, n_problems): without each fold,
-        and last with all labels.
+        and last with all labels. Their mean size around their median is 1 over the unlabeled rows.
 
         ``F ← α S F + (1 − α) Y`` with S the normalised adjacency matrix. The labels of each class weigh the same in
         total.
@@ -94,32 +96,10 @@ class LabelSpreading:
             sums = each.sum(axis=1, keepdims=True)
             own = each[:, data.positives]
             scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _LEAST))
+            unlabeled = scores[fold, len(data.class_indices) :]
+            scores[fold] /= np.maximum(np.abs(unlabeled - np.median(unlabeled, axis=0)).mean(axis=0), _LEAST)
             self._checkpoint()
         return scores
-
-    def _path(self, column: int, fold: int, grid: Vector) -> FractionPath:
-        path, scores = FractionPath(grid), self._at(self._scores[fold][:, column], grid)
-        path.labeled = scores[
-            :, : len(self._data.class_indices)
-        ].copy()  # without the other rows: there are as many paths as classes times folds
-        path.objectives = np.array([self._cut(each > 0) for each in scores])
-        self._checkpoint()
-        return path
-
-    def _at(self, log_odds: Vector, fractions: Vector) -> NDArray[np.float64]:
-        """Scores, shape (n_fractions, n_rows), of mean size 1 around the median, with these fractions of the unlabeled
-        rows above 0.
-        """
-        unlabeled = log_odds[len(self._data.class_indices) :]
-        above = shifted_scores(log_odds, unlabeled, fractions)
-        return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _LEAST))
-
-    def _cut(self, sides: NDArray[np.bool_]) -> float:
-        """The share of the edges that cross between the ``sides`` of rows, shape (n_rows,): 2 r (1 − r) if sides are
-        independent of the neighbours.
-        """
-        owners = np.repeat(sides, np.diff(self._edges.indptr))
-        return (float(np.count_nonzero(owners != sides[self._edges.indices])) + 1) / (self._edges.nnz + 1)
 
 
 def _adjacency(rows: Float32Matrix, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
@@ -147,10 +127,11 @@ def try_label_spreading(method: Method, trial: Trial) -> Candidate | None:
         return None
     trial.begin(method)
     spreading = LabelSpreading(trial.data, trial.kernel, trial.watch)
-    own = trial.estimate(spreading.paths(trial.grids), spreading.predicted)
+    own = trial.estimate(spreading.of_two, spreading.predicted)
 
     def solvers(spec: ModelSpec) -> Solvers:
-        return [partial(spreading.steps, column, fraction) for column, fraction in enumerate(spec.positive_fractions)]
+        return [partial(spreading.steps, column) for column in range(len(spec.data.problems))]
 
-    judgement, tried = judged(trial.data, own.held_out), {"neighbours": NEIGHBOURS}
-    return Candidate(method.key, method.title, own.held_out, judgement, solvers, tried, found=own, linear=False)
+    held_out, tried = spreading.held_out, {"neighbours": NEIGHBOURS}
+    judgement = judged(trial.data, held_out)
+    return Candidate(method.key, method.title, held_out, judgement, solvers, tried, found=own, linear=False)

@@ -25,11 +25,9 @@ from core.one_vs_rest import n_problems
 from core.problem import Linear, Result
 from core.progress import Checkpoint, Phase, Span
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
-from core.selection.class_fractions import FractionEstimate, combine_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import FractionPath, shifted_path
+from core.selection.held_out import HeldOut
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
-from core.selection.posterior import refine_grid
 from core.selection.prediction import Judgement, Prediction, judge, midpoint
 from core.selection.registry import Method
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
@@ -62,8 +60,8 @@ class _HeldOutRuns(NamedTuple):
     """shape (n_labeled, n_problems): held-out log-odds of a class against all others"""
     columns: Matrix
     """the same of a model's columns"""
-    paths: list[list[FractionPath]]
-    """for each two-class problem"""
+    unlabeled: list[Vector]
+    """of two classes the log-odds of the unlabeled rows by each run"""
     judgement: Judgement
     """what labels left out say of it"""
 
@@ -79,15 +77,12 @@ class _HeldOutRuns(NamedTuple):
         data: SelectionData,
         moments: Moments,
         weight: float,
-        grids: Sequence[Vector],
         span: Span,
         checkpoint: Checkpoint,
     ) -> Self:
         """Run without each fold; raises Stopped."""
-        n_labeled = len(data.class_indices)
-        margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
-        paths: list[list[FractionPath]] = [[] for _ in grids]
-        sizes = np.zeros(len(grids))
+        n_labeled, unlabeled, sizes = len(data.class_indices), list[Vector](), np.zeros(len(data.problems))
+        margins, columns = np.full((n_labeled, len(sizes)), np.nan), np.full((n_labeled, len(sizes)), np.nan)
         for fold, own in enumerate(span.equal(data.n_folds)):
             run = NaiveBayesEM(data, moments, fold, weight)
             scheduler.run(
@@ -97,9 +92,8 @@ class _HeldOutRuns(NamedTuple):
             joint = run.joint()
             odds = _log_odds(joint, data.positives, checkpoint)
             sizes += _sizes(odds[n_labeled:]) / data.n_folds
-            for paths_of, grid, column in zip(paths, grids, odds.T, strict=True):
-                paths_of.append(_path(column, n_labeled, grid))
-                checkpoint()
+            if data.n_classes == 2:
+                unlabeled.append(odds[n_labeled:, 0])
             hidden = data.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
             labeled = joint[:, :n_labeled]
@@ -108,12 +102,7 @@ class _HeldOutRuns(NamedTuple):
             checkpoint()
         known = data.left_out
         judgement = judge(margins[known] / np.maximum(sizes, _LEAST), data.class_indices[known], data.weights[known])
-        return cls(weight, margins, columns, paths, judgement)
-
-
-def _path(log_odds: Vector, n_labeled: int, grid: Vector) -> FractionPath:
-    """The path of one two-class problem over the refined grid."""
-    return shifted_path(log_odds[:n_labeled], log_odds[n_labeled:], refine_grid(grid))
+        return cls(weight, margins, columns, unlabeled, judgement)
 
 
 @dataclass(frozen=True)
@@ -125,8 +114,12 @@ class NaiveBayes:
     size: float
     """mean size of the log-odds of a class against the others, over classes and unlabeled rows; scores of models are
     divided by it"""
-    estimate: FractionEstimate
-    """class fractions; its held-out scores are those of a model's columns"""
+    predicted: Prediction
+    """prediction for the unlabeled rows of two classes"""
+    of_two: HeldOut
+    """of two classes the log-odds without each fold, of mean size 1"""
+    columns: Matrix
+    """shape (n_labeled, n_problems): held-out scores of a model's columns"""
     margins: Matrix
     """shape (n_labeled, n_problems): held-out log-odds of a class against all others, of mean size 1 for each class"""
     weight: float
@@ -138,44 +131,33 @@ class NaiveBayes:
         cls,
         scheduler: Scheduler,
         data: SelectionData,
-        grids: Sequence[Vector],
-        given: Vector | None,
         span: Span,
         checkpoint: Checkpoint,
     ) -> Self:
-        """Fit without each fold and with all labels, and estimate the fractions over refined grids; raises Stopped."""
+        """Fit without each fold and with all labels; raises Stopped."""
         moments, weights = Moments(data, checkpoint), weights_of(data)
         works = [data.n_folds] * len(weights) + [1]
         parts = [span.between(*ends) for ends in pairwise((np.cumsum([0, *works]) / sum(works)).tolist())]
         best = max(
             (
-                _HeldOutRuns.of(scheduler, data, moments, weight, grids, own, checkpoint)
+                _HeldOutRuns.of(scheduler, data, moments, weight, own, checkpoint)
                 for weight, own in zip(weights, parts[:-1], strict=True)
             ),
             key=lambda each: each.merit,  # of equals the first: where no label can be left out, unlabeled rows count
         )
         run = NaiveBayesEM(data, moments, data.n_folds, best.weight)
         scheduler.run({Phase(): run.steps}, parts[-1])
-        odds = _log_odds(run.joint(), data.positives, checkpoint)
-        paths = [
-            [*several, _path(column, run.n_labeled, grid)]
-            for several, column, grid in zip(best.paths, odds.T, grids, strict=True)
-        ]
-        checkpoint()
-        sizes = _sizes(odds[run.n_labeled :])
-        for several, size in zip(paths, sizes, strict=True):
-            for path in several:
-                path.labeled /= size
+        sizes = _sizes(_log_odds(run.joint()[:, run.n_labeled :], data.positives, checkpoint))
+        margins, common = best.margins / sizes, float(sizes.mean())
         # unlabeled documents may have other clusters than the classes: then labels left out are hardly told apart
         middle = midpoint(best.margins[:, 0], data.class_indices, data.positives[0])
-        predicted = Prediction(float(run.priors[-1]), middle.error(data.balanced), _OTHER_CLUSTERS)
-        estimate = combine_evidence(data, paths, predicted, given, checkpoint)
-        common = float(sizes.mean())
         return cls(
             run,
             common,
-            replace(estimate, held_out=best.columns / common),
-            best.margins / sizes,
+            Prediction(float(run.priors[-1]), middle.error(data.balanced), _OTHER_CLUSTERS),
+            HeldOut(margins[:, 0], [scores / sizes[0] for scores in best.unlabeled]),
+            best.columns / common,
+            margins,
             best.weight,
             checkpoint,
         )
@@ -271,7 +253,7 @@ def try_naive_bayes(method: Method, trial: Trial) -> Candidate | None:
     if not (trial.data.dense or trial.data.are_bags):
         return None
     data = trial.frequent
-    fitted = NaiveBayes.of(trial.scheduler, data, trial.found.grids, trial.given, trial.span, trial.watch)
+    fitted = NaiveBayes.of(trial.scheduler, data, trial.span, trial.watch)
 
     def solvers(spec: ModelSpec) -> Solvers:
         assert spec.fractions is not None
@@ -279,6 +261,6 @@ def try_naive_bayes(method: Method, trial: Trial) -> Candidate | None:
         intercepts = whole.intercepts(spec.fractions)
         return [partial(whole.steps, positive, intercepts) for positive in spec.data.positives]
 
-    own, judgement = fitted.estimate, judged(data, fitted.margins)
+    own, judgement = trial.estimate(fitted.of_two, fitted.predicted), judged(data, fitted.margins)
     tried = {"unlabeled_weights": weights_of(data), "best_unlabeled_weight": fitted.weight}
-    return Candidate(method.key, method.title, own.held_out, judgement, solvers, tried, found=own, generative=True)
+    return Candidate(method.key, method.title, fitted.columns, judgement, solvers, tried, found=own, generative=True)

@@ -11,6 +11,7 @@ from core.problem import Status
 from core.progress import Stopped, TracePoint, Watch
 from core.selection import auto
 from core.selection.candidates import Candidate, candidates_of
+from core.selection.registry import METHODS
 from core.train import Training
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, pool
@@ -132,7 +133,7 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
     assert report["chosen"]["algorithm"] == first
     assert report["chosen"]["weights"] == {first: 1.0}
     assert report["chosen"]["why"].endswith(
-        "the time was over before scores could be added: the transductive SVM, which weighs most, is taken alone"
+        f"the time was over before scores could be added: {METHODS[first].title}, which weighs most, is taken alone"
     )
 
 

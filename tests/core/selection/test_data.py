@@ -1,5 +1,7 @@
 """Folds, scales, comparisons."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from core.options.linear import SvmOptions
 from core.problem import Problem
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features
-from core.selection.fraction_path import SupervisedFit
+from core.selection.held_out import FoldFit, compared_svm
 from core.validation.folds import N_FOLDS, folds_of, without
 from tests.core.problems import dense_of, rows_of, small, solve, weights_of
 
@@ -38,9 +40,9 @@ def test_a_label_left_out_is_as_good_as_unknown() -> None:
     result = solve("svm", without(data.problem, hidden), SvmOptions(lambda_=0.01, tolerance=1e-12))
     alone = solve("svm", Problem.of(data.rows, data.y[:8]), SvmOptions(lambda_=0.01, tolerance=1e-12))
     np.testing.assert_allclose(weights_of(result), weights_of(alone), atol=1e-6)
-    run = SupervisedFit()
+    run = FoldFit()
     with Scheduler(data.rows, threads=1) as scheduler:
-        scheduler.run({Phase(): lambda: run.steps(data.problem, hidden, 0.01)})
+        scheduler.run({Phase(): lambda: run.steps(data.problem, hidden, partial(compared_svm, lambda_=0.01))})
     np.testing.assert_allclose(run.labeled, data.X[:10] @ weights_of(alone), atol=1e-6)
 
 

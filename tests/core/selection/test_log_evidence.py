@@ -182,14 +182,6 @@ def test_many_labels_left_out_are_worth_no_more_than_forty() -> None:
     assert worths == pytest.approx([20, 40, 40, 40])
 
 
-def test_separation_is_on_equal_footing() -> None:
-    """Solutions that explain the same share of their labels are as good at any fraction, and a better one is better."""
-    unexplained = (0.3, np.where(np.abs(GRID - 0.2) < 0.02, 0.24, 0.3))
-    even, better = (log_evidence.from_separation(GRID, share * 2 * GRID * (1 - GRID)) for share in unexplained)
-    assert np.ptp(even) < 1e-9 < even[0]
-    assert GRID[np.argmax(better)] == pytest.approx(0.2, abs=0.02)
-
-
 def test_the_grid_surrounds_its_centre() -> None:
     grid = grid_around(0.2)
     assert np.all(np.diff(grid) > 0)

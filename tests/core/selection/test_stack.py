@@ -84,7 +84,7 @@ def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None 
 
     scores = np.where(LABELS, 1.0, -1.0)
     scores[np.arange(PLACES[algorithm], PLACES[algorithm] + wrong) % 40] *= -1
-    found = None if fractions is None else FractionEstimate(np.array(fractions), np.zeros((0, 1)), [], [], [], False)
+    found = None if fractions is None else FractionEstimate(np.array(fractions))
     traits: dict[str, Any] = {
         "linear": algorithm not in ("label_spreading", "kernel_ridge"),
         "uses_unlabeled": algorithm not in ("svm", "kernel_ridge"),

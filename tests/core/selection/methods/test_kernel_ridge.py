@@ -16,7 +16,6 @@ from core.phases import phase_in_words
 from core.problem import Status
 from core.progress import Checkpoint
 from core.selection.methods.kernel_ridge import RIDGES, WIDTHS, KernelRidge
-from core.selection.posterior import grid_around
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_label_spreading import kernel_of, selection_data_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
@@ -59,12 +58,7 @@ def test_fits_are_as_linear_algebra_has_them() -> None:
         np.testing.assert_allclose(
             fitted.held_out[~kept, 0] * fitted._deviations[0], scores[: len(y)][~kept], atol=1e-6
         )
-        path = fitted.paths([grid_around(0.4)])[0][fold]
-        shares = [
-            (scores[len(y) :] / fitted._deviations[0] + shift > 0).mean()
-            for shift in path.labeled[:, 0] - scores[0] / fitted._deviations[0]
-        ]
-        np.testing.assert_allclose(shares, path.fractions, atol=0.03)
+        np.testing.assert_allclose(fitted.of_two.unlabeled[fold] * fitted._deviations[0], scores[len(y) :], atol=1e-6)
 
 
 def test_of_equals_the_smoother_is_taken() -> None:

@@ -18,9 +18,11 @@ from core.progress import WHOLE, Phase, TracePoint
 from core.selection import data as data_module
 from core.selection.auto import Selection, auto
 from core.selection.candidates import Selecting
+from core.selection.class_fractions import combine_evidence
 from core.selection.data import SelectionData
 from core.selection.methods.naive_bayes import NaiveBayes, _column, _log_odds
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
+from core.selection.posterior import grid_around
 from core.selection.registry import METHODS
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
@@ -75,11 +77,13 @@ def learned(selection_data: SelectionData, fold: int, weight: float = 1.0) -> tu
 
 def naive_bayes_of(selection_data: SelectionData) -> NaiveBayes:
     with Scheduler(selection_data.scaled.rows, threads=1) as scheduler:
-        naive_bayes = NaiveBayes.of(
-            scheduler, selection_data, [np.array(GRID)] * len(selection_data.problems), None, WHOLE, lambda: None
-        )
-    assert naive_bayes is not None
-    return naive_bayes
+        return NaiveBayes.of(scheduler, selection_data, WHOLE, lambda: None)
+
+
+def fractions_of(selection_data: SelectionData, naive_bayes: NaiveBayes) -> NDArray[np.float64]:
+    """The class fractions of two classes by naive Bayes alone."""
+    own = naive_bayes.of_two, naive_bayes.predicted
+    return combine_evidence(selection_data, *own, grid_around(0.5)).fractions
 
 
 def expectation_maximisation(
@@ -274,10 +278,11 @@ def test_even_labels_do_not_hide_how_large_the_classes_of_short_texts_are(share:
         data = words(seed, [1 - share, share], n=800, per_class=12)
         selection_data = selection_data_of(data)
         naive_bayes, truth = naive_bayes_of(selection_data), data.truth[data.class_indices < 0]
-        assert abs(naive_bayes.estimate.fractions[1] - truth.mean()) < 0.08
+        fractions = fractions_of(selection_data, naive_bayes)
+        assert abs(fractions[1] - truth.mean()) < 0.08
         unlabeled = dense_of(selection_data.scaled.rows)[len(selection_data.class_indices) :]
         linear = unlabeled @ naive_bayes.em.coefficients[:, :-1].T
-        logits = linear + naive_bayes.intercepts(naive_bayes.estimate.fractions)
+        logits = linear + naive_bayes.intercepts(fractions)
         assert np.mean(logits.argmax(axis=1) != truth) < 0.06
 
 
@@ -295,9 +300,10 @@ def test_clusters_that_are_not_the_classes_do_not_decide_how_frequent_these_are(
         class_indices = np.full(600, -1, np.int32)
         for each in (0, 1):
             class_indices[np.flatnonzero(truth == each)[:20]] = each
-        fitted = naive_bayes_of(selection_data_of(Pool(rows_of(counts), class_indices, truth)))
+        selection_data = selection_data_of(Pool(rows_of(counts), class_indices, truth))
+        fitted = naive_bayes_of(selection_data)
         assert abs(fitted.em.priors[-1] - 0.5) > 0.25
-        found.append(abs(fitted.estimate.fractions[-1] - 0.5))
+        found.append(abs(fractions_of(selection_data, fitted)[-1] - 0.5))
     assert np.mean(found) < 0.15
 
 
@@ -313,7 +319,8 @@ def test_a_class_with_few_labels_of_twenty_is_not_given_most_of_the_documents(n_
         rest, asked = np.flatnonzero(truth == 0), np.flatnonzero(truth == 1)
         class_indices = np.full(800, -1, np.int32)
         class_indices[rest[: 20 - n_asked]], class_indices[asked[:n_asked]] = 0, 1
-        found.append(naive_bayes_of(selection_data_of(Pool(data.rows, class_indices, truth))).estimate.fractions[1])
+        selection_data = selection_data_of(Pool(data.rows, class_indices, truth))
+        found.append(fractions_of(selection_data, naive_bayes_of(selection_data))[1])
     assert np.mean(found) < 0.4
 
 
@@ -445,7 +452,7 @@ def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
         hidden = np.flatnonzero(selection_data.folds == fold)
         odds = run.logits[1] - run.logits[0] + np.log(run.priors[1] / run.priors[0])
         np.testing.assert_allclose(naive_bayes.margins[hidden, 0] * naive_bayes.size, odds[hidden], rtol=1e-9)
-        np.testing.assert_allclose(naive_bayes.estimate.held_out[hidden, 0], naive_bayes.margins[hidden, 0], rtol=1e-9)
+        np.testing.assert_allclose(naive_bayes.columns[hidden, 0], naive_bayes.margins[hidden, 0], rtol=1e-9)
 
 
 def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_ones(
