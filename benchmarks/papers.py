@@ -54,10 +54,10 @@ def official(name: str, labeled: str = "labeled", count: int | None = None) -> l
     return [Draw(rows, data.y, drawn.astype(np.int64)) for drawn in data.splits[labeled][:count]]
 
 
-def drawn(X: Any, y: NDArray[Any], draws: int = _DRAWS) -> list[Draw]:
+def drawn(X: Any, y: NDArray[Any]) -> list[Draw]:
     """Draws by seed of 50 labels: one of each class, the rest at random."""
     rows, found = rows_of(X), []
-    for seed in range(draws):
+    for seed in range(_DRAWS):
         order = np.random.default_rng(seed).permutation(len(y))
         first = order[np.unique(y[order], return_index=True)[1]]
         rest = order[~np.isin(order, first)]
@@ -65,20 +65,15 @@ def drawn(X: Any, y: NDArray[Any], draws: int = _DRAWS) -> list[Draw]:
     return found
 
 
-def uspst() -> list[Draw]:
-    """The test part of the digits, ten draws of 50 labels."""
-    data = load("usps")
-    return drawn(data.X[data.splits["test"]], data.y[data.splits["test"]], 10)
-
-
-def coil_draws() -> list[Draw]:
-    """Ten draws of 40 labels, two a class."""
-    data = load("coil20")
-    rows, found = rows_of(data.X), []
+def drawn_evenly(name: str, count: int, part: str | None = None) -> list[Draw]:
+    """Ten draws by seed of ``count`` labels a class of a set, or of a part of it."""
+    data = load(name)
+    chosen = slice(None) if part is None else data.splits[part]
+    rows, y, found = rows_of(data.X[chosen]), data.y[chosen], []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        pairs = [rng.choice(np.flatnonzero(data.y == label), 2, replace=False) for label in np.unique(data.y)]
-        found.append(Draw(rows, data.y, np.sort(np.concatenate(pairs))))
+        own = [rng.choice(np.flatnonzero(y == label), count, replace=False) for label in np.unique(y)]
+        found.append(Draw(rows, y, np.sort(np.concatenate(own))))
     return found
 
 
@@ -172,7 +167,7 @@ def windows_mac(n: int, n_labeled: int) -> list[Draw]:
 SETS: dict[str, Callable[[], list[Draw]]] = {
     "g50c": lambda: official("g50c"),
     "pcmac": lambda: official("pcmac"),
-    "coil20": coil_draws,
+    "coil20": lambda: drawn_evenly("coil20", 2),
     "ssl-g241c": lambda: official("ssl-g241c", "labeled100", 3),
     "ssl-usps": lambda: official("ssl-usps", "labeled100", 3),
     "ssl-digit1": lambda: official("ssl-digit1", "labeled100", 3),

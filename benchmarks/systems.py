@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.base import DOCS, machine, put_section, table
-from benchmarks.papers import Draw, Run, coil_draws, official, trained, uspst
+from benchmarks.papers import Draw, Run, drawn_evenly, official, trained
 
 CELLS = DOCS / "data" / "papers.csv"
 _HEADS = ("set", "system", "draws", "error", "seconds")
@@ -79,8 +79,10 @@ SETS = {
     "ssl-text, 100": _ssl("text", 100, "23.2", "23.6"),
     "ssl-coil, 10": _ssl("coil", 10, "61.9", "54.5"),
     "ssl-coil, 100": _ssl("coil", 100, "13.7", "11.9"),
-    "uspst": Set(uspst, False, 1, _printed("23.2", "16.6", "17.6", "15.8", "12.7", "27.2")),
-    "coil20": Set(coil_draws, False, 1, _printed("24.6", "16.7", "17.6", "4.9", "4.0", "12.3")),
+    "uspst": Set(
+        partial(drawn_evenly, "usps", 5, "test"), False, 1, _printed("23.2", "16.6", "17.6", "15.8", "12.7", "27.2")
+    ),
+    "coil20": Set(partial(drawn_evenly, "coil20", 2), False, 1, _printed("24.6", "16.7", "17.6", "4.9", "4.0", "12.3")),
 }
 
 

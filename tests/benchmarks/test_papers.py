@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.data import FOLDER
-from benchmarks.papers import LABEL_NOISE, RUNS, SETS, Run, banana, coil_draws, draws_of, trained, usps_noise
+from benchmarks.papers import LABEL_NOISE, RUNS, SETS, Run, banana, drawn_evenly, draws_of, trained, usps_noise
 
 
 def needs(name: str) -> pytest.MarkDecorator:
@@ -44,7 +44,7 @@ def test_the_hinge_svm_errs_like_libsvm(name: str, expected: tuple[float, ...]) 
 @pytest.mark.data
 @needs("coil20")
 def test_coil_draws_have_two_labels_a_class() -> None:
-    draws = coil_draws()
+    draws = drawn_evenly("coil20", 2)
     assert len({tuple(draw.labeled) for draw in draws}) == 10
     for draw in draws:
         np.testing.assert_array_equal(np.unique(draw.y[draw.labeled], return_counts=True)[1], 2)
