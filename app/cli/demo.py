@@ -241,7 +241,16 @@ def show_texts(service: "Halfmoon", console: Console, texts: Texts) -> None:
 
 def load_texts() -> Texts:
     """The beginnings of all docstrings; every fourth is kept back."""
-    found = [text for module in MODULES for text in _texts_of(module)]
+    found: list[Text] = []
+    for module in MODULES:
+        imported = import_module(f"scipy.{module}")
+        functions = {name: getattr(imported, name) for name in sorted(imported.__all__)}
+        said = {
+            name: _SECTION.split(inspect.getdoc(function) or "", maxsplit=1)[0].strip()
+            for name, function in functions.items()
+            if callable(function)
+        }
+        found += [Text(f"{module}.{name}", text, module) for name, text in said.items() if len(text) >= SHORTEST]
     pool = [text for place, text in enumerate(found) if place % 4]
     rng = np.random.default_rng(0)
     known = {
@@ -250,17 +259,6 @@ def load_texts() -> Texts:
         for id in rng.permutation([text.id for text in pool if text.label == module])[:KNOWN].tolist()
     }
     return Texts(pool, known, found[::4])
-
-
-def _texts_of(module: str) -> list[Text]:
-    imported = import_module(f"scipy.{module}")
-    functions = {name: getattr(imported, name) for name in sorted(imported.__all__)}
-    said = {
-        name: _SECTION.split(inspect.getdoc(function) or "", maxsplit=1)[0].strip()
-        for name, function in functions.items()
-        if callable(function)
-    }
-    return [Text(f"{module}.{name}", text, module) for name, text in said.items() if len(text) >= SHORTEST]
 
 
 def documents_of(texts: Texts) -> list[Document]:

@@ -16,7 +16,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from pydantic import ValidationError
-from redis import Redis
 from redis.exceptions import RedisError
 
 from app.cli.store import store_address, used_folder
@@ -125,7 +124,19 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
             yield _timed(
                 "redis", "a write", time.monotonic() - started, "jobs start late and progress is reported late"
             )
-            yield from _redis_settings(redis)
+            try:
+                found = cast("dict[str, str]", redis.config_get("maxmemory-policy"))
+            except RedisError:
+                yield Finding(
+                    "redis",
+                    True,
+                    "does not report its configuration; make sure that its maxmemory-policy is noeviction",
+                )
+            else:
+                policy = found.get("maxmemory-policy", "noeviction")
+                kept = policy == "noeviction"
+                advice = "" if kept else ": it may drop queued jobs, which then start late; set noeviction"
+                yield Finding("redis", kept, f"maxmemory-policy is {policy}{advice}")
             n_workers = len(RedisState(redis, settings.queue).workers())
             advice = "" if n_workers else ": jobs wait until one is started with `halfmoon worker`"
             yield Finding("workers", n_workers > 0, f"{n_workers} are alive{advice}")
@@ -136,19 +147,6 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
             f"{settings.redis_url.rpartition('@')[2]}: {redis_error_text(error)}; does it run, is "
             "HALFMOON_REDIS_URL right, does it accept writes?",
         )
-
-
-def _redis_settings(redis: Redis) -> Iterator[Finding]:
-    try:
-        found = cast("dict[str, str]", redis.config_get("maxmemory-policy"))
-    except RedisError:
-        yield Finding(
-            "redis", True, "does not report its configuration; make sure that its maxmemory-policy is noeviction"
-        )
-        return
-    policy = found.get("maxmemory-policy", "noeviction")
-    advice = "" if policy == "noeviction" else ": it may drop queued jobs, which then start late; set noeviction"
-    yield Finding("redis", policy == "noeviction", f"maxmemory-policy is {policy}{advice}")
 
 
 def _store(settings: GatewaySettings) -> Iterator[Finding]:
@@ -286,7 +284,10 @@ def _read(
 
 
 def _understood(dataset: Dataset, first: list[Fields]) -> Iterator[Finding]:
-    yield Finding("documents", True, f"{dataset.n_documents} of {KINDS[dataset.kind]}{_size(dataset)}")
+    size = "" if dataset.n_features is None else f", {dataset.n_features} features, {dataset.n_nonzeros} nonzeros"
+    if dataset.parts:
+        size = f": {', '.join(part.name for part in dataset.parts)}"
+    yield Finding("documents", True, f"{dataset.n_documents} of {KINDS[dataset.kind]}{size}")
     for fields in first:
         content = next(
             (str(value) for name, value in fields.items() if name not in ("id", "label", "drawn", "fields")), ""
@@ -302,9 +303,3 @@ def _understood(dataset: Dataset, first: list[Fields]) -> Iterator[Finding]:
     )
     for warning in dataset.warnings:
         yield Finding("warning", True, warning)
-
-
-def _size(dataset: Dataset) -> str:
-    if dataset.parts:
-        return f": {', '.join(part.name for part in dataset.parts)}"
-    return "" if dataset.n_features is None else f", {dataset.n_features} features, {dataset.n_nonzeros} nonzeros"

@@ -200,7 +200,10 @@ def _next(
         left = candidates if cursor is None else candidates[np.searchsorted(candidates, cursor, "right") :]
     else:
         left = candidates if cursor is None else candidates[keys[candidates] > keys[cursor]]
-        left = _ordered(left, keys, None if query.contains else query.limit + 1)
+        if not query.contains and query.limit + 1 < len(left):
+            # a page and one document behind it: the others need no order
+            left = left[np.argpartition(keys[left], query.limit)[: query.limit + 1]]
+        left = left[np.argsort(keys[left], kind="stable")]
     found, passed, total = left[: query.limit], min(query.limit, len(left)), len(candidates) if cursor is None else None
     if query.contains:
         hits = search(opened.documents.rows, left, query.contains, len(left) if cursor is None else query.limit)
@@ -215,15 +218,6 @@ def _next(
     if short < len(found):
         return found[:short], int(found[short - 1]), total
     return found, int(left[passed - 1]) if passed < len(left) else None, total
-
-
-def _ordered(positions: Positions, keys: NDArray[np.uint64], most: int | None) -> Positions:
-    """The first ``most`` of the positions by their keys, or all."""
-    own = keys[positions]
-    if most is not None and most < len(own):
-        first = np.argpartition(own, most - 1)[:most]
-        positions, own = positions[first], own[first]
-    return positions[np.argsort(own, kind="stable")]
 
 
 def _named(services: Services, dataset: str, ids: str) -> Positions:
@@ -296,10 +290,17 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
         for name in (_CONTENTS["vectors"] if part.name == "indices" else [field_of(part.name)])
     }
     contents = [Column(name, "text") for name in (fields or _CONTENTS[dataset.kind])]
+    kind = _kind([label for label, _ in dataset.classes])
+    labels = [Column("label", kind)]
+    if dataset.label_kind == "several":
+        labels = [Column(name, "integers" if kind == "integer" else "texts") for name in ("labels", "not")]
+    weight = [Column("weight", "number")] if "weights" in dataset.files else []
     own = [
         Column("id", "text"),
         *contents,
-        *_label_columns(dataset),
+        *labels,
+        *weight,
+        *(Column(f"{VOTE}{voter}", "text") for voter in dataset.voters),
         Column("by", "text"),
         Column("drawn", "text"),
         Column("skipped", "truth"),
@@ -332,16 +333,6 @@ def document_rows(
                 *(cells.get(name) for name in own),
                 *(document.get("fields", {}).get(name) for name in dataset.fields),
             )
-
-
-def _label_columns(dataset: Dataset) -> list[Column]:
-    """The columns of labels, votes and weights."""
-    kind = _kind([label for label, _ in dataset.classes])
-    labels = [Column("label", kind)]
-    if dataset.label_kind == "several":
-        labels = [Column(name, "integers" if kind == "integer" else "texts") for name in ("labels", "not")]
-    weight = [Column("weight", "number")] if "weights" in dataset.files else []
-    return [*labels, *weight, *(Column(f"{VOTE}{voter}", "text") for voter in dataset.voters)]
 
 
 def _kind(labels: Sequence[Label]) -> Literal["integer", "text"]:

@@ -219,14 +219,13 @@ class HostCheck:
         """Raises Misdirected for a Host that is not allowed, and for several."""
         if ANY_HOST in self._names or not any(sent):
             return
-        if len(sent) > 1 or not self._allows(sent[0].lower()):
-            raise Misdirected(", ".join(sent)[:MAX_TEXT])
-
-    def _allows(self, sent: str) -> bool:
-        host = sent if sent.endswith("]") else sent.rpartition(":")[0] or sent
+        text = sent[0].lower()
+        host = text if text.endswith("]") else text.rpartition(":")[0] or text
         name = host.strip("[]").removesuffix(".")
         address = _address(name)
-        return name in self._names or (address is not None and (address.is_loopback or not self._loopback))
+        allowed = name in self._names or (address is not None and (address.is_loopback or not self._loopback))
+        if len(sent) > 1 or not allowed:
+            raise Misdirected(", ".join(sent)[:MAX_TEXT])
 
 
 @lru_cache(maxsize=64)  # the same few are asked for again and again

@@ -19,13 +19,6 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _CLIENT_CLOSED_REQUEST = 499
 
 
-def _answer(request: Request, error: Exception) -> Response:
-    """The answer to an error, in the form that the path of the request has."""
-    if isinstance(error, ClientDisconnect):
-        return Response(status_code=_CLIENT_CLOSED_REQUEST)
-    return in_form_for(request.url.path, _problem(request, error))
-
-
 def _problem(request: Request, error: Exception) -> Response:
     match error:
         case HalfmoonError():
@@ -84,4 +77,9 @@ class ErrorBoundary(HttpMiddleware):
         except Exception as error:
             if started:
                 raise
-            await _answer(Request(scope), error)(scope, receive, send)
+            if isinstance(error, ClientDisconnect):
+                answer = Response(status_code=_CLIENT_CLOSED_REQUEST)
+            else:
+                request = Request(scope)
+                answer = in_form_for(request.url.path, _problem(request, error))
+            await answer(scope, receive, send)

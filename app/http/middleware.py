@@ -94,7 +94,11 @@ class Answers(HttpMiddleware):
                 message["headers"] = [*message["headers"], *added, (_ID_HEADER, id)]
                 self._count(scope, message["status"], time.perf_counter() - started)
             elif len(message.get("body", b"")) > CHUNK_BYTES:
-                await _send_in_chunks(message, send)
+                view, more = memoryview(message["body"]), message.get("more_body", False)
+                for start in range(0, len(view), CHUNK_BYTES):
+                    end = start + CHUNK_BYTES
+                    chunk = {"type": message["type"], "body": view[start:end], "more_body": more or end < len(view)}
+                    await send(chunk)
                 return
             await send(message)
 
@@ -117,13 +121,6 @@ class Answers(HttpMiddleware):
                 seconds=round(seconds, 6),
                 key=scope.get(KEY_ID),
             )
-
-
-async def _send_in_chunks(message: Message, send: Send) -> None:
-    view, more = memoryview(message["body"]), message.get("more_body", False)
-    for start in range(0, len(view), CHUNK_BYTES):
-        end = start + CHUNK_BYTES
-        await send({"type": message["type"], "body": view[start:end], "more_body": more or end < len(view)})
 
 
 class RequestTracing(HttpMiddleware):

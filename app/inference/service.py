@@ -57,7 +57,12 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
 
     Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound.
     """
-    body, binary = await _read(request, services)
+    # clients of Triton give no type to the body
+    if media_type_of(request.headers) == "application/json" and LENGTH not in request.headers:
+        body, binary = await read_json(request, services, InferBody), memoryview(b"")
+    else:
+        parts = await read_parts(request, services)
+        body, binary = decode_struct(parts.json, InferBody, request.scope[RESERVATION].grow), parts.data
     loaded = await load_model(services, reference)
     version, model, _ = loaded
     # by repeated outputs a short request could make an answer of any length
@@ -75,14 +80,6 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     )
     small, pool = fits_event_loop(model, rows.n_rows), services.pools.predicting(model)
     return loaded.marked(last_of(answer if small else await in_steps(request, pool, answer)))
-
-
-async def _read(request: Request, services: Services) -> tuple[InferBody, memoryview]:
-    """The request, and the binary data of its tensors. Clients of Triton give no type to the body."""
-    if media_type_of(request.headers) == "application/json" and LENGTH not in request.headers:
-        return await read_json(request, services, InferBody), memoryview(b"")
-    parts = await read_parts(request, services)
-    return decode_struct(parts.json, InferBody, request.scope[RESERVATION].grow), parts.data
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:

@@ -222,18 +222,13 @@ def _part(
     arrays: dict[str, NDArray[Any]] = {}
     for name, datatypes in form.items():
         arrays[name] = yield from _array(named[name], behind[name], datatypes, bounds, reserve)
-    rows = yield from _rows(arrays, bounds, reserve)
-    return {VECTOR: rows} if form is DENSE else parts_of(rows)
-
-
-def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds, reserve: Reserve) -> Generator[None, None, SparseRows]:
-    rows = (yield from _of_dense(arrays["X"], reserve)) if "X" in arrays else _of_sparse(arrays)
+    rows = (yield from _of_dense(arrays["X"], reserve)) if form is DENSE else _of_sparse(arrays)
     check_limit(rows.n_rows, "documents", bounds.documents)
     wrong = layout_fault(rows)
     refuse([wrong] if wrong else find_faults(rows := sorted_rows(rows), MAX_FAULTS))
     if not rows.n_rows:
         raise InvalidRequest("inputs", "there is no document")
-    return rows
+    return {VECTOR: rows} if form is DENSE else parts_of(rows)
 
 
 def _texts(
@@ -358,17 +353,10 @@ def _numbers(tensor: Tensor, bounds: Bounds) -> Iterator[NDArray[np.float64]]:
         if width not in (None, part.shape[1:]):
             raise InvalidRequest(tensor.name, f"data must be {what}: the rows differ in length")
         width = part.shape[1:]
-        yield _checked_whole(tensor, part) if tensor.datatype in _WHOLE else part
-
-
-def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The numbers, if they are integers; raises InvalidRequest.
-
-    Some clients write them as floats, which are exact below 2**53.
-    """
-    odd = numbers[(numbers % 1 != 0) | (np.abs(numbers) >= 2**53)]
-    if odd.size:
-        raise InvalidRequest(
-            tensor.name, f"data must be {tensor.datatype} numbers, but {odd.flat[0]:g} is not whole, or too large"
-        )
-    return numbers
+        if tensor.datatype in _WHOLE:
+            # some clients write integers as floats, which are exact below 2**53
+            odd = part[(part % 1 != 0) | (np.abs(part) >= 2**53)]
+            if odd.size:
+                detail = f"but {odd.flat[0]:g} is not whole, or too large"
+                raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, {detail}")
+        yield part

@@ -275,16 +275,12 @@ def _check_parts(version: Version, dataset: Dataset, encoder: EncoderRef | None)
     if version.kind == kind and (not given or version.facts.get("parts") == ", ".join(given)):
         return
     trained, own = version.facts.get("parts") or KINDS[version.kind], in_words(given) if given else KINDS[dataset.kind]
-    detail = f"the model was trained on {trained}, but the documents have {own}"
-    raise InvalidRequest("start_from", f"{detail}; {_encoder_remedy(version, encoder)}")
-
-
-def _encoder_remedy(version: Version, encoder: EncoderRef | None) -> str:
-    """Advice for a model and a job with different encoders."""
-    known = version.facts.get("encoder")
+    known, remedy = version.facts.get("encoder"), _REMEDY
     if known is not None and (encoder is None or encoder.name != known):
-        return f'the model learned with "encoder": "{known}", so name that, or {_REMEDY}'
-    return f"leave out encoder, or {_REMEDY}" if known is None and encoder is not None else _REMEDY
+        remedy = f'the model learned with "encoder": "{known}", so name that, or {_REMEDY}'
+    elif known is None and encoder is not None:
+        remedy = f"leave out encoder, or {_REMEDY}"
+    raise InvalidRequest("start_from", f"the model was trained on {trained}, but the documents have {own}; {remedy}")
 
 
 _HEADER_BYTES = 128

@@ -251,18 +251,16 @@ class Client:
     def get(self, path: str) -> Any:
         """The JSON at a path below /api. Raises LabelStudioUnavailable."""
         if self._header is None:
-            self._header = self._authorization()
+            header = f"Token {self._token}"
+            if self._token.count(".") == 2:
+                # a personal access token is exchanged for one that lives some minutes
+                body = json.dumps({"refresh": self._token}).encode()
+                answer = self._answer(
+                    urllib.request.Request(f"{self._url}/api/token/refresh", body, {"Content-Type": "application/json"})
+                )
+                header = f"Bearer {field_of(answer, 'access')}"
+            self._header = header
         return self._answer(urllib.request.Request(f"{self._url}/api/{path}", headers={"Authorization": self._header}))
-
-    def _authorization(self) -> str:
-        if self._token.count(".") != 2:
-            return f"Token {self._token}"
-        # a personal access token is exchanged for one that lives some minutes
-        body = json.dumps({"refresh": self._token}).encode()
-        answer = self._answer(
-            urllib.request.Request(f"{self._url}/api/token/refresh", body, {"Content-Type": "application/json"})
-        )
-        return f"Bearer {field_of(answer, 'access')}"
 
     def _answer(self, request: urllib.request.Request) -> Any:
         try:

@@ -1,6 +1,6 @@
 """Explanations: the largest weights of a model, and the score of a document as a sum of contributions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -58,7 +58,15 @@ async def explain(request: Request, services: Services, reference: str) -> Respo
     loaded = await load_model(services, reference)
     # ids of training documents are read from the store
     pool = services.pools.load if isinstance(loaded.model, KernelModel) else services.pools.predicting(loaded.model)
-    return await in_thread(pool, _answer, services, loaded, body, _batches(services, body, request.query_params))
+    batches: Iterable[Batch] = []
+    if is_given(body.documents):
+        bounds = services.settings.prediction_bounds
+        bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
+        blocks, query = document_blocks(body.documents), request.query_params
+        batches = decode_documents(blocks, {"content-type": "application/json"}, bounds, query=query)
+    else:
+        check_unread(request.query_params, "it has none")
+    return await in_thread(pool, _answer, services, loaded, body, batches)
 
 
 def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iterable[Batch]) -> Response:
@@ -115,16 +123,6 @@ def _documents(
             yield _Explained(
                 id or str(scored.positions[index]), version.classes[class_index], column, explanation, texts[index]
             )
-
-
-def _batches(services: Services, body: ExplainBody, query: Mapping[str, str]) -> Iterable[Batch]:
-    """The documents of a body, read as they are asked for; none if it has no documents."""
-    if not is_given(body.documents):
-        check_unread(query, "it has none")
-        return []
-    bounds = services.settings.prediction_bounds
-    bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
-    return decode_documents(document_blocks(body.documents), {"content-type": "application/json"}, bounds, query=query)
 
 
 def _weights(found: Weights, describe: Describe) -> list[Item]:

@@ -116,34 +116,27 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
 def _claimed(
     source: _Source, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]
 ) -> dict[int, Draw]:
-    """The documents that are drawn and claimed. Where others were faster, others are drawn in their place."""
+    """Positions of at most ``body.n`` documents that are drawn and claimed, in order, and the draw of each; ``share``
+    of them are random. Where others were faster, others are drawn in their place.
+
+    Random ones are drawn first, from all that have no label: what the model would choose may be among them, as in any
+    random sample. Of those that everybody answers, which are a random sample, too, all get the same ones first.
+    """
     kept: dict[int, Draw] = {}
     while True:
-        drawn = _drawn(source, unlabeled, body, body.n - len(kept), share, warnings)
+        n = min(body.n - len(kept), len(unlabeled))
+        random = random_positions(unlabeled, n, share, body.seed)
+        shared = source.part.overlap[np.isin(source.part.overlap, unlabeled)][: len(random)]
+        random = np.concatenate([shared, np.setdiff1d(random, shared, assume_unique=True)])[: len(random)]
+        others = np.setdiff1d(unlabeled, random, assume_unique=True)
+        chosen = _chosen(source, others, body.strategy, n - len(random), warnings)
+        draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
+        drawn = {each: draws.get(each, Draw.CHOSEN) for each in interleaved(random, chosen).tolist()}
         lost = claim(source.services, body.dataset, source.part, drawn.keys(), body.by, body.claim)
         kept |= {position: draw for position, draw in drawn.items() if position not in lost}
         if not lost:
             return kept
         unlabeled = np.setdiff1d(unlabeled, [*drawn], assume_unique=True)
-
-
-def _drawn(
-    source: _Source, unlabeled: Positions, body: SuggestBody, n: int, share: float, warnings: list[str]
-) -> dict[int, Draw]:
-    """Positions of at most ``n`` documents to label, in order, and the draw of each; ``share`` of them are random.
-
-    These are drawn first, from all that have no label: what the model would choose may be among them, as in any random
-    sample. Of those that everybody answers, which are a random sample, too, all get the same ones first.
-    """
-    n = min(n, len(unlabeled))
-    random = random_positions(unlabeled, n, share, body.seed)
-    shared = source.part.overlap[np.isin(source.part.overlap, unlabeled)][: len(random)]
-    random = np.concatenate([shared, np.setdiff1d(random, shared, assume_unique=True)])[: len(random)]
-    chosen = _chosen(
-        source, np.setdiff1d(unlabeled, random, assume_unique=True), body.strategy, n - len(random), warnings
-    )
-    draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
-    return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}
 
 
 def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, warnings: list[str]) -> Positions:

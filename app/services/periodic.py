@@ -35,15 +35,12 @@ class PeriodicTask(BackgroundThread):
         while not self._done.wait(delay):
             delay = self._interval
             for index, function in enumerate(self._functions):
-                self._call(index, function)
-
-    def _call(self, index: int, function: Callable[[], object]) -> None:
-        try:
-            function()
-            self._unavailable.discard(index)
-        except Unavailable as error:
-            if index not in self._unavailable:
-                _log.warning("a periodic task cannot run now", task=self._thread.name, error=str(error))
-            self._unavailable.add(index)
-        except Exception:
-            _log.exception("a periodic task failed", task=self._thread.name)
+                try:
+                    function()
+                    self._unavailable.discard(index)
+                except Unavailable as error:
+                    if index not in self._unavailable:
+                        _log.warning("a periodic task cannot run now", task=self._thread.name, error=str(error))
+                    self._unavailable.add(index)
+                except Exception:
+                    _log.exception("a periodic task failed", task=self._thread.name)

@@ -38,20 +38,18 @@ def listen(host: str, port: int) -> socket.socket:
 
 def check_exposure(access: str, host: str) -> None:
     """Raises CannotStart where other machines reach ``host`` and HALFMOON_ACCESS does not say who may call."""
-    if access == "loopback" and not _is_loopback(host):
+    if access != "loopback":
+        return
+    try:
+        found = {str(each[4][0]) for each in socket.getaddrinfo(host or "0.0.0.0", None)}
+    except OSError:  # a name that cannot be resolved cannot be listened on either; listen() reports it
+        return
+    if not all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found):
         raise CannotStart(
             f"other machines may reach {host}, and no key is required; set HALFMOON_ACCESS=keys and make keys "
             "with `halfmoon keys create`, "
             "or HALFMOON_ACCESS=anyone if everybody who reaches the port may read, train and delete"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        found = {str(each[4][0]) for each in socket.getaddrinfo(host or "0.0.0.0", None)}
-    except OSError:  # a name that cannot be resolved cannot be listened on either; listen() reports it
-        return True
-    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
 
 
 READY, METRICS = b"ready", b"metrics"
