@@ -29,7 +29,16 @@ def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> H
 
     Raises InvalidRequest for documents that have neither words nor names.
     """
-    contains = _matcher(rows, text)
+    parts, wanted = parts_of(rows), text.lower()
+    contains: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+    match parts.get(FIELDS["text"]) or parts.get(FIELDS["features"]):
+        case TextRows() as texts:
+            contains = partial(_with_text, texts, wanted)
+        case NamedRows() as named:
+            columns = np.fromiter((wanted in name.lower() for name in named.names), bool, len(named.names))
+            contains = partial(_with_name, named, columns)
+        case _:
+            raise InvalidRequest("contains", "is for text and for named features: vectors have no words")
     found: list[NDArray[np.int64]] = []
     passed = count = 0
     for chosen in _spans(rows, candidates):
@@ -41,19 +50,6 @@ def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> H
         count += len(hits)
         passed += len(chosen)
     return Hits(np.concatenate([np.zeros(0, np.int64), *found]), passed)
-
-
-def _matcher(rows: Rows, text: str) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
-    """Says which of the documents at some positions contain the text."""
-    parts, wanted = parts_of(rows), text.lower()
-    match parts.get(FIELDS["text"]) or parts.get(FIELDS["features"]):
-        case TextRows() as texts:
-            return partial(_with_text, texts, wanted)
-        case NamedRows() as named:
-            columns = np.fromiter((wanted in name.lower() for name in named.names), bool, len(named.names))
-            return partial(_with_name, named, columns)
-        case _:
-            raise InvalidRequest("contains", "is for text and for named features: vectors have no words")
 
 
 def _spans(rows: Rows, candidates: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

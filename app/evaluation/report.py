@@ -6,7 +6,7 @@ Neither loads or runs anything. Colours are set by CSS class, in plots.css.
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -95,26 +95,16 @@ def page_of(evaluation: Evaluation) -> HTMLResponse:
             if count and has is not was
         ]
         confused = sorted(pairs, key=lambda pair: -pair[0])[:_MOST_CONFUSED]
-    content = _rendered(
-        "page.html",
-        about=evaluation,
-        plots=dict(_plots(evaluation)),
-        confused=confused,
-        style=style,
-        policy=policy,
-    )
-    headers = _headers(evaluation, "evaluation.html", f"{policy}; frame-ancestors 'self'")
-    return HTMLResponse(content, headers=headers)
-
-
-def _plots(evaluation: Evaluation) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Content, drawing and file (in base64) of each plot that has something to show."""
+    plots = {}
     for name, shown_by in PLOTS.items() if evaluation.several is None else ():
-        with suppress(InvalidRequest):
+        with suppress(InvalidRequest):  # there is nothing to plot
             shown = shown_by(evaluation)
             drawing = _rendered(f"{name}.svg", style=None, **shown)
             file = b64encode(_rendered(f"{name}.svg", style=_style("plots.css"), **shown).encode()).decode()
-            yield name, {**shown, "drawing": drawing, "file": file}
+            plots[name] = {**shown, "drawing": drawing, "file": file}
+    content = _rendered("page.html", about=evaluation, plots=plots, confused=confused, style=style, policy=policy)
+    headers = _headers(evaluation, "evaluation.html", f"{policy}; frame-ancestors 'self'")
+    return HTMLResponse(content, headers=headers)
 
 
 def _headers(evaluation: Evaluation, name: str, policy: str) -> dict[str, str]:

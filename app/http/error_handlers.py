@@ -33,24 +33,20 @@ def _problem(request: Request, error: Exception) -> Response:
             ]
             return problem_response(PROBLEM_TYPES[InvalidRequest], f"{named[0]['field']}: {named[0]['detail']}", named)
         case HTTPException():
-            return _http_problem(request, error)
+            # there is no such path, or no such method of it
+            status, detail, headers = HTTPStatus(error.status_code), "", error.headers
+            if status == HTTPStatus.NOT_FOUND:
+                detail = f"nothing is at {request.url.path}; /docs describes every call"
+            elif status == HTTPStatus.METHOD_NOT_ALLOWED:
+                # every method of the path, from the contract: a router knows only its own routes
+                template = getattr(request.scope.get("route"), "path", "")
+                known = request.app.openapi()["paths"].get(template, {"get": None})
+                allowed = ", ".join(sorted(method.upper() for method in known))
+                detail, headers = f"{request.method} is not possible here; possible are {allowed}", {"Allow": allowed}
+            problem_type = ProblemType(status, status.phrase.lower().replace(" ", "-"), status.phrase)
+            return problem_response(problem_type, detail or status.description or status.phrase, headers=headers)
     _log.error("request failed", path=shortened(request.url.path, MAX_LOGGED_PATH), exc_info=error)
     return error_response(HalfmoonError())
-
-
-def _http_problem(request: Request, error: HTTPException) -> Response:
-    """The answer to an error of the framework: there is no such path, or no such method of it."""
-    status, detail, headers = HTTPStatus(error.status_code), "", error.headers
-    if status == HTTPStatus.NOT_FOUND:
-        detail = f"nothing is at {request.url.path}; /docs describes every call"
-    elif status == HTTPStatus.METHOD_NOT_ALLOWED:
-        # every method of the path, from the contract: a router knows only its own routes
-        template = getattr(request.scope.get("route"), "path", "")
-        known = request.app.openapi()["paths"].get(template, {"get": None})
-        allowed = ", ".join(sorted(method.upper() for method in known))
-        detail, headers = f"{request.method} is not possible here; possible are {allowed}", {"Allow": allowed}
-    problem_type = ProblemType(status, status.phrase.lower().replace(" ", "-"), status.phrase)
-    return problem_response(problem_type, detail or status.description or status.phrase, headers=headers)
 
 
 class ErrorBoundary(HttpMiddleware):

@@ -18,7 +18,6 @@ from app.predictions.service import AnswerTexts, fits_event_loop, last_of, load_
 from app.services import Services
 from core.documents.kinds import Kind, is_dense
 from core.documents.part_columns import PartColumns
-from core.documents.vocabulary import Vocabulary
 from core.models.model import Model
 from storage.records import MAX_TEXT, Version
 from storage.repositories.datasets import Batch
@@ -83,7 +82,20 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
-    """The input and output tensors of a model; a dimension of -1 has any length."""
+    """The input and output tensors of a model; a dimension of -1 has any length.
+
+    A dense vector is a row of X, as long as in the training.
+    """
+    vocabulary = model.vocabulary
+    inputs: list[tuple[str, str, list[int]]] = []
+    for block in vocabulary.blocks if isinstance(vocabulary, PartColumns) else ():
+        if is_dense(block.name):
+            inputs.append(("X", "FP32", [-1, block.n_columns]))
+        else:
+            inputs += [(name, datatype, [-1]) for name, datatype in _INPUTS[block.vocabulary.kind].items()]
+    inputs += [(name, datatype, [-1]) for name, datatype in _INPUTS[vocabulary.kind].items()]
+    if vocabulary.kind == "vectors":
+        inputs.append(("X", "FP32", [-1, -1]))
     outputs = [("labels", *_labels_form(model, -1)), ("scores", "FP64", [-1, model.n_columns])]
     if model.probabilities(np.zeros((1, model.n_columns))) is not None:
         outputs.append(("probabilities", "FP64", [-1, len(version.classes)]))
@@ -91,7 +103,7 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
         "name": version.name,
         "versions": [str(number) for number in versions],
         "platform": PLATFORM,
-        "inputs": _inputs(model.vocabulary),
+        "inputs": [{"name": name, "datatype": datatype, "shape": shape} for name, datatype, shape in inputs],
         "outputs": [{"name": name, "datatype": datatype, "shape": shape} for name, datatype, shape in outputs],
     }
 
@@ -99,24 +111,6 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
 def _labels_form(model: Model, n_rows: int) -> tuple[str, list[int]]:
     """Type and shape of the labels: words, or of several 1 where a label is given, a column a class."""
     return ("INT64", [n_rows, len(model.classes)]) if model.several else ("BYTES", [n_rows])
-
-
-def _inputs(vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """The input tensors of a model; a dense vector is a row of X, as long as in the training."""
-    if not isinstance(vocabulary, PartColumns):
-        dense = [{"name": "X", "datatype": "FP32", "shape": [-1, -1]}] if vocabulary.kind == "vectors" else []
-        return [*(_input(name, datatype) for name, datatype in _INPUTS[vocabulary.kind].items()), *dense]
-    found = []
-    for block in vocabulary.blocks:
-        if is_dense(block.name):
-            found.append({"name": "X", "datatype": "FP32", "shape": [-1, block.n_columns]})
-        else:
-            found += [_input(name, datatype) for name, datatype in _INPUTS[block.vocabulary.kind].items()]
-    return found
-
-
-def _input(name: str, datatype: str) -> dict[str, Any]:
-    return {"name": name, "datatype": datatype, "shape": [-1]}
 
 
 def _answer(

@@ -244,8 +244,13 @@ def _texts(
         else strings_of(tensor.name, binary, bounds.document_bytes)
     )
     in_base64 = (tensor.parameters or {}).get("content_type") == "base64"
-    for each in slices:
-        texts = _from_base64(tensor.name, each) if in_base64 else each
+    for texts in slices:
+        if in_base64:
+            try:
+                texts = [str(b64decode(text, validate=True), "utf-8") for text in texts]
+            except (binascii.Error, ValueError):  # also of what is not UTF-8
+                detail = "its content_type is base64, but a string is not UTF-8 text in base64"
+                raise InvalidRequest(tensor.name, detail) from None
         parts.append(TextRows.of(texts))
         reserve(parts[-1].data.nbytes + parts[-1].indptr.nbytes)
         n_texts += len(texts)
@@ -256,13 +261,6 @@ def _texts(
     if not n_texts:
         raise InvalidRequest("inputs", "there is no document")
     return TextRows.joined(parts)
-
-
-def _from_base64(name: str, texts: Sequence[str]) -> list[str]:
-    try:
-        return [str(b64decode(text, validate=True), "utf-8") for text in texts]
-    except (binascii.Error, ValueError):  # also of what is not UTF-8
-        raise InvalidRequest(name, "its content_type is base64, but a string is not UTF-8 text in base64") from None
 
 
 def _slices(tensor: Tensor, decode: Callable[[JsonText], list[T]], what: str, bounds: Bounds) -> Iterator[list[T]]:

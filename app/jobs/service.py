@@ -3,7 +3,7 @@
 A version to start from must have learned from documents of the same kind, in the same parts, by the same encoder."""
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -228,26 +228,21 @@ def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps
     meaning |= {"documents": None, **({"extra": query["extra"]} if "extra" in query else {})}
     before, null, after = msgspec.json.encode(meaning, order="sorted").partition(b'"documents":null')
     digest = hashlib.sha256(before + null.removesuffix(b"null"))
-    for part in _meaning(body.documents, longest):
-        digest.update(part)
-        yield
+    text = memoryview(body.documents)
+    if is_given(body.documents) and text[0] == ord("["):
+        # in one spacing and order of JSON; as they are if they will be refused
+        digest.update(b"[")
+        try:
+            for count, each in enumerate(decoded_slices(_decode, text, longest, "a document")):
+                digest.update((b"," if count else b"") + msgspec.json.encode(each, order="sorted")[1:-1])
+                yield
+        except (InvalidJson, LimitExceeded):
+            digest.update(text)
+        digest.update(b"]")
+    else:
+        digest.update(text or b"null")
     digest.update(after)
     return digest.hexdigest()
-
-
-def _meaning(documents: msgspec.Raw, longest: int) -> Iterator[bytes]:
-    """The documents in one spacing and order of JSON; as they are if they will be refused."""
-    text = memoryview(documents)
-    if not is_given(documents) or text[0] != ord("["):
-        yield bytes(text) or b"null"
-        return
-    yield b"["
-    try:
-        for count, each in enumerate(decoded_slices(_decode, text, longest, "a document")):
-            yield (b"," if count else b"") + msgspec.json.encode(each, order="sorted")[1:-1]
-    except (InvalidJson, LimitExceeded):
-        yield bytes(text)
-    yield b"]"
 
 
 def checked_start(version: Version, dataset: Dataset, encoder: EncoderRef | None) -> Publication:
