@@ -213,8 +213,11 @@ class TarDecoder(Decoder):
         if wanted:
             self._files.add(self._name or header.name, content)
             self._name = ""
+        elif header.type == tarfile.GNUTYPE_LONGNAME:
+            self._name = content.rstrip(b"\0").decode(errors="replace")
         else:
-            self._name = _long_name(header, content)
+            found = _PATH.search(content)
+            self._name = found[1].decode(errors="replace") if found else ""
         return at + _padded(header.size)
 
     def _begin(self, block: bytes) -> None:
@@ -246,14 +249,6 @@ class TarDecoder(Decoder):
 
 def _padded(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
-
-
-def _long_name(header: tarfile.TarInfo, content: bytes) -> str:
-    """The name of the next file that an extended header gives; empty if it gives none."""
-    if header.type == tarfile.GNUTYPE_LONGNAME:
-        return content.rstrip(b"\0").decode(errors="replace")
-    found = _PATH.search(content)
-    return found[1].decode(errors="replace") if found else ""
 
 
 _DIRECTORY_BYTES = 8 << 20

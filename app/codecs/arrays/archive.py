@@ -95,7 +95,18 @@ def open_arrays(
     Raises InvalidDocuments for any other member that is not ``ignored`` and for an array that does not match its spec,
     LimitExceeded where the members decompress to more than ``most`` bytes.
     """
-    members = _members(archive, specs, ignored)
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name == info.filename or name not in (*specs, *ignored) or name in members:
+            filename = info.filename[:MAX_TEXT]
+            advice = did_you_mean(filename.removesuffix(".npy"), specs) or ";"
+            raise refused(
+                f"unexpected member {filename!r}{advice} the arrays are {', '.join(specs)}, each once", name[:MAX_TEXT]
+            )
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise refused("is compressed by a method other than deflate", name)
+        members[name] = info
     check_limit(sum(info.file_size for info in members.values()), "bytes in the decompressed body", most)
     return {
         name: _array(name, spec, stack.enter_context(archive.open(members[name])), members[name].file_size)
@@ -109,24 +120,6 @@ def open_array(name: str, spec: ArraySpec, spool: IO[bytes]) -> Array:
     size = spool.seek(0, io.SEEK_END)
     spool.seek(0)
     return _array(name, spec, spool, size)
-
-
-def _members(
-    archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str]
-) -> dict[str, zipfile.ZipInfo]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name == info.filename or name not in (*specs, *ignored) or name in members:
-            filename = info.filename[:MAX_TEXT]
-            advice = did_you_mean(filename.removesuffix(".npy"), specs) or ";"
-            raise refused(
-                f"unexpected member {filename!r}{advice} the arrays are {', '.join(specs)}, each once", name[:MAX_TEXT]
-            )
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise refused("is compressed by a method other than deflate", name)
-        members[name] = info
-    return members
 
 
 def sparse_format(archive: zipfile.ZipFile) -> str:
@@ -190,7 +183,15 @@ def labels_of(arrays: Arrays, n_rows: int) -> list[Label | None]:
     if "labels" not in arrays:
         return [None] * n_rows
     if arrays["labels"].dtype.kind == "f":
-        return _whole_labels(arrays["labels"].read(n_rows))
+        numbers = arrays["labels"].read(n_rows)
+        known = numbers[~np.isnan(numbers)]
+        wrong = known[(known != np.floor(known)) | (np.abs(known) > LARGEST_WHOLE)]
+        if len(wrong):
+            raise refused(
+                f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers",
+                "labels",
+            )
+        return [None if number != number else int(number) for number in numbers.tolist()]
     if "labeled" not in arrays:
         return [text or None for text in texts_of(arrays["labels"], n_rows)]
     labels, labeled = arrays["labels"].read(n_rows).tolist(), arrays["labeled"].read(n_rows).tolist()
@@ -225,17 +226,6 @@ def lists_of(arrays: Arrays, classes: Sequence[Label], n_rows: int) -> LabelList
         for row, known in zip(numbers, labeled, strict=True)
     ]
     return LabelLists(given, [None] * n_rows)
-
-
-def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
-    """Integers as floats; NaN stands for a missing one."""
-    known = labels[~np.isnan(labels)]
-    wrong = known[(known != np.floor(known)) | (np.abs(known) > LARGEST_WHOLE)]
-    if len(wrong):
-        raise refused(
-            f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers", "labels"
-        )
-    return [None if label != label else int(label) for label in labels.tolist()]
 
 
 def texts_of(array: Array, n_rows: int) -> list[str]:

@@ -111,19 +111,16 @@ class NpzDecoder(WholeBodyDecoder):
         """The documents by each of their parts alone."""
         dense = _dense_names(arrays)
         if not dense or any(name in arrays for name in (*_SPARSE, *_COORDINATES, *_TEXT)):
-            yield self._part(arrays, order)
+            if "text" in arrays:
+                yield self._texts(arrays)
+            elif order == "csc":
+                yield self._whole_rows(arrays, _SPARSE, _column_entries)
+            elif order == "coo" or not {"row", "col"}.isdisjoint(arrays):
+                yield self._whole_rows(arrays, _COORDINATES, _coordinate_entries)
+            else:
+                yield self._sparse(arrays)
         for name in dense:
             yield self._dense(arrays, name)
-
-    def _part(self, arrays: Arrays, order: str) -> Iterator[Rows]:
-        """The part of the documents that is not a dense matrix."""
-        if "text" in arrays:
-            return self._texts(arrays)
-        if order == "csc":
-            return self._whole_rows(arrays, _SPARSE, _column_entries)
-        if order == "coo" or not {"row", "col"}.isdisjoint(arrays):
-            return self._whole_rows(arrays, _COORDINATES, _coordinate_entries)
-        return self._sparse(arrays)
 
     def _whole_rows(self, arrays: Arrays, specs: Mapping[str, ArraySpec], entries: ReadEntries) -> Iterator[Rows]:
         """The rows of a matrix that is stored by column or by coordinates, after slices without rows."""
@@ -145,7 +142,15 @@ class NpzDecoder(WholeBodyDecoder):
         _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
         for _, ends in _ends(arrays, n_rows):
             for start, stop in _pieces(ends, _longest(self.reading.bounds)):
-                yield _sparse_rows(arrays, ends[start : stop + 1], n_features)
+                indptr = ends[start : stop + 1] - ends[start]
+                indices = arrays["indices"].read(int(indptr[-1]))
+                # viewed as unsigned, negative indices become larger than any feature
+                narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices
+                if len(narrow) and (
+                    int(narrow.max()) >= n_features or (narrow.dtype.kind == "i" and int(narrow.min()) < 0)
+                ):
+                    raise refused(f"must lie from 0 to {n_features - 1}", "indices")
+                yield rows_of(indptr, narrow, arrays["data"].read(len(narrow)), n_features)
 
     def _texts(self, arrays: Arrays) -> Iterator[Rows]:
         texts = arrays["text"]
@@ -164,7 +169,12 @@ class NpzDecoder(WholeBodyDecoder):
             yield TextRows.of(texts_of(texts, stop - start))
 
     def _dense(self, arrays: Arrays, name: str) -> Iterator[Rows]:
-        n_rows, n_features = _dense_shape(arrays, name, self.reading.bounds)
+        n_rows, n_features = arrays[name].shape
+        _check_shape(name, n_rows, n_features, self.reading.bounds)
+        if n_rows and not n_features:
+            raise refused(f"has {n_rows} documents without a single feature", name)
+        check_limit(n_features, "numbers in a dense document", _longest(self.reading.bounds))
+        _check_lengths(arrays, {}, n_rows)
         matrix, part = arrays[name], DENSE + name.removeprefix("X").removeprefix(_NAMED.removesuffix("."))
         if matrix.fortran:
             slices = self._transposed(matrix)
@@ -280,16 +290,6 @@ def _dense_names(arrays: Arrays) -> list[str]:
     return [name for name in arrays if name == "X" or name.startswith(_NAMED)]
 
 
-def _dense_shape(arrays: Arrays, name: str, bounds: Bounds) -> tuple[int, int]:
-    n_rows, n_features = arrays[name].shape
-    _check_shape(name, n_rows, n_features, bounds)
-    if n_rows and not n_features:
-        raise refused(f"has {n_rows} documents without a single feature", name)
-    check_limit(n_features, "numbers in a dense document", _longest(bounds))
-    _check_lengths(arrays, {}, n_rows)
-    return n_rows, n_features
-
-
 def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> None:
     if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
         raise refused(f"must be at least 0, and features at most {MAX_FEATURES}", name)
@@ -322,16 +322,6 @@ def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
     if (np.diff(ends) > most).any():
         raise LimitExceeded("nonzeros in a document", most)
     return spans(ends, len(ends), _SLICE_NONZEROS)
-
-
-def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> SparseRows:
-    n_nonzeros = int(ends[-1] - ends[0])
-    indices = arrays["indices"].read(n_nonzeros)
-    # viewed as unsigned, negative indices become larger than any feature
-    narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices
-    if n_nonzeros and (int(narrow.max()) >= n_features or (narrow.dtype.kind == "i" and int(narrow.min()) < 0)):
-        raise refused(f"must lie from 0 to {n_features - 1}", "indices")
-    return rows_of(ends - ends[0], narrow, arrays["data"].read(n_nonzeros), n_features)
 
 
 def _slice_rows(n_features: int) -> int:

@@ -91,10 +91,13 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
     detail, _, path = str(error).replace(_KEY_IN, _AT).partition(_AT)
     if text.startswith(BYTE_ORDER_MARK):
         return InvalidJson("JSON is malformed: a byte order mark is allowed only at the beginning of a body")
-    if isinstance(error, UnicodeDecodeError) and (position := _first_not_utf8(text)) is not None:
-        return InvalidJson(
-            f"the byte 0x{text[position]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, position)
-        )
+    if isinstance(error, UnicodeDecodeError):
+        # the error of msgspec counts from the beginning of a string
+        try:
+            text.decode()
+        except UnicodeDecodeError as first:
+            detail = f"the byte 0x{text[first.start]:02x} is not UTF-8; send the text in UTF-8"
+            return InvalidJson(detail, _string_at(text, first.start))
     half = (
         next((each for each in _ESCAPE.finditer(text) if each["half"]), None)
         if detail == TRUNCATED or "surrogate" in detail
@@ -118,14 +121,6 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
     detail = in_words(detail)
     parts = [path.removesuffix("`").removeprefix("."), shape[2] if shape else ""]
     return InvalidJson(detail, ".".join(filter(None, parts)))
-
-
-def _first_not_utf8(text: JsonText) -> int | None:
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
 
 
 def _string_at(text: JsonText, position: int) -> str:

@@ -219,9 +219,15 @@ class BatchBuilder:
             [1.0] * len(each) if document.values is None else document.values
             for document, each in zip(documents, indices, strict=True)
         ]
-        lengths = list(map(len, indices))
-        if list(map(len, values)) != lengths:
-            self._refuse(documents, map(_length_fault, documents))
+        lengths, n_values = list(map(len, indices)), list(map(len, values))
+        if n_values != lengths:
+            self._refuse(
+                documents,
+                [
+                    None if given == wanted else ("values", f"has {given} numbers, but indices has {wanted}")
+                    for given, wanted in zip(n_values, lengths, strict=True)
+                ],
+            )
         return rows_of(np.array([0, *accumulate(lengths)]), joined(indices, "I"), joined(values, "f"))
 
     def _named(self, documents: Sequence[Document]) -> NamedRows:
@@ -257,13 +263,6 @@ def _label_fault(label: str | float | None) -> tuple[str, str] | None:
     if isinstance(label, float) and not (label.is_integer() and abs(label) <= LARGEST_WHOLE):
         return "label", f"{label!r} is a float with a fraction; a label is a text or an integer"
     return None
-
-
-def _length_fault(document: Document) -> tuple[str, str] | None:
-    n_values, n_indices = len(document.values or ()), len(document.indices or ())
-    if document.values is None or n_values == n_indices:
-        return None
-    return "values", f"has {n_values} numbers, but indices has {n_indices}"
 
 
 def _given_parts(document: Document) -> tuple[str, ...]:

@@ -68,7 +68,11 @@ class JsonDecoder(Decoder):
             yield self._builder.batch(self._documents(pieces))
         self._drop(_end_of_space(self._rest))
         if self._place == _Place.TAIL:
-            self._check_tail()
+            if self._rest and not self._rest.startswith(self._tail):
+                raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
+            if _end_of_space(self._rest, len(self._tail)) < len(self._rest):
+                raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
+            del self._rest[len(self._tail) :]
         if len(self._rest) > self._longest:
             raise self._too_long(self._rest, 0)
 
@@ -103,14 +107,6 @@ class JsonDecoder(Decoder):
                 raise self._malformed("a comma or ] must follow a document")
             self._place = _Place.TAIL if self._rest[at] == _END else _Place.DOCUMENT
             self._drop(at + 1)
-
-    def _check_tail(self) -> None:
-        if not self._rest.startswith(self._tail):
-            if self._rest:
-                raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
-        elif _end_of_space(self._rest, len(self._tail)) < len(self._rest):
-            raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
-        del self._rest[len(self._tail) :]
 
     def _parsed_together(self) -> list[Document]:
         """All complete documents; none if they cannot be parsed together, as where one may be wrong or too long.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -187,19 +187,10 @@ class _Decoders(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _decoders(columns: tuple[tuple[Column, str], ...], strict: bool) -> _Decoders:
-    """See _document; to make them takes longer than to decode a document."""
-    kind = _document(columns, strict)
-    names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
-    return _Decoders(names, msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind]))  # type: ignore[valid-type]
+    """The decoders of documents: text, label, id and so on are the fields that the request names, by default these.
 
-
-def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Document]:
-    """The struct of documents: text, label, id and so on are the fields that the request names, by default these.
-
-    ``strict`` refuses unknown ones.
+    ``strict`` refuses unknown ones. To make the decoders takes longer than to decode a document.
     """
-    if not columns and strict:
-        return Document
     # an empty name says that no field holds it, so it gets one that none has
     given: dict[str, str] = {column: name or f"\uffff{column}" for column, name in columns}
     fields = zip(Document.__struct_fields__, Document.__struct_encode_fields__, strict=True)
@@ -213,11 +204,13 @@ def _document(columns: tuple[tuple[Column, str], ...], strict: bool) -> type[Doc
     typed = [(each.name, each.type, each.default) for each in msgspec.structs.fields(Document)]
     # names of inherited fields stay as they are, so all fields come anew
     try:
-        kind = msgspec.defstruct(
+        kind: Any = msgspec.defstruct(
             "Document", typed, bases=(Document,), rename=rename, forbid_unknown_fields=strict, gc=False
         )
     except ValueError:
         raise InvalidRequest(
             columns[0][0], "the name of a field has no quotes, backslashes or control characters here"
         ) from None
-    return cast(type[Document], kind)
+    return _Decoders(
+        dict(zip(names, rename, strict=True)), msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind])
+    )

@@ -125,9 +125,9 @@ def _documents(batch: Any, header: Header, position: int) -> Batch:
     votes = {voter: _values(batch.column(place), "label") for voter, place in header.votes.items()}
     indicators = {label: _flags(batch.column(place), label) for label, place in header.indicators.items()}
     known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
-    return Batch(
-        TextRows.of(texts), labels, ids if "id" in columns else None, fields=_kept(batch, header), **known._asdict()
-    )
+    kept = [_kept_values(batch.column(place)) for place in header.kept.values()]
+    fields = ExtraFields(list(header.kept), list(zip(*kept, strict=True))) if kept and batch.num_rows else None
+    return Batch(TextRows.of(texts), labels, ids if "id" in columns else None, fields=fields, **known._asdict())
 
 
 def _is_text(kind: Any) -> bool:
@@ -162,13 +162,6 @@ def _flags(array: Any, label: str) -> list[Any]:
     if not _is_flat(array.type):
         raise refused(f"is of {array.type}; it must be a column of 0 and 1, or true and false", label)
     return [None if value == "" else value for value in array.to_pylist()]
-
-
-def _kept(batch: Any, header: Header) -> ExtraFields | None:
-    if not header.kept or not batch.num_rows:
-        return None
-    columns = [_kept_values(batch.column(place)) for place in header.kept.values()]
-    return ExtraFields(list(header.kept), list(zip(*columns, strict=True)))
 
 
 def _kept_values(array: Any) -> list[Any]:

@@ -231,11 +231,18 @@ def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
     votes = {voter: _cells(rows, "votes", place) for voter, place in header.votes.items()}
     indicators = {label: _cells(rows, "labels", place) for label, place in header.indicators.items()}
     known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
+    fields = None
+    if header.kept:
+        places = list(header.kept.values())
+        kept: list[Sequence[str]] = (
+            list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
+        )
+        fields = ExtraFields(list(header.kept), kept)
     return Batch(
         TextRows.of([row[header.places["text"]] for row in rows]),
         columns.get("label") or [None] * len(rows),
         columns.get("id"),
-        fields=_kept(rows, header),
+        fields=fields,
         **known._asdict(),
     )
 
@@ -245,16 +252,6 @@ def _cells(rows: Sequence[Row], column: Column | Literal["votes"], place: int) -
     fields = list(map(itemgetter(place), rows))
     meant = {field: (field if column == "id" else plain) if (plain := field.strip()) else None for field in set(fields)}
     return list(map(meant.get, fields))
-
-
-def _kept(rows: Sequence[Row], header: Header) -> ExtraFields | None:
-    if not header.kept:
-        return None
-    places = list(header.kept.values())
-    values: list[Sequence[str]] = (
-        list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
-    )
-    return ExtraFields(list(header.kept), values)
 
 
 def known_in(

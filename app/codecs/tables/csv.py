@@ -76,7 +76,15 @@ class TableDecoder(Decoder):
 
     def _parse(self, end: int, *, last: bool) -> Iterator[Batch]:
         """The documents of the rows before ``end``; a row that goes on behind it stays in the rest."""
-        text, self._rest = self._decoded(bytes(self._rest[:end])), self._rest[end:]
+        block, self._rest = bytes(self._rest[:end]), self._rest[end:]
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            line = self._line + block.count(b"\n", 0, error.start)
+            raise refused(
+                f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; save the table in UTF-8, or say what "
+                "it is in, as by Content-Type: text/csv; charset=windows-1252"
+            ) from None
         rows, left = self._rows(text, last)
         whole = text[: len(text) - len(left)]
         too_long = self._too_long_row(whole) if len(whole) > self._longest // _UTF8_BYTES else None
@@ -89,16 +97,6 @@ class TableDecoder(Decoder):
         self._line += whole.count("\n")
         self._rest = bytearray(left.encode()) + self._rest
         self._wanted = 2 * len(self._rest)
-
-    def _decoded(self, block: bytes) -> str:
-        try:
-            return block.decode()
-        except UnicodeDecodeError as error:
-            line = self._line + block.count(b"\n", 0, error.start)
-            raise refused(
-                f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; save the table in UTF-8, or say what "
-                "it is in, as by Content-Type: text/csv; charset=windows-1252"
-            ) from None
 
     def _reader(self, text: str) -> Any:
         if self._header is None:

@@ -99,30 +99,25 @@ def _split(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> tuple[NDA
 
 
 def _checked(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch | None:
+    """The documents; None if a number is out of range or an index repeated, which the parse line by line names."""
     labels, pairs = _split(numbers, indptr)
     indices = pairs[:, 0]
     bad = (indices < 1) | (indices > MAX_FEATURES) | (indices != np.floor(indices))
     if (
         bad.any()
-        or not _plain_rows(pairs, indptr)
+        or not (np.abs(pairs[:, 1]) <= _LARGEST_VALUE).all()
         or (labels != np.floor(labels)).any()
         or (np.abs(labels) > LARGEST_WHOLE).any()
     ):
         return None
-    return _assembled(numbers, indptr)
-
-
-def _plain_rows(pairs: NDArray[np.float64], indptr: NDArray[np.int64]) -> bool:
-    """Whether values fit float32 and no index is repeated; faults are found line by line."""
-    if len(pairs) and not np.abs(pairs[:, 1]).max() <= _LARGEST_VALUE:
-        return False
-    ascends = np.diff(pairs[:, 0]) > 0
+    ascends = np.diff(indices) > 0
     starts = indptr[1:-1]
     ascends[starts[(starts > 0) & (starts < len(pairs))] - 1] = True
-    if ascends.all():
-        return True
-    keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * float(MAX_FEATURES + 1) + pairs[:, 0]
-    return len(np.unique(keys)) == len(keys)
+    if not ascends.all():
+        keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * float(MAX_FEATURES + 1) + indices
+        if len(np.unique(keys)) < len(keys):
+            return None
+    return _assembled(numbers, indptr)
 
 
 def _assembled(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch:

@@ -94,17 +94,15 @@ class MultipartDecoder(Decoder):
         self._name = self._value = b""
 
     def _begin_part(self) -> None:
-        _, options = parse_options_header(self._headers.get("content-disposition", b""))
-        name = options.get(b"name", b"").decode(errors="replace")[:40]
-        if b"filename" not in options:
+        _, disposition = parse_options_header(self._headers.get("content-disposition", b""))
+        if b"filename" not in disposition:
+            name = disposition.get(b"name", b"").decode(errors="replace")[:40]
             raise refused(
                 f"the form has the field {name!r} beside the file; what it says goes into the query, as in ?text=body"
             )
         if self._decoder is not None:
             raise refused("the form has a second file; send one a request")
-        self._decoder = self._decoder_of(options[b"filename"].decode(errors="replace"))
-
-    def _decoder_of(self, file: str) -> Decoder:
+        file = disposition[b"filename"].decode(errors="replace")
         media_type, options = parse_options_header(self._headers.get("content-type", b""))
         kind = media_type.decode("latin-1").lower()
         endings = endings_of(self._reading.formats.values())
@@ -116,7 +114,7 @@ class MultipartDecoder(Decoder):
                 f"the file {file[:64]!r} of type {kind[:64] or '(none)'}", f"files end with .{', .'.join(endings)}"
             )
         parameters = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in options.items()}
-        return format.open(replace(self._reading, parameters=parameters, formats={}))
+        self._decoder = format.open(replace(self._reading, parameters=parameters, formats={}))
 
     def _end(self) -> None:
         self._ended = True
