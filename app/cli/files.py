@@ -7,8 +7,8 @@ import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -343,7 +343,13 @@ def _print_warnings(warnings: Iterable[str]) -> None:
 
 
 def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with _opened(path) as file:
+    from halfmoon.connection import written
+
+    with ExitStack() as stack:
+        file: IO[str] = sys.stdout
+        if path is not None:  # the file takes its name when it is whole
+            binary = stack.enter_context(written(path))
+            file = stack.enter_context(io.TextIOWrapper(binary, encoding="utf-8", newline=""))
         if _format(path) == "ndjson":
             file.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
         else:
@@ -359,15 +365,3 @@ def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[An
 
 def _format(path: Path | None) -> _Format:
     return "csv" if path is None else _FORMATS[path.suffix]
-
-
-@contextmanager
-def _opened(path: Path | None) -> Iterator[IO[str]]:
-    """The file, which takes its name when it is whole; without a path the standard output."""
-    from halfmoon.connection import written
-
-    if path is None:
-        yield sys.stdout
-        return
-    with written(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
-        yield text

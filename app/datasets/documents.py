@@ -40,16 +40,22 @@ def stored_documents(documents: Documents, positions: NDArray[np.int64], extra: 
 def _contents(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fields]:
     rows = documents.rows.taken(ascending)
     if not isinstance(rows, PartRows):
-        return _contents_of_kind(rows)
+        yield from _contents_of_kind(rows)
+        return
     held = {name: np.diff(part.indptr) > 0 for name, part in rows.parts.items()}
     fields = {
         name: _dense(part) if isinstance(part, SparseRows) and is_dense(name) else _contents_of_kind(part)
         for name, part in rows.parts.items()
     }
-    return (
-        _with_parts({name: next(each) for name, each in fields.items()}, {name: held[name][row] for name in held})
-        for row in range(rows.n_rows)
-    )
+    for row in range(rows.n_rows):
+        found: Fields = {}
+        for name, contents in fields.items():
+            content = next(contents)
+            if held[name][row] and field_of(name) == "vectors":
+                found.setdefault("vectors", {})[name.removeprefix(f"{DENSE}.")] = content[DENSE]
+            elif held[name][row]:
+                found |= content
+        yield found
 
 
 def _contents_of_kind(rows: RowsOfKind) -> Iterator[Fields]:
@@ -80,19 +86,6 @@ def _dense(rows: SparseRows) -> Iterator[Fields]:
         for index, value in zip(_part(row, row.indices).tolist(), _values(row), strict=True):
             numbers[index] = value
         yield {DENSE: numbers}
-
-
-def _with_parts(parts: dict[str, Fields], held: dict[str, np.bool_]) -> Fields:
-    """One document by the parts that it has."""
-    found: Fields = {}
-    for name, fields in parts.items():
-        if not held[name]:
-            continue
-        if field_of(name) == "vectors":
-            found.setdefault("vectors", {})[name.removeprefix(f"{DENSE}.")] = fields[DENSE]
-        else:
-            found |= fields
-    return found
 
 
 def _each(rows: SparseRows) -> Iterator[SparseRows]:

@@ -250,7 +250,20 @@ def checked_start(version: Version, dataset: Dataset, encoder: EncoderRef | None
 
     Raises InvalidRequest if it knows other documents than those that the job has.
     """
-    _check_parts(version, dataset, encoder)
+    given = [part.name for part in dataset.parts]
+    if encoder is not None:
+        given = sorted([*(given or [FIELDS["text"]]), EncoderId(encoder.name, encoder.digest).part])
+    kind = "parts" if given else dataset.kind
+    if version.kind != kind or (given and version.facts.get("parts") != ", ".join(given)):
+        trained = version.facts.get("parts") or KINDS[version.kind]
+        own = in_words(given) if given else KINDS[dataset.kind]
+        known, remedy = version.facts.get("encoder"), _REMEDY
+        if known is not None and (encoder is None or encoder.name != known):
+            remedy = f'the model learned with "encoder": "{known}", so name that, or {_REMEDY}'
+        elif known is None and encoder is not None:
+            remedy = f"leave out encoder, or {_REMEDY}"
+        detail = f"the model was trained on {trained}, but the documents have {own}"
+        raise InvalidRequest("start_from", f"{detail}; {remedy}")
     # weights of vectors that another encoder has made are weights of other things
     digest = version.facts.get("encoder_digest")
     if encoder is not None and digest is not None and digest != encoder.digest:
@@ -260,22 +273,6 @@ def checked_start(version: Version, dataset: Dataset, encoder: EncoderRef | None
         )
         raise InvalidRequest("start_from", f"{detail}; {_REMEDY}")
     return Publication(name=version.name, version=version.number)
-
-
-def _check_parts(version: Version, dataset: Dataset, encoder: EncoderRef | None) -> None:
-    given = [part.name for part in dataset.parts]
-    if encoder is not None:
-        given = sorted([*(given or [FIELDS["text"]]), EncoderId(encoder.name, encoder.digest).part])
-    kind = "parts" if given else dataset.kind
-    if version.kind == kind and (not given or version.facts.get("parts") == ", ".join(given)):
-        return
-    trained, own = version.facts.get("parts") or KINDS[version.kind], in_words(given) if given else KINDS[dataset.kind]
-    known, remedy = version.facts.get("encoder"), _REMEDY
-    if known is not None and (encoder is None or encoder.name != known):
-        remedy = f'the model learned with "encoder": "{known}", so name that, or {_REMEDY}'
-    elif known is None and encoder is not None:
-        remedy = f"leave out encoder, or {_REMEDY}"
-    raise InvalidRequest("start_from", f"the model was trained on {trained}, but the documents have {own}; {remedy}")
 
 
 _HEADER_BYTES = 128

@@ -104,27 +104,23 @@ def allowed_addresses(target: Target, networks: Sequence[Network]) -> list[str]:
 
 
 def _is_public(address: Address) -> bool:
+    """Whether the address is public, and the IPv4 addresses that it stands for."""
+    meant: list[Address] = [address]
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            meant = [address.ipv4_mapped]
+        elif address in _NAT64:
+            meant = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+        else:
+            meant += [each for each in (address.sixtofour, *(address.teredo or ())) if each is not None]
     return all(
         each.is_global
         and not each.is_multicast
         and not each.is_reserved
         and (each.version == 4 or each in _UNICAST)
         and not any(each in network for network in _SPECIAL if network.version == each.version)
-        for each in _inside(address)
+        for each in meant
     )
-
-
-def _inside(address: Address) -> Iterator[Address]:
-    """The address, or the IPv4 addresses that it stands for."""
-    if isinstance(address, ipaddress.IPv4Address):
-        yield address
-    elif address.ipv4_mapped is not None:
-        yield address.ipv4_mapped
-    elif address in _NAT64:
-        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    else:
-        yield address
-        yield from (each for each in (address.sixtofour, *(address.teredo or ())) if each is not None)
 
 
 class SendFailed(Exception):
