@@ -41,11 +41,11 @@ def test_they_go_with_their_documents(gateway: Gateway) -> None:
 
     assert table("text/csv").decode().splitlines() == [
         "id,text,label,by,drawn,skipped,people,notes,flagged,when,who",
-        "d1,late again,sport,,unknown,false,{},{},false,2026-01-02,Ada",
-        "d2,vote,politics,,unknown,false,{},{},false,,'=1+2",
-        "d3,cup,sport,,unknown,false,{},{},false,2026-03-04,",
+        "d1,late again,sport,,unknown,false,,,false,2026-01-02,Ada",
+        "d2,vote,politics,,unknown,false,,,false,,'=1+2",
+        "d3,cup,sport,,unknown,false,,,false,2026-03-04,",
     ]
-    assert b"unknown,false,{},{},false,,=1+2\n" in table("text/csv", exact="true", limit="1")
+    assert b"unknown,false,,,false,,=1+2\n" in table("text/csv", exact="true", limit="1")
     rows = pq.read_table(io.BytesIO(table("application/vnd.apache.parquet"))).to_pylist()
     assert rows[1] == {
         "id": "d2",
@@ -54,8 +54,8 @@ def test_they_go_with_their_documents(gateway: Gateway) -> None:
         "by": None,
         "drawn": "unknown",
         "skipped": False,
-        "people": "{}",
-        "notes": "{}",
+        "people": None,
+        "notes": None,
         "flagged": False,
         "when": "",
         "who": "=1+2",
