@@ -184,7 +184,13 @@ class NpzDecoder(WholeBodyDecoder):
                 matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans
             )
         for numbers in slices:
-            yield PartRows({part: _dense_rows(numbers)})
+            # NaN is not zero: the check of all rows refuses it
+            values = narrowed(numbers)
+            kept = np.flatnonzero(values)
+            indptr = np.zeros(len(values) + 1, np.int64)
+            np.cumsum(np.count_nonzero(values, axis=1), out=indptr[1:])
+            indices = (kept % n_features).astype(np.uint32)
+            yield PartRows({part: SparseRows(indptr, indices, values.ravel()[kept], n_features)})
 
     def _transposed(self, matrix: Array) -> Iterator[NDArray[Any]]:
         """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first
@@ -340,16 +346,6 @@ def _tile(spool: IO[bytes], matrix: Array, columns: tuple[int, int], start: int,
     spool.seek((first * matrix.length + start * n_columns) * matrix.dtype.itemsize)
     data = spool.read((stop - start) * n_columns * matrix.dtype.itemsize)
     return np.frombuffer(data, matrix.dtype).reshape(stop - start, n_columns)
-
-
-def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
-    """The rows without their zeros. NaN is not zero: the check of all rows refuses it."""
-    n_rows, n_features = numbers.shape
-    values = narrowed(numbers).ravel()
-    kept = np.flatnonzero(values)
-    indptr = np.zeros(n_rows + 1, np.int64)
-    np.cumsum(np.count_nonzero(values.reshape(n_rows, n_features), axis=1), out=indptr[1:])
-    return SparseRows(indptr, (kept % max(1, n_features)).astype(np.uint32), values[kept], n_features)
 
 
 def _batch(arrays: Arrays, rows: Rows, classes: Sequence[Label]) -> Batch:

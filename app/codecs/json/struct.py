@@ -112,14 +112,6 @@ def _check_brackets(text: memoryview) -> None:
         raise InvalidJson("JSON is malformed: the text ends too early")
 
 
-@cache
-def _steps_of(opening: bytes, closing: bytes) -> NDArray[np.int8]:
-    """By how much each byte deepens the text, shape (256,)."""
-    steps = np.zeros(256, np.int8)
-    steps[list(opening)], steps[list(closing)] = 1, -1
-    return steps
-
-
 class Scan:
     """Reads text block by block: what is outside strings, and how many brackets are open.
 
@@ -132,7 +124,9 @@ class Scan:
         self.depth = 0
         self.in_string = False
         self._escaped = False
-        self._steps = _steps_of(opening, closing)
+        self._steps = np.zeros(256, np.int8)
+        """Number of brackets that each byte opens, shape (256,)."""
+        self._steps[list(opening)], self._steps[list(closing)] = 1, -1
 
     def read(self, block: NDArray[np.uint8]) -> tuple[Flags, NDArray[np.int32]]:
         """Whether each byte of a block that is not empty is outside all strings, and how many brackets are open after

@@ -12,12 +12,10 @@ from pyarrow import compute, ipc, types
 from pyarrow.parquet import ParquetFile, read_metadata
 
 from app.codecs.base import LARGEST_WHOLE, Bounds, Column, Reading
-from app.codecs.tables.cells import Header, header_of, known_in, listed
+from app.codecs.tables.cells import Header, batch_of_columns, header_of, listed
 from app.codecs.tables.child import FileKind
-from core.documents.kinds import TextRows
 from core.errors import MAX_FAULTS, Fault, invalid_documents, refused
 from storage.errors import LimitExceeded
-from storage.records import Label
 from storage.repositories.datasets import Batch, ExtraFields
 
 _ROWS = 1024
@@ -120,14 +118,13 @@ def _documents(batch: Any, header: Header, position: int) -> Batch:
         raise invalid_documents(
             [Fault(position + row, "text", "is null; a document without text has an empty one") for row in missing]
         )
-    labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
-    ids = [None if id is None else str(id) for id in columns.get("id", [None] * batch.num_rows)]
+    if "id" in columns:
+        columns["id"] = [None if id is None else str(id) for id in columns["id"]]
     votes = {voter: _values(batch.column(place), "label") for voter, place in header.votes.items()}
     indicators = {label: _flags(batch.column(place), label) for label, place in header.indicators.items()}
-    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
     kept = [_kept_values(batch.column(place)) for place in header.kept.values()]
     fields = ExtraFields(list(header.kept), list(zip(*kept, strict=True))) if kept and batch.num_rows else None
-    return Batch(TextRows.of(texts), labels, ids if "id" in columns else None, fields=fields, **known._asdict())
+    return batch_of_columns(texts, columns, votes, indicators, fields, header.separator, position)
 
 
 def _is_text(kind: Any) -> bool:

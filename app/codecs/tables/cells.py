@@ -27,6 +27,8 @@ MOST_TITLES = 16
 VOTE = "vote:"
 """What the names of columns with votes begin with, before the name of the voter."""
 _MEANT: tuple[Column, ...] = ("text", "label", "id")
+_INSTEAD: Mapping[Column, Column] = {"label": "labels", "labels": "label"}
+"""columns in place of which another may be read: not both, unless the request asks for both"""
 _WEIGHED = "the column 'weight' is read as the weights of labels; an empty ?weight= keeps it beside the documents"
 
 _WITHOUT_LABELS = (
@@ -125,7 +127,8 @@ def _places(names: Sequence[str], asked: Mapping[Column, str], without: Collecti
         name = asked.get(column, column)
         if column in without or (not name and column != "text"):
             continue
-        if column not in asked and not _is_for(column, {*places, *filter(asked.get, asked)}):
+        read = {*places, *filter(asked.get, asked)}
+        if column not in asked and (_INSTEAD.get(column) in read or (column == "not" and "labels" not in read)):
             continue
         found = _places_of(name, names)
         if column not in asked:
@@ -153,13 +156,6 @@ def _place(
         detail = f"holds the {holds} already; an empty ?{column}= says that there is none"
         raise refused(f"the column {name[:_SHOWN]!r} {detail}", column)
     return found[0]
-
-
-def _is_for(column: Column, read: Collection[Column]) -> bool:
-    """Whether a column of this name is read without being asked for, beside those that are."""
-    if column == "not":
-        return "labels" in read
-    return {"label": "labels", "labels": "label"}.get(column) not in read
 
 
 def _places_of(name: str, names: Sequence[str]) -> list[int]:
@@ -195,14 +191,6 @@ Name = Callable[[int], str | int]
 """Names the document of a row in a fault."""
 
 
-class CellLabels(NamedTuple):
-    """What cells say of their documents, as a batch has it."""
-
-    label_lists: LabelLists | None
-    votes: list[Mapping[str, Vote] | None] | None
-    weights: NDArray[np.float64] | None
-
-
 def batch_of(rows: Sequence[Row], header: Header, position: int, where: Callable[[int], str]) -> Batch:
     """The documents of rows as long as the header, the first of them at this position.
 
@@ -227,10 +215,8 @@ def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
     columns: dict[Column, Sequence[Any]] = {
         column: _cells(rows, column, place) for column, place in header.places.items() if column != "text"
     }
-    ids = columns.get("id", [None] * len(rows))
     votes = {voter: _cells(rows, "votes", place) for voter, place in header.votes.items()}
     indicators = {label: _cells(rows, "labels", place) for label, place in header.indicators.items()}
-    known = known_in(columns, votes, indicators, header.separator, lambda row: ids[row] or position + row)
     fields = None
     if header.kept:
         places = list(header.kept.values())
@@ -238,13 +224,8 @@ def _batch(rows: Sequence[Row], header: Header, position: int) -> Batch:
             list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
         )
         fields = ExtraFields(list(header.kept), kept)
-    return Batch(
-        TextRows.of([row[header.places["text"]] for row in rows]),
-        columns.get("label") or [None] * len(rows),
-        columns.get("id"),
-        fields=fields,
-        **known._asdict(),
-    )
+    texts = [row[header.places["text"]] for row in rows]
+    return batch_of_columns(texts, columns, votes, indicators, fields, header.separator, position)
 
 
 def _cells(rows: Sequence[Row], column: Column | Literal["votes"], place: int) -> list[str | None]:
@@ -254,28 +235,41 @@ def _cells(rows: Sequence[Row], column: Column | Literal["votes"], place: int) -
     return list(map(meant.get, fields))
 
 
-def known_in(
+def batch_of_columns(
+    texts: Sequence[str],
     columns: Mapping[Column, Sequence[Any]],
     votes: Mapping[str, Sequence[Any]],
     indicators: Mapping[str, Sequence[Any]],
+    fields: ExtraFields | None,
     separator: str,
-    name: Name,
-) -> CellLabels:
-    """What the cells of these columns say, None for an empty one; votes are by voter, indicators by label.
+    position: int,
+) -> Batch:
+    """The documents of these columns, the first of them at this position.
 
-    Raises InvalidDocuments.
+    A cell is None for an empty one; votes are by voter, indicators by label. Raises InvalidDocuments.
     """
+    ids = columns.get("id")
+
+    def name(row: int) -> str | int:
+        return (ids and ids[row]) or position + row
+
     lists = _indicated(indicators, name) if indicators else None
     if "labels" in columns or "not" in columns:
-        nothing = [None] * len(next(iter(columns.values())))
+        nothing = [None] * len(texts)
         given = [[_labels(cell, separator) for cell in columns.get(each, nothing)] for each in ("labels", "not")]
         detail = f"has an empty label beside a {separator!r}; {NONE_APPLIES} says that none applies"
         for field, each in zip(("labels", "not"), given, strict=True):
             refuse(Fault(name(row), field, detail) for row, labels in enumerate(each) if labels and "" in labels)
         lists = LabelLists(*given)
     weights = columns.get("weight")
-    return CellLabels(
-        lists, _votes(votes, name) if votes else None, None if weights is None else _weights(weights, name)
+    return Batch(
+        TextRows.of(texts),
+        columns.get("label") or [None] * len(texts),
+        ids,
+        fields=fields,
+        label_lists=lists,
+        votes=_votes(votes, name) if votes else None,
+        weights=None if weights is None else _weights(weights, name),
     )
 
 

@@ -129,7 +129,8 @@ def _read_in_child(file: IO[bytes], kind: FileKind, reading: Reading) -> Generat
         task = Task(kind, reading.bounds, dict(reading.columns), reading.separator, reading.extra)
         try:
             send(stream, msgpack.encode(task))
-            for message in iter(lambda: _decode(receive(stream)), None):
+            while True:
+                message = _decode(receive(stream))
                 match message:
                     case FileRows():
                         yield Batch(
@@ -149,7 +150,6 @@ def _read_in_child(file: IO[bytes], kind: FileKind, reading: Reading) -> Generat
                         raise LimitExceeded(message.what, message.limit, message.remedy)
         except (OSError, EOFError, msgspec.MsgspecError):
             raise refused(_DIED) from None
-    return []
 
 
 def _new_child(file: IO[bytes]) -> socket.socket:

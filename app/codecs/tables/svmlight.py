@@ -56,7 +56,8 @@ class SvmlightDecoder(LinesDecoder):
         if batch is None:
             lines = self.one_by_one(block, _parsed)
             indptr = np.cumsum([0, *(len(line) // 2 for line in lines)])
-            batch = _assembled(np.array([number for line in lines for number in line]), indptr)
+            numbers = np.array([number for line in lines for number in line])
+            batch = _assembled(*_split(numbers, indptr), indptr)
         if len(self._labels) <= _FEW_LABELS:
             self._labels.update(batch.labels)
         return batch if batch.labels else None
@@ -117,11 +118,10 @@ def _checked(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch |
         keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * float(MAX_FEATURES + 1) + indices
         if len(np.unique(keys)) < len(keys):
             return None
-    return _assembled(numbers, indptr)
+    return _assembled(labels, pairs, indptr)
 
 
-def _assembled(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch:
-    labels, pairs = _split(numbers, indptr)
+def _assembled(labels: NDArray[np.float64], pairs: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch:
     rows = rows_of(indptr, (pairs[:, 0] - 1).astype(np.uint32), pairs[:, 1])
     return Batch(rows, [label or None for label in labels.astype(np.int64).tolist()], None)
 
