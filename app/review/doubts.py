@@ -3,7 +3,7 @@ the same with other labels.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from fastapi import Request
@@ -40,16 +40,6 @@ _EVEN = 0.5
 Item = dict[str, Any]
 
 
-class _Ranked(NamedTuple):
-    """Documents with a doubtful label, the likelier class, and the label's probability, the most doubtful first."""
-
-    positions: NDArray[np.int64]
-    likelier: NDArray[np.intp]
-    probabilities: NDArray[np.float32]
-    by_votes: NDArray[np.bool_]
-    """whether the model alone would not doubt it"""
-
-
 async def doubts(request: Request, services: Services, reference: str) -> Response:
     """The labels of a dataset to look at again, by the version to which ``reference`` refers now.
 
@@ -71,8 +61,7 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
         doubted, n_labeled = _held_out_of_several(documents, version, left_out, answered, body.n)
     else:
         rates = None if documents.votes is None else rates_of(services, version)
-        ranked, n_labeled = _ranked(documents, version, rates, left_out, answered)
-        doubted = list(_held_out(documents, version, ranked, body.n))
+        doubted, n_labeled = _held_out(documents, version, rates, left_out, answered, body.n)
     warnings: list[str] = []
     found = {(item["id"], item["label"]): item for item in doubted}
     for item in _duplicates(documents, model, answered, warnings):
@@ -113,10 +102,15 @@ def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
     return left_out
 
 
-def _ranked(
-    documents: Documents, version: Version, rates: VoterRates | None, left_out: LeftOut, answered: NDArray[np.int64]
-) -> tuple[_Ranked, int]:
-    """The doubtful labels that nobody has answered since, by the model and the votes together, and the number of
+def _held_out(
+    documents: Documents,
+    version: Version,
+    rates: VoterRates | None,
+    left_out: LeftOut,
+    answered: NDArray[np.int64],
+    n: int,
+) -> tuple[list[Item], int]:
+    """The most doubtful labels that nobody has answered since, by the model and the votes together, and the number of
     left-out labels that still stand.
     """
     labels = class_indices_among(documents, version.classes)[left_out.positions]
@@ -129,23 +123,26 @@ def _ranked(
         probabilities = rates.told(probabilities.astype(np.float64), documents.votes.taken(positions)).astype(
             np.float32
         )
-    rows = doubtful(probabilities, labels)
-    own, likelier = probabilities[rows, labels[rows]], np.argmax(probabilities[rows], axis=1)
-    return _Ranked(positions[rows], likelier, own, alone[rows] == labels[rows]), n_labeled
-
-
-def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -> Iterator[Item]:
-    ids = documents.ids.by_position(ranked.positions[:n].tolist())
-    for position, likelier, probability, by_votes in zip(*(column[:n].tolist() for column in ranked), strict=True):
-        yield {
+    rows = doubtful(probabilities, labels)[:n]
+    ids = documents.ids.by_position(positions[rows].tolist())
+    return [
+        {
             "id": ids[position],
             "label": _label(documents, position),
             "likelier": version.classes[likelier],
             "applies": None,
             "probability": probability,
-            "why": "votes" if by_votes else "held_out",
+            "why": "votes" if by_votes else "held_out",  # the model alone would not doubt it
             "other": None,
         }
+        for position, likelier, probability, by_votes in zip(
+            positions[rows].tolist(),
+            probabilities[rows].argmax(axis=1).tolist(),
+            probabilities[rows, labels[rows]].tolist(),
+            (alone[rows] == labels[rows]).tolist(),
+            strict=True,
+        )
+    ], n_labeled
 
 
 def _held_out_of_several(
