@@ -118,9 +118,19 @@ class Trainer:
 
     def run(self, project: Project) -> None:
         """Train on a project, and again if that was asked for meanwhile."""
-        again = True
+        again, about = True, {"project": project.id, "model": project.model}
         while again:
-            error = self._error_of(project)
+            error = None
+            try:
+                job = self._train(project)
+            except HalfmoonError as failure:
+                error = str(failure)
+                _log.warning("cannot train on a project of Label Studio", **about, error=error)
+            except Exception:
+                error = "an internal error, which the log of the gateway describes"
+                _log.exception("a training on a project of Label Studio failed", **about)
+            else:
+                _log.info("trained on a project of Label Studio", **about, job=job)
             with self._lock:
                 self._errors.pop(project, None)
                 if error is not None:
@@ -130,21 +140,6 @@ class Trainer:
                 self._again.discard(project)
                 if not again:
                     self._running.discard(project)
-
-    def _error_of(self, project: Project) -> str | None:
-        """Train on a project; why that failed, None if it did not."""
-        try:
-            job = self._train(project)
-        except HalfmoonError as error:
-            _log.warning(
-                "cannot train on a project of Label Studio", project=project.id, model=project.model, error=str(error)
-            )
-            return str(error)
-        except Exception:
-            _log.exception("a training on a project of Label Studio failed", project=project.id, model=project.model)
-            return "an internal error, which the log of the gateway describes"
-        _log.info("trained on a project of Label Studio", project=project.id, model=project.model, job=job)
-        return None
 
 
 def train(services: Services, project: Project) -> str:
