@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from app.codecs.base import LARGEST_WHOLE, check_limit
+from app.codecs.json.struct import is_given
 from app.codecs.json.text import STRING, InvalidJson, decode_json
 from app.codecs.json_documents.document import PARTS, Document, ShortText
 from app.codecs.numbers import joined, rows_of
@@ -231,7 +232,7 @@ class BatchBuilder:
         return rows_of(np.array([0, *accumulate(lengths)]), joined(indices, "I"), joined(values, "f"))
 
     def _named(self, documents: Sequence[Document]) -> NamedRows:
-        features = [document.features if _has_features(document) else _NOTHING for document in documents]
+        features = [document.features if is_given(document.features) else _NOTHING for document in documents]
         try:
             return named_rows(features)
         except InvalidJson as error:
@@ -273,14 +274,10 @@ def _given_parts(document: Document) -> tuple[str, ...]:
         if document.indices is None:
             return _TEXT
     found = ["text"] if document.text is not None else []
-    found += ["features"] if _has_features(document) else []
+    found += ["features"] if is_given(document.features) else []
     found += ["indices"] if document.indices is not None else []
     found += [DENSE] if document.vector is not None else []
     return (
         *found,
         *(f"{DENSE}.{name}" for name, vector in sorted((document.vectors or {}).items()) if vector is not None),
     )
-
-
-def _has_features(document: Document) -> bool:
-    return bytes(document.features) not in (b"", b"null")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -62,23 +62,6 @@ class Document(Struct, forbid_unknown_fields=True, gc=False, rename={"excluded":
     drawn: DrawWord | None = None
     fields: dict[ShortText, Any] | None = None
     """Extra fields by name, which are kept beside the document and not learned from."""
-
-
-def json_fault(
-    error: InvalidJson, text: bytes | bytearray, names: Mapping[str, str], position: int | None = None
-) -> Fault:
-    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position,
-    if known.
-
-    ``names`` are the fields of a document by their names in the request.
-    """
-    name = id_in(text) or ("" if position is None else position)
-    field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
-    return Fault(
-        name,
-        field,
-        (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail, names),
-    )
 
 
 def shape_detail(text: bytes | bytearray) -> str:
@@ -150,8 +133,14 @@ class DocumentDecoder:
         return self._many(self._array.decode, self._others and self._others[1].decode, text)
 
     def fault(self, error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
-        """Fault of the document of this text."""
-        return json_fault(error, text, self._names, position)
+        """Fault of the document of this text, which has its id where that can be read, else its position, if known."""
+        field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
+        detail = error.detail if field else shape_detail(text) or error.detail
+        return Fault(
+            id_in(text) or ("" if position is None else position),
+            field,
+            detail + _advice(field, error.detail, self._names),
+        )
 
     def _many(
         self,
@@ -178,18 +167,14 @@ class DocumentDecoder:
                 document.fields = unknown | (document.fields or {})
 
 
-class _Decoders(NamedTuple):
-    names: Mapping[str, str]
-    """fields of a document by their names in the request"""
-    one: msgspec.json.Decoder[Document]
-    array: msgspec.json.Decoder[list[Document]]
-
-
 @lru_cache(maxsize=64)
-def _decoders(columns: tuple[tuple[Column, str], ...], strict: bool) -> _Decoders:
-    """The decoders of documents: text, label, id and so on are the fields that the request names, by default these.
+def _decoders(
+    columns: tuple[tuple[Column, str], ...], strict: bool
+) -> tuple[Mapping[str, str], msgspec.json.Decoder[Document], msgspec.json.Decoder[list[Document]]]:
+    """The fields of a document by their names in the request, and the decoders of one document and of an array.
 
-    ``strict`` refuses unknown ones. To make the decoders takes longer than to decode a document.
+    Text, label, id and so on are the fields that the request names, by default these. ``strict`` refuses unknown ones.
+    To make the decoders takes longer than to decode a document.
     """
     # an empty name says that no field holds it, so it gets one that none has
     given: dict[str, str] = {column: name or f"\uffff{column}" for column, name in columns}
@@ -211,6 +196,4 @@ def _decoders(columns: tuple[tuple[Column, str], ...], strict: bool) -> _Decoder
         raise InvalidRequest(
             columns[0][0], "the name of a field has no quotes, backslashes or control characters here"
         ) from None
-    return _Decoders(
-        dict(zip(names, rename, strict=True)), msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind])
-    )
+    return dict(zip(names, rename, strict=True)), msgspec.json.Decoder(kind), msgspec.json.Decoder(list[kind])

@@ -5,6 +5,7 @@ The file is of the media type of its part, or of that which the end of its name 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -31,15 +32,15 @@ class MultipartDecoder(Decoder):
         self._reading = reading
         self._decoder: Decoder | None = None
         self._headers: dict[str, bytes] = {}
-        self._name = self._value = b""
+        self._name, self._value = bytearray(), bytearray()
         self._data: list[bytes] = []
         self._ended = False
         self._parser = MultipartParser(
             boundary.encode(),
             {
                 "on_part_begin": self._headers.clear,
-                "on_header_field": self._add_name,
-                "on_header_value": self._add_value,
+                "on_header_field": partial(self._add, self._name),
+                "on_header_value": partial(self._add, self._value),
                 "on_header_end": self._end_header,
                 "on_headers_finished": self._begin_part,
                 "on_part_data": lambda data, start, end: self._data.append(data[start:end]),
@@ -77,21 +78,16 @@ class MultipartDecoder(Decoder):
         """See Decoder."""
         return self._decoder.warnings() if self._decoder else ()
 
-    def _add_name(self, data: bytes, start: int, end: int) -> None:
-        self._name += data[start:end]
-        self._check_length()
-
-    def _add_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-        self._check_length()
-
-    def _check_length(self) -> None:
+    def _add(self, text: bytearray, data: bytes, start: int, end: int) -> None:
+        """Add bytes to the name or the value of a header."""
+        text += data[start:end]
         if len(self._name) + len(self._value) + sum(map(len, self._headers.values())) > _LONGEST_HEADERS:
             raise refused("the headers of a part are too long")
 
     def _end_header(self) -> None:
-        self._headers[self._name.decode("latin-1").lower()] = self._value
-        self._name = self._value = b""
+        self._headers[self._name.decode("latin-1").lower()] = bytes(self._value)
+        self._name.clear()
+        self._value.clear()
 
     def _begin_part(self) -> None:
         _, disposition = parse_options_header(self._headers.get("content-disposition", b""))
