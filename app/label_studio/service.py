@@ -118,19 +118,23 @@ class Trainer:
 
     def run(self, project: Project) -> None:
         """Train on a project, and again if that was asked for meanwhile."""
-        again, about = True, {"project": project.id, "model": project.model}
+        again = True
         while again:
             error = None
             try:
                 job = self._train(project)
             except HalfmoonError as failure:
                 error = str(failure)
-                _log.warning("cannot train on a project of Label Studio", **about, error=error)
+                _log.warning(
+                    "cannot train on a project of Label Studio", project=project.id, model=project.model, error=error
+                )
             except Exception:
                 error = "an internal error, which the log of the gateway describes"
-                _log.exception("a training on a project of Label Studio failed", **about)
+                _log.exception(
+                    "a training on a project of Label Studio failed", project=project.id, model=project.model
+                )
             else:
-                _log.info("trained on a project of Label Studio", **about, job=job)
+                _log.info("trained on a project of Label Studio", project=project.id, model=project.model, job=job)
             with self._lock:
                 self._errors.pop(project, None)
                 if error is not None:
