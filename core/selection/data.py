@@ -247,7 +247,8 @@ class SelectionData:
     def counts(self) -> LabelCounts:
         """Numbers of labels of the second of two classes, by origin."""
         random, unknown = self.counts_by_origin
-        return LabelCounts(int(random[1]), int(random.sum()), int(unknown[1]), int(unknown.sum()))
+        known = int(random[1]), int(random.sum()), int(unknown[1]), int(unknown.sum())
+        return LabelCounts(*known, len(self.class_indices))
 
     @property
     def planned(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.binomial import QUANTILE
-from core.numerics.elementary import Matrix, Vector, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
+from core.numerics.elementary import Matrix, Vector, exp, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
 from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 
 _RANGE, _SLOPES = 2.1, 15
@@ -56,6 +56,8 @@ class LabelCounts(NamedTuple):
     """positive labels of which nobody says how they were come by, if their numbers are no plan"""
     unknown_total: int
     """all of these"""
+    n_labeled: int
+    """all labels, of whatever origin"""
 
 
 def is_balanced(counts: NDArray[np.integer[Any]]) -> bool:
@@ -103,7 +105,7 @@ def from_sample(fractions: Vector, counts: LabelCounts) -> Vector:
 
     Beforehand all logits are as likely (Haldane's prior): one class of many is as usual as one of two.
     """
-    return np.asarray(counts.positive * log(fractions) + (counts.total - counts.positive) * log(1.0 - fractions))
+    return _log_binomial(fractions, counts.positive, counts.total, counts.n_labeled)
 
 
 def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
@@ -112,9 +114,20 @@ def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
     A random sample has binomial numbers. Otherwise they are anybody's choice, by Pólya's urn with CHOSEN labels of each
     class. Both are as probable beforehand.
     """
-    ones, rest = counts.unknown_positive, counts.unknown_total - counts.unknown_positive
-    chosen = log_polya(np.full(2, CHOSEN), np.array([ones, rest]))
-    return np.asarray(ones * log(fractions) + rest * log(1.0 - fractions) - chosen)
+    ones, total = counts.unknown_positive, counts.unknown_total
+    chosen = log_polya(np.full(2, CHOSEN), np.array([ones, total - ones]))
+    return _log_binomial(fractions, ones, total, counts.n_labeled) - chosen
+
+
+def _log_binomial(fractions: Vector, positive: int, total: int, n_labeled: int) -> Vector:
+    """Log-probability of the labels of a random sample in their order.
+
+    Where there are no other labels, it is known that both classes have some: there would be no training otherwise. So
+    that the only label of a class is there says nothing.
+    """
+    sides = log(fractions), log(1.0 - fractions)
+    found = np.asarray(positive * sides[0] + (total - positive) * sides[1])
+    return found if total < n_labeled else found - log(1.0 - exp(total * sides[0]) - exp(total * sides[1]))
 
 
 def log_polya(prior: Vector, counts: NDArray[np.integer[Any]]) -> float:

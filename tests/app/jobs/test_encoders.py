@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions import service
 from core.documents.kinds import TextRows
 from core.documents.part_columns import Block, EncoderId, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
@@ -181,14 +180,6 @@ def test_texts_of_a_dataset_are_scored_by_the_vectors_that_are_kept(gateway: Gat
     assert [document["score"] for document in page["documents"]] == [-1, 0, 1], "[1, -1, 0] by the encoder"
     answer = gateway.client.post("/v1/models/news/evaluate", json={"dataset": dataset}).json()
     assert answer["accuracy"] == 0.5, answer
-
-
-def test_one_text_goes_to_a_thread_once(gateway: Gateway, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the thread and back for every step of so little work would take longer than the work."""
-    publish(gateway.store, model=reading(folder))
-    monkeypatch.setattr(service, "in_answer_steps", lambda *_: pytest.fail("it goes in steps"))
-    answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": "goal"}]}).json()
-    assert answer["scores"] == [[1.0]]
 
 
 def test_a_model_whose_encoder_is_not_here_says_so(start: Start, folder: Path) -> None:

@@ -11,7 +11,7 @@ from core.selection.log_evidence import LabelCounts
 from core.selection.posterior import fine_grid, grid_around, grid_centre, interpolate, log_mean, posterior_of
 
 GRID = expit(np.linspace(-4, 4, 161))
-NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
+NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0, 60), LabelCounts(0, 0, 20, 30, 60)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,22 @@ def test_a_random_sample_of_even_classes_is_seldom_taken_for_a_plan() -> None:
     assert 0.02 < np.mean([log_evidence.is_planned(counts) for counts in samples]) < 0.1
 
 
+def test_that_the_only_label_of_a_class_is_there_says_nothing() -> None:
+    """Without it there would be no training; where other labels are of the class, too, it says that there is some."""
+    rare = expit(np.linspace(-9, -6, 20))
+    alone, beside = (log_evidence.from_sample(rare, LabelCounts(1, 20, 0, 0, n_labeled)) for n_labeled in (20, 26))
+    np.testing.assert_allclose(alone, -np.log(20), atol=0.03)
+    np.testing.assert_allclose(beside, np.log(rare), atol=0.06)
+    unknown = log_evidence.sample_log_odds(rare, LabelCounts(0, 0, 1, 20, 20))
+    np.testing.assert_allclose(unknown - unknown[0], alone - alone[0])
+    several = np.exp(log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0, 20)))
+    both = 1 - GRID**20 - (1 - GRID) ** 20
+    np.testing.assert_allclose(several * both, GRID**3 * (1 - GRID) ** 17)
+
+
 def test_a_random_sample_makes_the_posterior_of_a_fraction() -> None:
     """For two classes whose logit may be any: Beta(3, 17)."""
-    posterior = posterior_of(GRID, log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0)))
+    posterior = posterior_of(GRID, log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0, 60)))
     known = beta(3, 17)
     assert posterior.mean == pytest.approx(known.mean(), abs=2e-3)
     assert posterior.variance == pytest.approx(known.var(), rel=0.05)
@@ -84,13 +97,13 @@ def test_no_counts_say_nothing() -> None:
     posterior = posterior_of(wide, log_evidence.from_sample(wide, NO_COUNTS))
     assert posterior.mean == pytest.approx(0.5, abs=0.01)
     assert posterior.is_guess
-    assert not posterior_of(wide, log_evidence.from_sample(wide, LabelCounts(20, 40, 0, 0))).is_guess
+    assert not posterior_of(wide, log_evidence.from_sample(wide, LabelCounts(20, 40, 0, 0, 60))).is_guess
 
 
 def test_counts_of_unknown_draw_are_a_mixture_of_a_sample_and_of_a_choice() -> None:
     """Against SciPy's laws: binomial, and beta-binomial."""
     chosen = stats.betabinom(20, log_evidence.CHOSEN, log_evidence.CHOSEN).pmf(3)
-    found = log_evidence.from_counts(log_evidence.sample_log_odds(GRID, LabelCounts(0, 0, 3, 20)))
+    found = log_evidence.from_counts(log_evidence.sample_log_odds(GRID, LabelCounts(0, 0, 3, 20, 60)))
     np.testing.assert_allclose(found, np.log(1 + stats.binom(20, GRID).pmf(3) / chosen), atol=1e-9)
     np.testing.assert_allclose(log_evidence.sample_log_odds(GRID, NO_COUNTS), 0.0, atol=1e-12)
 
@@ -100,14 +113,14 @@ def test_counts_of_unknown_draw_do_not_outweigh_what_the_documents_say() -> None
     drag the fraction along.
     """
     predicted = log_evidence.from_prediction(GRID, 0.1, 0.3)
-    sampled = predicted + log_evidence.from_sample(GRID, LabelCounts(20, 30, 0, 0))
+    sampled = predicted + log_evidence.from_sample(GRID, LabelCounts(20, 30, 0, 0, 60))
     unknown = predicted + log_evidence.from_counts(log_evidence.sample_log_odds(GRID, UNLIKELY))
     assert posterior_of(GRID, sampled).mean > 0.3
     assert posterior_of(GRID, unknown).mean < 0.15
 
 
 def test_the_mean_of_what_is_known_by_its_logarithm() -> None:
-    evidence = log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0))
+    evidence = log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0, 60))
     assert log_mean(evidence, np.log(GRID)) == pytest.approx(np.log(posterior_of(GRID, evidence).mean), abs=1e-3)
 
 
@@ -211,8 +224,8 @@ def test_evidence_never_rises_beyond_what_was_tried() -> None:
 
 
 def test_the_centre_lies_between_labels_and_prediction() -> None:
-    assert 0.1 < grid_centre(0.1, LabelCounts(10, 20, 0, 0)) < 0.5
-    assert 0.0 < grid_centre(0.0, LabelCounts(1, 20, 0, 0)) < 0.1
+    assert 0.1 < grid_centre(0.1, LabelCounts(10, 20, 0, 0, 60)) < 0.5
+    assert 0.0 < grid_centre(0.0, LabelCounts(1, 20, 0, 0, 60)) < 0.1
 
 
 def test_numbers_of_labels_that_are_no_sample_do_not_move_the_centre() -> None:
