@@ -112,6 +112,14 @@ def _check_brackets(text: memoryview) -> None:
         raise InvalidJson("JSON is malformed: the text ends too early")
 
 
+@cache
+def _steps_of(opening: bytes, closing: bytes) -> NDArray[np.int8]:
+    """By how much each byte deepens the text, shape (256,)."""
+    steps = np.zeros(256, np.int8)
+    steps[list(opening)], steps[list(closing)] = 1, -1
+    return steps
+
+
 class Scan:
     """Reads text block by block: what is outside strings, and how many brackets are open.
 
@@ -124,9 +132,7 @@ class Scan:
         self.depth = 0
         self.in_string = False
         self._escaped = False
-        self._steps = np.zeros(256, np.int8)
-        """Number of brackets that each byte opens, shape (256,)."""
-        self._steps[list(opening)], self._steps[list(closing)] = 1, -1
+        self._steps = _steps_of(opening, closing)
 
     def read(self, block: NDArray[np.uint8]) -> tuple[Flags, NDArray[np.int32]]:
         """Whether each byte of a block that is not empty is outside all strings, and how many brackets are open after
@@ -190,7 +196,7 @@ _ABSENT = (b"", b"null")
 
 def is_given(field: msgspec.Raw) -> bool:
     """Whether a raw field is there and not null."""
-    return bytes(memoryview(field)[:8]) not in _ABSENT
+    return len(field) > len(b"null") or bytes(field) not in _ABSENT
 
 
 def decode_struct(text: bytes | memoryview, kind: type[StructT], reserve: Reserve) -> StructT:

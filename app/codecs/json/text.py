@@ -45,7 +45,6 @@ _TYPES: Mapping[str, str] = {
     "object": "an object",
     "array": "an array",
 }
-_NUMBERS = {"int", "float"}
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`| (of length )?([<>]=?) (\S+))?")
 _FIELD_OF = re.compile(r"Object (?:contains unknown|missing required) field `([^`]*)`")
 _TRAILING = re.compile(r"JSON is malformed: trailing characters( \(byte \d+\))?")

@@ -90,10 +90,9 @@ def _serve(file: IO[bytes], stream: Stream) -> None:
         encoded = msgpack.encode(message)
         left -= len(encoded)
         if left < 0:
-            encoded = msgpack.encode(Exceeded("bytes in the decompressed body", most, ""))
-        send(stream, encoded)
-        if left < 0:
+            send(stream, msgpack.encode(Exceeded("bytes in the decompressed body", most, "")))
             return
+        send(stream, encoded)
 
 
 def read_rows(file: IO[bytes], kind: FileKind, reading: Reading) -> Iterator[tuple[Batch, Header]]:

@@ -45,7 +45,8 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
             for title in titles:
                 sheet = workbook.get_sheet_by_name(title)
                 check_limit(sheet.total_height, f"rows in the sheet {title!r}", _MOST_ROWS)
-                rows = _rows(sheet)
+                texts = (list(map(_text, cells)) for cells in sheet.iter_rows())
+                rows = ((number, row) for number, row in enumerate(texts, 1) if any(row))
                 first = list(islice(rows, MOST_TITLES))
                 if len(first) > 1:
                     above = titles_above([row for _, row in first], reading)
@@ -56,13 +57,6 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
     except CalamineError as error:
         raise refused(f"this is no workbook that can be read, or one cut short: {error}") from None
     raise refused("no sheet of the workbook has a row below the names of its columns, which are in the first row")
-
-
-def _rows(sheet: Any) -> Iterator[Numbered]:
-    for number, cells in enumerate(sheet.iter_rows(), 1):
-        row = list(map(_text, cells))
-        if any(row):
-            yield number, row
 
 
 def _text(cell: Any) -> str:
