@@ -82,6 +82,8 @@ class HeldOut(NamedTuple):
         """Scores of the labeled rows at some fractions, shape (n_fractions, n_labeled), shifted so that by each fit
         this share of the unlabeled rows is above 0.
         """
+        if not self.unlabeled:
+            return np.full((len(fractions), len(folds)), np.nan)
         thresholds = np.column_stack([np.quantile(scores, 1 - fractions) for scores in self.unlabeled])
         return np.asarray(self.labeled - thresholds[:, folds])
 

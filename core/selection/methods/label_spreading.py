@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from core.engine.requests import Steps
 from core.kernels.function import Float32Matrix, Kernel
 from core.kernels.gram import dense_copy, squares_of
-from core.numerics.elementary import Matrix
+from core.numerics.elementary import Matrix, Vector
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
@@ -42,32 +42,40 @@ class LabelSpreading:
         self._scores = self._spread()
 
     @property
-    def held_out(self) -> Matrix:
-        """shape (n_labeled, n_problems): scores of the labeled rows without their labels; NaN where no fold leaves the
-        row out.
-        """
-        return left_out_scores(self._scores[:, : len(self._data.class_indices)], self._data.folds)
-
-    @property
     def of_two(self) -> HeldOut:
         """The scores of two classes without each fold."""
-        return HeldOut(self.held_out[:, -1], list(self._scores[:-1, len(self._data.class_indices) :, -1]))
+        n_labeled = len(self._data.class_indices)
+        return HeldOut(self._left_out[:, -1], list(self._scores[:-1, n_labeled:, -1]))
+
+    def held_out(self, fractions: Vector) -> Matrix:
+        """shape (n_labeled, n_problems): scores of the labeled rows without their labels; NaN where no fold leaves the
+        row out. Those of two classes are at these class ``fractions``: without the labels of a fold all odds are
+        others. Odds of more classes are compared with each other, as they are.
+        """
+        if self._data.n_classes > 2:
+            return self._left_out
+        return self.of_two.at(fractions[-1:], self._data.folds).T
 
     @property
     def predicted(self) -> Prediction:
         """Prediction for the unlabeled rows by the spread labels of two classes."""
         return Prediction(predicted_fraction(self._scores[-1][len(self._data.class_indices) :, -1]), ERROR)
 
-    def steps(self, column: int) -> Steps:
-        """The scores of the unlabeled rows in one two-class problem. Nothing is left to solve, and documents outside
-        the graph have none.
+    def steps(self, column: int, fraction: float) -> Steps:
+        """The scores of the unlabeled rows in one two-class problem, of two classes with this fraction above 0. Nothing
+        is left to solve, and documents outside the graph have none.
 
         Objective: the share of the edges that cross between the classes.
         """
-        scores, indices = self._scores[-1][:, column], self._edges.indices
+        scores, indices, n_labeled = self._scores[-1][:, column], self._edges.indices, len(self._data.class_indices)
+        if self._data.n_classes == 2:
+            scores = scores - np.quantile(scores[n_labeled:], 1 - fraction)
         crossing = np.repeat(scores > 0, np.diff(self._edges.indptr)) != (scores[indices] > 0)
-        unlabeled = scores[len(self._data.class_indices) :].copy()
-        return known_scores(Phase("label_spreading"), unlabeled, float(crossing.mean()))
+        return known_scores(Phase("label_spreading"), scores[n_labeled:].copy(), float(crossing.mean()))
+
+    @property
+    def _left_out(self) -> Matrix:
+        return left_out_scores(self._scores[:, : len(self._data.class_indices)], self._data.folds)
 
     def _spread(self) -> NDArray[np.float64]:
         """Log-odds of the class of each two-class problem, shape (n_folds + 1, n_rows, n_problems): without each fold,
@@ -130,8 +138,8 @@ def try_label_spreading(method: Method, trial: Trial) -> Candidate | None:
     own = trial.estimate(spreading.of_two, spreading.predicted)
 
     def solvers(spec: ModelSpec) -> Solvers:
-        return [partial(spreading.steps, column) for column in range(len(spec.data.problems))]
+        return [partial(spreading.steps, column, fraction) for column, fraction in enumerate(spec.positive_fractions)]
 
-    held_out, tried = spreading.held_out, {"neighbours": NEIGHBOURS}
+    held_out, tried = spreading.held_out(own.fractions), {"neighbours": NEIGHBOURS}
     judgement = judged(trial.data, held_out)
     return Candidate(method.key, method.title, held_out, judgement, solvers, tried, found=own, linear=False)
