@@ -19,12 +19,11 @@ _SOLVERS = {
 PURPOSES = {
     CALIBRATION: ("calibration", ", fold {}"),
     "supervised": ("class fractions, prediction", ""),
-    "fractions": ("class fractions", ", fit {}"),
     "svm/lambda": ("lambda {:g}", ", fold {}"),
     "tuning": ("choice of C and gamma", ", fold {}"),
-    "candidate": ("comparison of methods", ""),
+    "candidate": ("comparison of methods", ", fold {}"),
     "addend": ("addend {:g} of the model", ""),
-}
+} | {purpose: words for method in METHODS.values() for purpose, words in method.purposes.items()}
 """words of a purpose, with its value, and of a fold"""
 _STEPS = {"svm": "supervised solution", "subset": "on a subset", "feasible": "finding a feasible point"}
 
@@ -43,10 +42,7 @@ def phase_in_words(point: TracePoint) -> str:
 def _purpose(phase: Phase) -> str:
     if not phase.purpose:
         return ""
-    known = dict(PURPOSES)
-    for method in METHODS.values():
-        known |= method.purposes
-    words, fold = known[phase.purpose]
+    words, fold = PURPOSES[phase.purpose]
     return words.format(phase.value) + ("" if phase.fold is None else fold.format(phase.fold + 1)) + ": "
 
 

@@ -332,13 +332,13 @@ def transductive(scheduler: Scheduler, data: SelectionData, found: FractionEstim
     rough = [partial(solver, fraction=each, tolerance=tolerance) for each in found.fractions[data.positives].tolist()]
     fits = {(column, fold): FoldFit() for column in range(n_problems) for fold in range(data.n_folds)}
     steps: dict[Phase, Callable[[], Steps]] = {
-        data.phases[column].to("fractions", fold=fold): partial(
+        data.phases[column].to("candidate", fold=fold): partial(
             fit.steps, data.problems[column], data.folds == fold, rough[column]
         )
         for (column, fold), fit in fits.items()
     }
     with_all: dict[Phase, Callable[[], Steps]] = {
-        phase.to("fractions"): partial(each, problem)
+        phase.to("candidate"): partial(each, problem)
         for phase, problem, each in zip(data.phases, data.problems, rough, strict=True)
         if not data.dense
     }

@@ -34,10 +34,10 @@ TSVM = Phase("tsvm")
             "class a: calibration, fold 1: cccp_tsvm, round 3",
         ),
         (
-            TSVM._replace(label="a").to("fractions", fold=2).then("stage", 3),
+            TSVM._replace(label="a").to("candidate", fold=2).then("stage", 3),
             18,
-            "class=a/fractions/fold=2/tsvm/stage=3",
-            "class a: class fractions, fit 3: tsvm, stage 4 of 18",
+            "class=a/candidate/fold=2/tsvm/stage=3",
+            "class a: comparison of methods, fold 3: tsvm, stage 4 of 18",
         ),
         (Phase("svm").to("svm/lambda", 1e-5, fold=1), 0, "svm/lambda=1e-05/fold=1/svm", "lambda 1e-05, fold 2: svm"),
         (

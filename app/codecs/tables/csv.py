@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from app.codecs.base import Decoder, Format, Reading
-from app.codecs.tables.cells import Header, Row, batch_of, header_of, titles_above
+from app.codecs.tables.cells import MOST_TITLES, Header, Row, batch_of, header_of, titles_above
 from app.codecs.transport.encodings import Filtered, WithoutByteOrderMark, with_charset
 from core.errors import Fault, refuse, refused
 from storage.errors import LimitExceeded
@@ -100,8 +100,14 @@ class TableDecoder(Decoder):
 
     def _reader(self, text: str) -> Any:
         if self._header is None:
-            unquoted = _QUOTED.sub("", text.lstrip("\r\n").partition("\n")[0])
-            self._separator = max(self._separators, key=unquoted.count)
+            lines = text.lstrip("\r\n").split("\n", MOST_TITLES)[:MOST_TITLES]
+            wanted, between = self._reading.columns.get("text", "text").lower(), f"[{self._separators}]"
+            # titles above the names of the columns have no separator, or others
+            named = (
+                each for each in lines if wanted in [cell.strip(' "\r') for cell in re.split(between, each.lower())]
+            )
+            rows = [_QUOTED.sub("", line) for line in (next(named, lines[0]), lines[0])]
+            self._separator = max(self._separators, key=lambda each: [row.count(each) for row in rows])
         return csv.reader(io.StringIO(text, newline=""), delimiter=self._separator, strict=True)
 
     def _rows(self, text: str, last: bool) -> tuple[list[Row], str]:

@@ -49,8 +49,14 @@ def test_every_cut_gives_the_same_rows() -> None:
 def test_titles_stand_above_the_names_of_columns(cut: Sequence[int]) -> None:
     """Rows of one cell, above one that names the column of the texts; elsewhere the first row has the names."""
     wanted: Documents = [("a", "x", None)]
-    assert read(b"Report of June,,\n,,\nnr,Text,label\n1,a,x\n", cuts=cut)[0] == wanted
-    assert read(b"sep=;\nReport;\nbody;label\na;x\n", cuts=cut, text="body")[0] == wanted
+    assert (
+        read(b"Report of June,,\n,,\nnr,Text,label\n1,a,x\n", cuts=cut)[0]
+        == read(b"sep=;\nReport;\nbody;label\na;x\n", cuts=cut, text="body")[0]
+        == read(b'Report\n"Text";label\r\na;x\n', cuts=cut)[0]
+        == read(b"Report of May, June\n\ntext\tlabel\na\tx\n", cuts=cut)[0]
+        == wanted
+    )
+    assert read(b"text\na; b\n", cuts=cut)[0] == [("a; b", None, None)]
     assert read(b"text,\na,x\ntext,b\n", cuts=cut)[0] == [("a", None, None), ("text", None, None)]
     with pytest.raises(InvalidDocuments, match="the first row has 'Report', 'May'"):
         read(b"Report,May\ntext,label\na,x\n", cuts=cut)
