@@ -47,9 +47,9 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
                 check_limit(sheet.total_height, f"rows in the sheet {title!r}", _MOST_ROWS)
                 texts = (list(map(_text, cells)) for cells in sheet.iter_rows())
                 rows = ((number, row) for number, row in enumerate(texts, 1) if any(row))
-                first = list(islice(rows, MOST_TITLES))
-                if len(first) > 1:
-                    above = titles_above([row for _, row in first], reading)
+                first = list(islice(rows, MOST_TITLES + 1))
+                above = titles_above([row for _, row in first], reading) if first else 0
+                if len(first) > above + 1:
                     yield from _documents(titles, title, first[above], chain(first[above + 1 :], rows), reading)
                     return
     except PasswordError:

@@ -77,6 +77,10 @@ def test_columns_are_chosen_as_in_a_csv() -> None:
         (workbook({"S": [["text"]]})[:-40], "no workbook that can be read"),
         (b"text,label\na,b\n", "no workbook that can be read"),
         (workbook({"S": [["text"]]}), "no sheet of the workbook has a row below the names of its columns"),
+        (
+            workbook({"S": [["Report"], ["text", "label"]]}),
+            "no sheet of the workbook has a row below the names of its columns",
+        ),
         (workbook({"S": [[], ["body"], ["a"]]}), "row 2 of the sheet 'S': no column is named 'text'"),
         (
             workbook({"S": [["text", "weight"], ["a", 2], [], ["b", "heavy"]]}),
