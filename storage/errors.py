@@ -31,9 +31,11 @@ class NotFound(HalfmoonError):
     """No such dataset, job, model, version or alias exists, or exists any more."""
 
     def __init__(self, kind: str, id: str) -> None:
-        named = kind == "dataset" and not id.startswith("ds-")
-        remedy = "; a dataset goes by the id that its upload answered, as in ds-06h0…" if named else ""
-        super().__init__(f"there is no {kind} {id!r}{remedy}")
+        remedies = {each: f"the list of {each}s has all" for each in ("dataset", "job", "model", "webhook")}
+        remedies |= dict.fromkeys(("model version", "model alias"), "the model lists all that it has")
+        if kind == "dataset" and not id.startswith("ds-"):
+            remedies[kind] = "a dataset goes by the id that its upload answered, as in ds-06h0…"
+        super().__init__(f"there is no {kind} {id!r}" + (f"; {remedies[kind]}" if kind in remedies else ""))
 
 
 class Conflict(HalfmoonError):

@@ -253,18 +253,12 @@ def candidates_of(
     if alone:
         return
     with scheduler_of(frequent.scaled.rows) as scheduler:
-        of_estimate, of_solutions, of_others = (
-            span.between(_TUNED, _ESTIMATED),
-            span.between(_ESTIMATED, _SOLVED),
-            span.between(_SOLVED, 1.0),
-        )
-        found = (
-            FractionEstimate(given)
-            if given is not None
-            else estimate_fractions(scheduler, frequent, of_estimate, watch)
-        )
-        yield transductive(scheduler, frequent, found, of_solutions)
-        trial = Trial(scheduler, data, frequent, found, of_others, watch, of_parts)
+        if given is None:
+            found = estimate_fractions(scheduler, frequent, span.between(_TUNED, _ESTIMATED), watch)
+        else:
+            found = FractionEstimate(given)
+        yield transductive(scheduler, frequent, found, span.between(_ESTIMATED, _SOLVED))
+        trial = Trial(scheduler, data, frequent, found, span.between(_SOLVED, 1.0), watch, of_parts)
         for method in METHODS.values():
             if method.applies(data.size):
                 module, _, function = method.trial.partition(":")  # imported at first use

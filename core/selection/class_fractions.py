@@ -27,7 +27,6 @@ from core.selection.posterior import (
     fine_grid,
     grid_around,
     grid_centre,
-    interpolate,
     log_mean,
     posterior_of,
 )
@@ -36,7 +35,7 @@ from core.selection.registry import densities_apply
 from core.validation.folds import without
 
 LAMBDA = 3e-3
-"""λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
+"""λ of the SVMs by which fractions are estimated, and of transductive ones, on rows of mean square norm 1"""
 _NAMED = 10
 """classes that a warning names"""
 
@@ -55,7 +54,7 @@ class FractionEstimate:
     guessed: Sequence[int] = ()
     """classes whose fractions hang on a guess"""
     grid: Vector | None = None
-    """of two classes the fractions at which scores are compared, ascending; None if the fractions were given"""
+    """of two classes the fractions at which scores are compared, ascending; None of more, and if they were given"""
 
     def report(self, classes: Sequence[str | int]) -> dict[str, Any]:
         """The estimate for a job's report."""
@@ -130,11 +129,15 @@ def _log_evidence(at: Vector, tried: Vector, held_out: HeldOut, data: SelectionD
     if len(np.unique(y[left_out])) == 2:
         scores, labels = held_out.at(tried, data.folds)[:, left_out], y[left_out]
         rates = log_evidence.rates_above(scores > 0, labels)
+
+        def between(values: Vector) -> Vector:
+            return np.asarray(np.interp(logit(at), logit(tried), values))
+
+        likelihood = between(log_evidence.from_held_out(scores, labels))
         # rates are nearly linear between the fractions that were tried; the likelihood of many labels is a narrow peak,
         # which these may miss
-        between = log_evidence.Rates(*(np.interp(logit(at), logit(tried), each) for each in rates))
-        likelihood = interpolate(tried, log_evidence.from_held_out(scores, labels), at)
-        sources.append(log_evidence.likelihood_or_count(likelihood, log_evidence.from_adjusted_count(at, between)))
+        count = log_evidence.from_adjusted_count(at, log_evidence.Rates(*map(between, rates)))
+        sources.append(log_evidence.likelihood_or_count(likelihood, count))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 

@@ -172,10 +172,10 @@ def from_held_out(scores: Matrix, y: Vector) -> Vector:
     """Logistic log-likelihood of labels left out, shape (n,), by ``scores`` of shape (n, n_labeled) and ``y``, -1 or
     +1, of shape (n_labeled,).
 
-    Both classes weigh the same in total, and no label more than HELD_OUT_WORTH. A solution that must call too many
-    documents positive calls negative labels left out positive, and the reverse. How much a score says is as unknown as
-    the fraction: it is averaged over slopes under a log-normal prior. Scores that hardly separate the classes would
-    rule out nearly all fractions by being sure, and wrong, of many labels. Or scores say nothing at all, which is as
+    Both classes weigh the same in total, and no label more than HELD_OUT_WORTH. Scores by which too many documents are
+    positive call negative labels left out positive, and the reverse. How much a score says is as unknown as the
+    fraction: it is averaged over slopes under a log-normal prior. Scores that hardly separate the classes would rule
+    out nearly all fractions by being sure, and wrong, of many labels. Or scores say nothing at all, which is as
     probable beforehand: then labels are as likely as by chance at every fraction. Where none does much better than
     that, none is ruled out.
     """

@@ -51,22 +51,6 @@ def fine_grid(grid: Vector) -> Vector:
     return np.asarray(expit(np.linspace(logit_of(grid[0]), logit_of(grid[-1]), _FINE)))
 
 
-def interpolate(fractions: Vector, values: Vector, at: Vector) -> Vector:
-    """Values at other fractions, linear in the logit. Beyond both ends they go on as they fall there, and never rise.
-
-    ``fractions`` and ``values`` have the shape (n,).
-    """
-    places, wanted = logit(fractions), logit(at)
-    found = np.interp(wanted, places, values)
-    if len(fractions) < 2:
-        return found
-    rises = np.diff(values) / np.diff(places)
-    below, above = wanted < places[0], wanted > places[-1]
-    found[below] += (wanted[below] - places[0]) * max(0.0, rises[0])
-    found[above] += (wanted[above] - places[-1]) * min(0.0, rises[-1])
-    return found
-
-
 def posterior_of(fractions: Vector, evidence: Vector) -> Posterior:
     """Posterior of a fraction with the log-density ``evidence`` at fractions of evenly spaced logits, both of shape
     (n,).

@@ -137,7 +137,7 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
             assert not page.get_by_role("alert").count()
         page.get_by_role("cell", name="Read").first.wait_for()
         page.goto(f"{service.url}#/label/ds-gone")
-        page.get_by_text("There is no dataset 'ds-gone'.").wait_for()
+        page.get_by_text("There is no dataset 'ds-gone'; the list of datasets has all.").wait_for()
 
 
 def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
@@ -253,6 +253,13 @@ def test_what_was_done_is_said_and_covers_nothing(at: Seat, service: Service, tm
         assert toasts["x"] >= saved["x"] + saved["width"] or toasts["y"] + toasts["height"] <= saved["y"]
     at.press(page.get_by_role("button", name="Dismiss").last)
     assert page.locator(".toast").count() == 1
+
+
+def test_titles_have_no_delimiter(at: Seat, tmp_path: Path) -> None:
+    (tmp_path / "mails.csv").write_text("Mails of May\n\nnr;text\n" + "".join(f"{k};a, b, {k}\n" for k in range(9)))
+    choose(at, tmp_path / "mails.csv")
+    at.page.get_by_text("The names of the columns stand below “Mails of May”, which is left out.").wait_for()
+    assert at.page.locator("thead th").all_inner_texts() == ["text", "nr"]
 
 
 def test_json_with_names_of_its_own(at: Seat, service: Service, tmp_path: Path) -> None:

@@ -187,7 +187,8 @@ def _compared(
         why = (
             f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = "
             f"{p_value:.1g}). {count} of these {lost} documents are labeled {label!r}: check that these labels are "
-            "right; more labels of documents like these would help most"
+            "right; more labels of documents like these would help most, and suggestions of the model name some. A job "
+            'with "publish": "always" takes over in any case'
         )
     else:
         why = (

@@ -88,13 +88,13 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
 
 
 def titles_above(rows: Sequence[Sequence[str]], reading: Reading) -> int:
-    """Number of the rows above the names of the columns: rows of one cell at most, as titles are, over a row that names
-    the column of the texts.
+    """Number of the rows above the names of the columns: rows of one cell at most, as titles are, over a row of several
+    that names the column of the texts. In a table of one column what looks like a name may be a document.
     """
     text = reading.columns.get("text", "text").lower()
     cells = [{each.strip().lower() for each in row} - {""} for row in rows[:MOST_TITLES]]
     place = next((place for place, row in enumerate(cells) if text in row or len(row) > 1), 0)
-    return place if text in cells[place] else 0
+    return place if text in cells[place] and len(rows[place]) > 1 else 0
 
 
 def _columns_of_labels(names: Sequence[str], reading: Reading, separator: str) -> list[str]:

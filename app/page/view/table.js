@@ -172,9 +172,9 @@ export function titlesAbove(rows) {
 /** What is said of titles, of which the service reads none. @param {string[][]} rows */
 const titled = (rows) => (rows.length ? `The names of the columns stand below “${rows.flat().find(Boolean)}”, which is left out. ` : "");
 
-/** The delimiter of a table: the one that the first line has most often. @param {string} text */
+/** The delimiter of a table: the one that the first line which has any has most often. @param {string} text */
 function delimiter(text) {
-  const line = text.slice(0, text.search(/\r?\n|$/));
+  const lines = text.split(/\r?\n/, MOST_TITLES), line = lines.find((each) => /[,;\t|]/.test(each)) ?? lines[0];
   return [",", ";", "\t", "|"].map((mark) => ({ mark, count: line.split(mark).length })).sort((a, b) => b.count - a.count)[0].mark;
 }
 

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,12 @@ def test_what_is_understood(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     )
 
 
+def test_an_archive(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        archive.writestr("sport/a.txt", "cup")
+    assert "ok labels 1 in 1 classes: sport (1)" in told(capsys, tmp_path / "t.zip")[1]
+
+
 WRONG = {
     "a column": (
         "t.csv",
@@ -81,3 +88,8 @@ def test_what_is_wrong(name: str, capsys: pytest.CaptureFixture[str], tmp_path: 
     code, lines = told(capsys, tmp_path / file, *options)
     assert code == 1
     assert any(line.startswith(wanted) for line in lines), lines
+
+
+def test_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--data", "nothing.csv"]) == 1
+    assert capsys.readouterr().err == "halfmoon: there is no file 'nothing.csv'\n"

@@ -120,7 +120,7 @@ def test_what_goes_wrong_is_a_line(
     for name, content in WRONG.items():
         (wrong / name).write_bytes(content)
     for arguments, words in (
-        (["predict", "news", file, *at(gateway)], "there is no model 'news' (404"),  # without the call that lists all
+        (["predict", "news", file, *at(gateway)], "there is no model 'news'; the list of models has all (404"),
         (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
         (["predict", "news/3", file, *at(gateway)], "there is no model version 'news/3'"),
         (["train", str(tmp_path / "none.csv"), *at(gateway)], "there is no file"),

@@ -123,10 +123,13 @@ def test_clusters_need_no_label(gateway: Gateway, queue: Queue) -> None:
     assert (answer.status_code, queue.depth()) == (202, 1)
 
 
+_LISTED = "; the list of datasets has all"
 _ASKS_FOR_AN_ID = "; a dataset goes by the id that its upload answered, as in ds-06h0…"
 
 
-@pytest.mark.parametrize(("id", "remedy"), [("ds-nothing", ""), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, "")])
+@pytest.mark.parametrize(
+    ("id", "remedy"), [("ds-nothing", _LISTED), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, _LISTED)]
+)
 def test_an_unknown_dataset(gateway: Gateway, id: str, remedy: str) -> None:
     problem = problem_of(gateway.job(dataset=id), 404)
     assert problem["detail"] == f"there is no dataset {id!r}{remedy}"

@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 from core.selection import log_evidence
 from core.selection.log_evidence import LabelCounts
-from core.selection.posterior import fine_grid, grid_around, grid_centre, interpolate, log_mean, posterior_of
+from core.selection.posterior import fine_grid, grid_around, grid_centre, log_mean, posterior_of
 
 GRID = expit(np.linspace(-4, 4, 161))
 NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0, 60), LabelCounts(0, 0, 20, 30, 60)
@@ -209,18 +209,6 @@ def test_the_fine_grid_spans_a_grid_evenly() -> None:
     assert fine[[0, -1]] == pytest.approx(grid[[0, -1]])
     steps = np.diff(logit(fine))
     np.testing.assert_allclose(steps, steps[0], rtol=1e-9)
-
-
-def test_evidence_is_linear_in_the_logit_and_falls_on_beyond_what_was_tried() -> None:
-    tried, values = expit(np.array([-1.0, 0.0, 1.0])), np.array([-3.0, 0.0, -1.0])
-    at = expit(np.array([-3.0, -1.0, -0.5, 0.25, 1.0, 2.0]))
-    np.testing.assert_allclose(interpolate(tried, values, at), [-9.0, -3.0, -1.5, -0.25, -1.0, -2.0], atol=1e-12)
-
-
-def test_evidence_never_rises_beyond_what_was_tried() -> None:
-    tried, values = expit(np.array([-1.0, 0.0, 1.0])), np.array([0.0, -4.0, 2.0])
-    np.testing.assert_allclose(interpolate(tried, values, expit(np.array([-5.0, 5.0]))), [0.0, 2.0])
-    assert interpolate(np.array([0.5]), np.array([7.0]), np.array([0.1, 0.9])).tolist() == [7.0, 7.0]
 
 
 def test_the_centre_lies_between_labels_and_prediction() -> None:

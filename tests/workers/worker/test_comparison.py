@@ -105,7 +105,8 @@ def test_a_version_that_is_clearly_worse_does_not_take_over(loop: Loop, store: S
         "version alone is right on 0, version 1 alone "
         "on 12, which is not chance (p = 0.0002). 6 of these 12 documents are labeled 'no': check that these "
         "labels are right; more labels of "
-        "documents like these would help most"
+        "documents like these would help most, and suggestions of the model name some. A job with "
+        '"publish": "always" takes over in any case'
     )
     assert there(job.outcome).warnings[-1] == found.why
     models = Models(store)

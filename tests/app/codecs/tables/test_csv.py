@@ -58,6 +58,8 @@ def test_titles_stand_above_the_names_of_columns(cut: Sequence[int]) -> None:
     )
     assert read(b"text\na; b\n", cuts=cut)[0] == [("a; b", None, None)]
     assert read(b"text,\na,x\ntext,b\n", cuts=cut)[0] == [("a", None, None), ("text", None, None)]
+    with pytest.raises(InvalidDocuments, match="the first row has 'Body'"):
+        read(b"Body\na\ntext\nb\n", cuts=cut)
     with pytest.raises(InvalidDocuments, match="the first row has 'Report', 'May'"):
         read(b"Report,May\ntext,label\na,x\n", cuts=cut)
 

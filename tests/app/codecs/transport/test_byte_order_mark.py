@@ -36,6 +36,15 @@ def test_a_mark_is_passed_over(gateway: Gateway, media_type: str) -> None:
 
 
 @every
+def test_every_cut_of_a_mark(media_type: str) -> None:
+    body, bounds = codecs.BOM_UTF8 + BODIES[media_type], Bounds(1 << 20, 1 << 20, 1 << 20, 100, 100)
+    for cut in range(6):
+        decoder = body_decoder({"content-type": media_type}, bounds)
+        batches = [*decoder.feed(body[:cut]), *decoder.feed(body[cut:]), *decoder.finish()]
+        assert sum(batch.rows.n_rows for batch in batches) == 2
+
+
+@every
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("cut", range(3))
 def test_what_is_not_utf_8_is_named_however_it_is_cut(media_type: str, encoding: str, cut: int) -> None:
