@@ -9,10 +9,9 @@ import scipy.sparse as sp
 
 from benchmarks import learning
 from benchmarks.learning import AUTO, EACH, FIRST, LEARNERS, MEASURES, ROUNDS, SVM, Learner, Split, page, run
-from benchmarks.panel.draws import Labels
 from benchmarks.panel.results import Results
 from benchmarks.panel.sets import Documents
-from core.train import Training
+from tests.calls import noted
 
 
 @pytest.fixture
@@ -39,13 +38,7 @@ def test_a_run_begins_with_as_many_of_each_class_and_judges_by_others(data: Spli
 def test_each_round_labels_others_and_errors_fall(
     data: Split, learner: Learner, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, trained = [], learning._trained
-
-    def spy(data: Split, learner: Learner, labels: Labels, seed: int) -> Training:
-        told.append(labels)
-        return trained(data, learner, labels, seed)
-
-    monkeypatch.setattr(learning, "_trained", spy)
+    told = noted(monkeypatch, learning, "_trained", lambda data, learner, labels, seed: labels)
     monkeypatch.setattr(learning, "ROUNDS", rounds)
     curve = run("made", learner, 0)
     assert [len(curve[measure]) for measure in MEASURES] == [1 + rounds] * len(MEASURES)

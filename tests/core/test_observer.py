@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from core import progress
-from core.documents.rows import SparseRows
 from core.engine import passes
 from core.models import assembly
 from core.options.base import Options
@@ -19,6 +18,7 @@ from core.problem import Result, Status
 from core.progress import Phase, TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.train import TrainingContext, TrainingTask, train
+from tests.calls import noted
 from tests.core.problems import LINEAR, Small, small, solve, weights_of
 from tests.core.watcher import Watcher
 from tests.reference.mfn import objective as svm_objective
@@ -221,15 +221,8 @@ def test_a_start_from_a_large_model_is_scored_in_little_pieces(monkeypatch: pyte
     """Of bounded work for each model, and the scores of all pieces come in the order of the rows."""
     data = small(5, n=300, labeled=100, gap=0.25)
     first = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "kernel_svm", {}))
-    heights: list[int] = []
-    scores = type(first.model).scores
-
-    def noted(model: Any, rows: SparseRows) -> Any:
-        heights.append(rows.n_rows)
-        return scores(model, rows)
-
     whole = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model))
-    monkeypatch.setattr(type(first.model), "scores", noted)
+    heights = noted(monkeypatch, type(first.model), "scores", lambda _, rows: rows.n_rows)
     monkeypatch.setattr(assembly, "_WORK", 7 * first.model.row_work)
     again = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model))
     assert sum(heights) == 300

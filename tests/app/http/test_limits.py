@@ -21,6 +21,7 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.datasets.quota import Quota
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.calls import noted
 from tests.waiting import HANG, SOON, until
 
 LINE = b'{"indices": [1, 2, 3]}\n'
@@ -204,13 +205,7 @@ def test_what_a_body_unpacks_to_counts_too(start: Start) -> None:
 
 
 def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    threads, feed = [], Gunzip.feed
-
-    def noted(self: Gunzip, data: bytes) -> Iterator[bytes]:
-        threads.append(threading.current_thread().name)
-        return feed(self, data)
-
-    monkeypatch.setattr(Gunzip, "feed", noted)
+    threads = noted(monkeypatch, Gunzip, "feed", lambda *_: threading.current_thread().name)
     packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     problem_of(
         gateway.client.put("/v1/datasets/ds-x/labels", content=gzip.compress(b'{"labels": {}}'), headers=packed), 404

@@ -2,7 +2,6 @@
 
 import gzip
 import threading
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from core.models.kernel import KernelModel
 from core.models.model import LinearModel
 from tests.app.codecs.encodings import npz
 from tests.app.conftest import Gateway, Start, problem_of, publish
+from tests.calls import noted
 
 PREDICT, INFER = "/v1/models/news/predict", "/v2/models/news/infer"
 SVMLIGHT, NPZ = "text/x-svmlight", "application/x-npz"
@@ -30,14 +30,7 @@ def kernel_model(n_support: int) -> KernelModel:
 def scored(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The threads in which documents were scored."""
     publish(gateway.store)
-    found, score = [], LinearModel.scores_and_unseen
-
-    def noted(self: LinearModel, rows: SparseRows) -> Any:
-        found.append(threading.current_thread().name)
-        return score(self, rows)
-
-    monkeypatch.setattr(LinearModel, "scores_and_unseen", noted)
-    return found
+    return noted(monkeypatch, LinearModel, "scores_and_unseen", lambda *_: threading.current_thread().name)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from storage.queue.redis_state import RedisState
 from storage.records import Job, JobState, Progress
 from storage.repositories.jobs import Jobs
 from storage.store import Store
+from tests.calls import noted
 from tests.stores import submit, success
 from tests.waiting import HANG, SOON
 
@@ -94,14 +95,7 @@ def test_a_job_that_is_followed_costs_the_store_few_calls(
     store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, redis_state, now = submit(store), RedisState(redis, "q"), [0.0]
-    reads: list[str] = []
-    get = Jobs.get
-
-    def note(self: Jobs, id: str) -> Job:
-        reads.append(id)
-        return get(self, id)
-
-    monkeypatch.setattr(Jobs, "get", note)
+    reads = noted(monkeypatch, Jobs, "get", lambda _, id: id)
     reader = JobReader(Jobs(store), redis_state, Queue(redis, "q"), lambda: now[0])
     assert [reader.now(id).state for _ in range(10)] == [JobState.QUEUED] * 10
     assert len(reads) == 1

@@ -1,7 +1,6 @@
 """The sparse loops against dense NumPy: empty rows, views, several threads, several slices."""
 
 import threading
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -17,8 +16,9 @@ from core.engine import csr_loops as loops
 from core.engine import parts as cutting
 from core.engine.parts import part_ranges
 from core.engine.passes import Passes
-from core.engine.requests import Adjoint, Cut, Product, Scores, Stopped, Vector
+from core.engine.requests import Adjoint, Cut, Product, Scores, Stopped
 from core.numerics.width import WIDTH
+from tests.calls import noted
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 from tests.waiting import SOON
 
@@ -91,14 +91,7 @@ def test_products_together_are_the_products_alone(
 
     In blocks where they read more rows than a block costs.
     """
-    made_of: list[int] = []
-    block = Passes._block
-
-    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
-        made_of.append(len(requests))
-        return block(self, requests)
-
-    monkeypatch.setattr(Passes, "_block", noted)
+    made_of = noted(monkeypatch, Passes, "_block", lambda _, requests: len(requests))
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(7)
     asked = [

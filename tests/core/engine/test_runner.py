@@ -1,6 +1,6 @@
 """Many solvers over one matrix."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -9,12 +9,13 @@ import pytest
 from core import progress
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
-from core.engine.requests import Barrier, Phase, Product, Report, Steps, Stopped, Vector
+from core.engine.requests import Barrier, Phase, Product, Report, Steps, Stopped
 from core.engine.runner import Scheduler
 from core.numerics import width
 from core.numerics.width import WIDTH
 from core.options.linear import SvmOptions
 from core.problem import Linear, Result, Status
+from tests.calls import noted
 from tests.core.problems import dense_of, random_rows, small, solve, weights_of, with_bias
 
 ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
@@ -64,14 +65,7 @@ def test_solvers_take_turns_and_each_gets_its_own_answers(
 
 def test_the_last_solvers_take_turns_so_that_blocks_are_full_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve of eight products each: twelve blocks of eight, and not eight of eight and eight of four."""
-    sizes: list[int] = []
-    products = Passes.products
-
-    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
-        sizes.append(len(requests))
-        return products(self, requests)
-
-    monkeypatch.setattr(Passes, "products", noted)
+    sizes = noted(monkeypatch, Passes, "products", lambda _, requests: len(requests))
 
     def steps(number: int) -> Steps:
         scores = np.zeros(2)
@@ -123,14 +117,9 @@ def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatc
     together.
     """
     rows = random_rows(np.random.default_rng(3), 40, 9, density=0.5)
-    together: list[list[float]] = []
-    products = Passes.products
-
-    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
-        together.append([float(np.count_nonzero(request.weights)) for request in requests])
-        return products(self, requests)
-
-    monkeypatch.setattr(Passes, "products", noted)
+    together = noted(
+        monkeypatch, Passes, "products", lambda _, requests: [np.count_nonzero(each.weights) for each in requests]
+    )
 
     def steps(n_light: int) -> Steps:
         answers = []
@@ -141,7 +130,7 @@ def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatc
 
     with Scheduler(rows) as scheduler:
         results = scheduler.run({Phase(fold=number): partial(steps, number) for number in range(4)})
-    assert together == [[40.0] * 4] * 2
+    assert together == [[40] * 4] * 2
     X = with_bias(dense_of(rows))
     whole, one = X.T @ (X @ np.ones(10)), X[0] * X[0].sum()
     for number, result in enumerate(results):

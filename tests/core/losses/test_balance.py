@@ -1,7 +1,6 @@
 """The balance of beliefs against SciPy's root finder, a plain bisection and plain formulas."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from scipy.stats import entropy as scipy_entropy
 
 from core.losses import balance
 from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains
+from tests.calls import noted
 from tests.core.problems import Array
 from tests.reference import annealing as reference
 
@@ -60,14 +60,7 @@ def test_any_guess_of_the_multiplier_ends_at_the_same_beliefs(start: float | Non
 
 def test_it_is_newton_that_finds_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bisection to the same accuracy takes 33 steps at the least."""
-    calls = []
-
-    def counted(gains: Array, *rest: Any) -> Any:
-        calls.append(len(gains))
-        return probabilities(gains, *rest)
-
-    probabilities = balance._probabilities
-    monkeypatch.setattr(balance, "_probabilities", counted)
+    calls = noted(monkeypatch, balance, "_probabilities", lambda *_: 1)
     for seed in range(30):
         gains, weights = draw(seed, 300)
         balanced_probabilities(gains, weights, 0.35, 0.05 * float(np.abs(gains).max()))

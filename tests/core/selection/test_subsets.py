@@ -11,6 +11,7 @@ from core.problem import Problem
 from core.selection import candidates, stack
 from core.selection import data as data_module
 from core.selection.data import SelectionData, with_frequent_features
+from tests.calls import noted
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_naive_bayes import words
 from tests.core.selection.test_auto import fit, pool
@@ -78,13 +79,7 @@ def test_the_selected_model_starts_from_the_solution_at_its_fractions(monkeypatc
 
 
 def test_of_dense_rows_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    starts: list[NDArray[np.float64] | None] = []
-
-    def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64] | None) -> Steps:
-        starts.append(start)
-        return tsvm(problem, options, start)
-
-    monkeypatch.setattr(candidates, "tsvm", spied)
+    starts = noted(monkeypatch, candidates, "tsvm", lambda problem, options, start: start)
     monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
     fit(pool(0, [0.3, 0.3, 0.4]))
     assert {*map(type, starts)} == {type(None)}

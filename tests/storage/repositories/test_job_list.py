@@ -1,7 +1,5 @@
 """Pages of jobs: the right ones in the right order, and few reads for them."""
 
-from typing import Any
-
 import pytest
 
 from storage.records import JobState
@@ -9,21 +7,14 @@ from storage.repositories import job_list as listing
 from storage.repositories.job_list import JobList
 from storage.repositories.jobs import Jobs
 from storage.store import Store
+from tests.calls import noted
 from tests.stores import make_dataset, submit, success
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ids of the jobs that were read."""
-    found: list[str] = []
-    get = Jobs.get
-
-    def noted(self: Jobs, id: str) -> Any:
-        found.append(id)
-        return get(self, id)
-
-    monkeypatch.setattr(Jobs, "get", noted)
-    return found
+    return noted(monkeypatch, Jobs, "get", lambda _, id: id)
 
 
 def test_what_is_over_is_listed_as_such(store: Store) -> None:
@@ -40,14 +31,7 @@ def test_what_is_over_is_listed_as_such(store: Store) -> None:
 
 def test_all_jobs_are_listed_now_and_then_only(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset, now = make_dataset(store).id, [0.0]
-    listed: list[str | None] = []
-    ids = Jobs.ids
-
-    def note(self: Jobs, after: str | None = None) -> Any:
-        listed.append(after)
-        return ids(self, after)
-
-    monkeypatch.setattr(Jobs, "ids", note)
+    listed = noted(monkeypatch, Jobs, "ids", lambda _, after=None: after)
     jobs = Jobs(store)
     pages = JobList(jobs, lambda: now[0])
     deleted, *others = (submit(store, dataset=dataset) for _ in range(3))

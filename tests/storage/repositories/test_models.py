@@ -15,6 +15,7 @@ from storage.records import Comparison, File, Publication
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
+from tests.calls import noted
 from tests.stores import later, make_dataset, submit, success
 from tests.there import there
 
@@ -39,16 +40,11 @@ def test_the_newest_of_any_number_of_versions_is_found_without_listing_them(
 ) -> None:
     for _ in range(3):
         publish(store)
-    models, listed, children = Models(store), [], store.children
-
-    def noted(prefix: str) -> list[str]:
-        listed.append(prefix)
-        return children(prefix)
-
+    models = Models(store)
     assert models.resolve("news").number == 3
     publish(store)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "children", noted)
+        listed = noted(patch, store, "children", lambda prefix: prefix)
         assert [models.resolve("news").number for _ in range(3)] == [4, 4, 4]
         assert listed == []
     Models(store).delete_version("news", 4)

@@ -15,6 +15,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from storage.upkeep.reconcile import Reconciler, Repairs
+from tests.calls import noted
 from tests.stores import failure_of, later, submit, success
 from tests.there import there
 from tests.waiting import Clock
@@ -213,14 +214,7 @@ def test_without_redis_nothing_is_concluded(store: Store, no_redis: Redis, redis
 def test_a_round_asks_for_the_queue_once(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [submit(store) for _ in range(4)]
     world.later()
-    asked: list[int] = []
-    waiting = Queue.waiting
-
-    def counted(queue: Queue) -> set[str]:
-        asked.append(1)
-        return waiting(queue)
-
-    monkeypatch.setattr(Queue, "waiting", counted)
+    asked = noted(monkeypatch, Queue, "waiting", lambda queue: queue)
     assert world.later().enqueued == ids
     assert len(asked) == 1
 

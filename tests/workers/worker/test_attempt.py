@@ -19,13 +19,14 @@ from core.errors import InvalidDocuments
 from core.models.model import LinearModel
 from core.problem import Status
 from core.progress import Observer, Phase, TracePoint
-from core.train import Training, TrainingContext, TrainingTask
+from core.train import Training
 from storage.errors import StoreUnavailable
-from storage.records import JobState, Outcome, Publication
+from storage.records import JobState, Publication
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
+from tests.calls import noted
 from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit
 from tests.there import there
 from tests.waiting import HANG, SOON, until
@@ -132,19 +133,13 @@ def test_a_cancel_is_heard_without_redis(
     id = submit(store)
     thread = begun(context, id)
     cut_off: list[int] = []
-    consulted: list[int] = []
-    over = Jobs.outcome
 
     def fails(*_: Any, **__: Any) -> None:
         cut_off.append(1)
         raise NoConnection("cut off")
 
-    def noted(self: Jobs, id: str) -> Outcome | None:
-        consulted.append(len(cut_off))
-        return over(self, id)
-
     monkeypatch.setattr(Redis, "execute_command", fails)
-    monkeypatch.setattr(Jobs, "outcome", noted)
+    consulted = noted(monkeypatch, Jobs, "outcome", lambda *_: len(cut_off))
     until(lambda: len(consulted) > 1)
     assert Jobs(store).get(id).state is JobState.RUNNING
     before = len(consulted)
@@ -344,14 +339,7 @@ def test_training_starts_from_the_model_it_was_told(store: Store, context: Worke
 def test_training_is_told_how_labels_were_come_by(
     store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[Any] = []
-    train = core.train.train
-
-    def watched(task: TrainingTask, context: TrainingContext) -> Training:
-        given.append(task.drawn)
-        return train(task, context)
-
-    monkeypatch.setattr(core.train, "train", watched)
+    given = noted(monkeypatch, core.train, "train", lambda task, _: task.drawn)
     base = make_dataset(store)
     Datasets(store).record_suggested(base.id, {40: Draw.CHOSEN})
     for dataset in (base, Datasets(store).relabel(base.id, {"d40": "no"}, {"d3": "random"})):

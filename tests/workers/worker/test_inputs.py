@@ -21,6 +21,7 @@ from storage.repositories.datasets.labels import LabelLists
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
+from tests.calls import noted
 from tests.stores import failure_of, make_dataset, outcome_of, rows, submit
 from tests.there import there
 from tests.waiting import SOON, until
@@ -337,14 +338,7 @@ def test_one_clock_from_the_reading_to_the_end(
     store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.progress.SECONDS", 0.0)
-    points: list[TracePoint] = []
-    observe = Heartbeat.observe
-
-    def told(heartbeat: Heartbeat, point: TracePoint, /) -> bool:
-        points.append(point)
-        return observe(heartbeat, point)
-
-    monkeypatch.setattr(Heartbeat, "observe", told)
+    points = noted(monkeypatch, Heartbeat, "observe", lambda _, point: point)
     job = finished(store, context, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
     assert str(points[0].phase) == "terms"
     for course in ([point.seconds for point in points], [point.fraction for point in points]):

@@ -12,9 +12,10 @@ from app.codecs.base import BLOCK_BYTES
 from app.codecs.json import struct as slices_module
 from app.codecs.json import struct as struct_module
 from app.codecs.json.struct import OBJECT_BYTES, decode_struct, decoded_slices, elements, slices
-from app.codecs.json.text import InvalidJson, JsonText, decode_json
+from app.codecs.json.text import InvalidJson
 from app.codecs.transport.encodings import reserve_nothing
 from storage.errors import LimitExceeded
+from tests.calls import noted
 
 TEXT = st.text(st.sampled_from('ab\\",[]{}: \n\u00e9'), max_size=6)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -154,12 +155,6 @@ def test_decoded_values_take_no_more_memory_than_is_reserved(unit: bytes) -> Non
 
 
 def test_the_text_of_raw_fields_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
-
-    def noted(function: Any, text: JsonText) -> Any:
-        lengths.append(len(text))
-        return decode_json(function, text)
-
-    monkeypatch.setattr(struct_module, "decode_json", noted)
+    lengths = noted(monkeypatch, struct_module, "decode_json", lambda _, text: len(text))
     struct(b'{"name":"n","bulk":' + BULK + b"}")
     assert lengths == [len(b'{"name":"n","bulk":null}')]

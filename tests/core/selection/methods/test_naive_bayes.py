@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from core import progress
 from core import train as train_module
-from core.documents.rows import SparseRows
 from core.engine.runner import Scheduler
 from core.models.model import LinearModel
 from core.options.base import TrainingSize
@@ -26,6 +25,7 @@ from core.selection.posterior import grid_around
 from core.selection.registry import METHODS
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
+from tests.calls import noted
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.selection.test_parts import trained
@@ -357,14 +357,7 @@ def test_auto_takes_it_where_labels_left_out_are_likelier_by_it(monkeypatch: pyt
 
 def test_the_pool_is_scored_by_the_model_where_scores_are_of_new_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """In slices, between which a stop is heard; else its scores are those of the solvers."""
-    heights: list[int] = []
-    scores = LinearModel.scores
-
-    def counted(self: LinearModel, rows: SparseRows) -> Any:
-        heights.append(rows.n_rows)
-        return scores(self, rows)
-
-    monkeypatch.setattr(LinearModel, "scores", counted)
+    heights = noted(monkeypatch, LinearModel, "scores", lambda _, rows: rows.n_rows)
     monkeypatch.setattr("core.models.assembly._SLICE", 2_000)
     terms = words(7, [0.5, 0.3, 0.2], n=600)
     assert there(fit(terms).report)["chosen"]["weights"]["naive_bayes"] > 0
