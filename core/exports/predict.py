@@ -14,6 +14,7 @@ the standard input).
 
 import csv
 import json
+import os
 import re
 import sys
 import zipfile
@@ -481,6 +482,9 @@ def main(arguments: Sequence[str]) -> str | None:
                 field = "labels" if isinstance(label, list) else "label"
                 print(json.dumps({**named, field: label, "probability": probability}, ensure_ascii=False))
             first += len(block)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads the output has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UnicodeDecodeError:
         return f"{path or 'the input'} is not in UTF-8; save it in UTF-8"
     except (OSError, ValueError) as error:

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -350,6 +351,12 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
         assert said in refused.stderr
         assert refused.stderr.count(name) == 1
+    for name in ("in.csv", "in.ndjson"):  # as in a pipe to `head`, which has seen enough
+        reader, writer = os.pipe()
+        os.close(reader)
+        closed = subprocess.run([*command, str(tmp_path / name)], stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+        assert (closed.returncode, closed.stderr) == (0, b"")
     zipfile.ZipFile(first).extractall(tmp_path / "folder")
     assert (
         predict.load(tmp_path / "folder").predict(TEXTS[:20])
