@@ -264,12 +264,17 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
 
 
 def scores_of_dataset(
-    services: Services, version: Version, model: Model, dataset: str, documents: Documents
+    services: Services,
+    version: Version,
+    model: Model,
+    dataset: str,
+    documents: Documents,
+    positions: NDArray[np.int64] | None = None,
 ) -> DatasetScores:
-    """Predictions of all documents of a dataset. Neither versions nor documents ever change, so they are kept for the
-    next question.
+    """Predictions of all documents of a dataset, or of those at ascending positions. Neither versions nor documents
+    ever change, so they are kept for the next question.
 
     Raises InvalidRequest if the documents are of another kind.
     """
-    key = (version.name, version.number, version.job, dataset)
-    return DatasetScores(*services.score_cache.of(key, lambda: scores_at(model, documents, None)))
+    key = (version.name, version.number, version.job, dataset, None if positions is None else positions.tobytes())
+    return DatasetScores(*services.score_cache.of(key, lambda: scores_at(model, documents, positions)))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.datasets.shares import part_of
-from app.predictions.scoring import DatasetScores, score_stored, scores_at, scores_of_dataset
+from app.predictions.scoring import DatasetScores, score_stored, scores_of_dataset
 from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, LabelError, VersionError
 from app.services import Services
 from core.documents.label_sets import LabelSets
@@ -118,9 +118,11 @@ def report(
             versions = [services.models.resolve(reference)]
         else:
             versions = list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
-        errors = [_error(version, _predictions(services, version, audit, documents, labeled)) for version in versions]
+        found = {each.number: _predictions(services, each, audit, documents, labeled) for each in versions}
+        errors = [_error(version, found[version.number]) for version in versions]
         promised = _trained_before(services, reference, versions, audit)
-        automatic = _automatic(services, promised, audit, documents, labeled, precision)
+        of_promised = found.get(promised.number) or _predictions(services, promised, audit, documents, labeled)
+        automatic = _automatic(services, promised, of_promised, audit, documents, precision)
     unknown = [str(each.version) for each in errors if each.learned is None]
     if unknown:
         warnings.append(
@@ -169,8 +171,10 @@ def _predictions(
     """The predictions of a version for labeled documents of an audit, by cross-validation where it has learned the
     label.
     """
-    model = services.model_cache.load(version)
-    scores = scores_at(model, documents, positions)
+    model, drawn = services.model_cache.load(version), np.sort(np.array(audit.positions, np.int64))
+    of_audit = scores_of_dataset(services, version, model, audit.dataset, documents, drawn)
+    places = np.searchsorted(drawn, positions)
+    scores = DatasetScores._make(None if each is None else each[places] for each in of_audit)
     learned, told = _told(services, version, audit, positions)
     left_out = _left_out(services, version, positions, told if learned is not None else np.zeros_like(told))
     if version.label_kind == "several":
@@ -267,18 +271,23 @@ def _forecast(versions: list[VersionError]) -> Forecast | None:
     found = forecast(points, _MORE)
     if found is None:
         return None
+    # not from where: by the curve that differs from the error that the audit gives the newest version
     why = (
-        f"{_MORE} more labels are likely to bring the error from {found.now:.1%} to {found.expected:.1%} "
-        f"({found.low:.1%} to {found.high:.1%})"
+        f"{_MORE} more labels are likely to bring the error to {found.expected:.1%} ({found.low:.1%} to "
+        f"{found.high:.1%}), by the curve of all versions"
     )
-    return Forecast(labels=_MORE, now=found.now, expected=found.expected, low=found.low, high=found.high, why=why)
+    return Forecast(labels=_MORE, expected=found.expected, low=found.low, high=found.high, why=why)
 
 
 def _automatic(
-    services: Services, version: Version, audit: Audit, documents: Documents, positions: Positions, precision: float
+    services: Services,
+    version: Version,
+    predictions: _Predictions,
+    audit: Audit,
+    documents: Documents,
+    precision: float,
 ) -> Automatic:
     """How many documents the version may label at the promised precision."""
-    predictions = _predictions(services, version, audit, documents, positions)
     untold = ~predictions.told
     several = version.label_kind == "several"
     found = None if several else promise(predictions.scores.certainty[untold], predictions.right[untold], precision)

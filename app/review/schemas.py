@@ -149,8 +149,6 @@ class Forecast(Schema):
 
     labels: int
     """Number of labels to come."""
-    now: float
-    """Error that is likely now, by all versions."""
     expected: float
     """Error that is likely then."""
     low: float

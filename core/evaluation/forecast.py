@@ -39,8 +39,6 @@ class Point(NamedTuple):
 class Forecast(NamedTuple):
     """The error after more labels; of 100 such forecasts 80 should have the error between ``low`` and ``high``."""
 
-    now: float
-    """error that is likely now, by all versions"""
     expected: float
     low: float
     high: float
@@ -64,7 +62,7 @@ def forecast(points: Sequence[Point], more: int) -> Forecast | None:
     low, high = _quantiles(
         scattered.ravel(), np.multiply.outer(_NODE_WEIGHTS, weights).ravel(), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2)
     )
-    return Forecast(float((weights * errors).sum()), float((weights * later).sum()), low, high)
+    return Forecast(float((weights * later).sum()), low, high)
 
 
 def _posterior(

@@ -1,10 +1,12 @@
 """Audits over HTTP: drawn, labeled, and their figures of versions."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from app.predictions import scoring
 from core.models.model import LinearModel
 from core.validation.label_calibration import LabelCalibration
 from tests.app.annotations.test_annotations import annotate, summary
@@ -48,6 +50,16 @@ def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:
         audit["dataset"],
         *({"document": id, "label": label} for id, label in zip(audit["documents"], labels, strict=True)),
     )
+
+
+def test_a_version_scores_an_audit_once(gateway: Gateway, dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often its report is looked at, and whatever labels come meanwhile."""
+    audit = draw(gateway, dataset, n=50)
+    before = report(gateway, audit)["versions"][0]
+    monkeypatch.delattr(scoring, "score_stored")
+    answer_all(gateway, audit)
+    found = report(gateway, audit)
+    assert (before["labels"], found["versions"][0]["labels"], found["versions"][0]["errors"]) == (0, 50, 0)
 
 
 def test_of_several_labels_each_has_its_error(gateway: Gateway) -> None:
@@ -127,8 +139,11 @@ def test_it_says_the_error_with_its_interval(gateway: Gateway, dataset: str) -> 
     }
     assert found["versions"][0]["low"] == pytest.approx(0.004881, abs=1e-6)
     assert found["versions"][0]["high"] == pytest.approx(0.137138, abs=1e-6)
-    assert found["forecast"]["low"] < found["forecast"]["expected"] < found["forecast"]["now"] < 0.1
-    assert found["forecast"]["why"].startswith("20 more labels are likely to bring the error from")
+    assert found["forecast"]["low"] < found["forecast"]["expected"] < 0.1
+    assert re.fullmatch(
+        r"20 more labels are likely to bring the error to [\d.]+% \([\d.]+% to [\d.]+%\), by the curve of all versions",
+        found["forecast"]["why"],
+    )
     assert "72 labels" in found["automatic"]["why"]
     assert not found["automatic"]["possible"]
 

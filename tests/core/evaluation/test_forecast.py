@@ -27,13 +27,12 @@ def test_fewer_labels_say_less() -> None:
     assert few is not None
     assert many is not None
     assert few.high - few.low > 1.2 * (many.high - many.low)
-    assert many.expected < many.now
+    assert many.expected < 0.2
 
 
 def test_one_version_is_continued_as_curves_usually_go() -> None:
     found = there(forecast([Point(40, 500, 100)], 20))
-    assert 0.15 < found.expected < found.now
-    assert found.now == pytest.approx(0.2, abs=0.005)
+    assert 0.15 < found.expected < 0.2
 
 
 def test_without_labels_there_is_none() -> None:
