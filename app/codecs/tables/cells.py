@@ -58,9 +58,9 @@ class Header(NamedTuple):
         return [*self.notes, kept] if self.kept else self.notes
 
 
-def header_of(row: Sequence[str], reading: Reading) -> Header:
-    """The header; raises InvalidDocuments where a column that is read is missing or named twice, and for extra columns
-    that are to be refused.
+def header_of(row: Sequence[str], reading: Reading, titles: Sequence[Sequence[str]] = ()) -> Header:
+    """The header below these rows, which are left out; raises InvalidDocuments where a column that is read is missing
+    or named twice, and for extra columns that are to be refused.
     """
     names = [name.strip() for name in row]
     separator = reading.separator or SEPARATOR
@@ -82,9 +82,12 @@ def header_of(row: Sequence[str], reading: Reading) -> Header:
     several = "labels" in places or indicators
     if reading.separator is not None and not (several or "not" in places):
         raise refused(f"stands between several labels, and {_WITHOUT_LABELS}", "separator")
-    return Header(
-        len(names), places, indicators, votes, kept, separator, [*weighed, *([] if several else islice(meant, 1))]
-    )
+    titled = [
+        f"the names of the columns stand below {next(filter(None, row))[:_SHOWN]!r}, which is left out"
+        for row in titles[:1]
+    ]
+    notes = [*titled, *weighed, *([] if several else islice(meant, 1))]
+    return Header(len(names), places, indicators, votes, kept, separator, notes)
 
 
 def titles_above(rows: Sequence[Sequence[str]], reading: Reading) -> int:

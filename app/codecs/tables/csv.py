@@ -151,8 +151,9 @@ class TableDecoder(Decoder):
             skipped = next((number for number, row in enumerate(rows, 1) if row and not row[0].startswith("sep=")), 0)
             if not skipped:
                 return None
-            skipped += titles_above(rows[skipped - 1 :], self._reading)
-            self._header = header_of(rows[skipped - 1], self._reading)
+            titles = rows[skipped - 1 :][: titles_above(rows[skipped - 1 :], self._reading)]
+            skipped += len(titles)
+            self._header = header_of(rows[skipped - 1], self._reading, titles)
         header, documents = self._header, rows[skipped:]
         if not set(map(len, documents)) <= {header.width}:
             refuse(self._width_faults(header, documents, text, skipped))

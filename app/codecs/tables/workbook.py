@@ -50,7 +50,7 @@ def read_workbook(file: IO[bytes], reading: Reading) -> Iterator[tuple[Batch, He
                 first = list(islice(rows, MOST_TITLES + 1))
                 above = titles_above([row for _, row in first], reading) if first else 0
                 if len(first) > above + 1:
-                    yield from _documents(titles, title, first[above], chain(first[above + 1 :], rows), reading)
+                    yield from _documents(titles, title, first[: above + 1], chain(first[above + 1 :], rows), reading)
                     return
     except PasswordError:
         raise refused("the workbook is encrypted; save it without a password") from None
@@ -66,10 +66,11 @@ def _text(cell: Any) -> str:
 
 
 def _documents(
-    titles: Sequence[str], title: str, first: Numbered, rows: Iterable[Numbered], reading: Reading
+    titles: Sequence[str], title: str, head: Sequence[Numbered], rows: Iterable[Numbered], reading: Reading
 ) -> Iterator[tuple[Batch, Header]]:
+    *above, first = head
     try:
-        header = header_of(first[1], reading)
+        header = header_of(first[1], reading, [row for _, row in above])
     except InvalidDocuments as error:
         located = [each._replace(detail=f"{_where(title, [first], 0)}: {each.detail}") for each in error.faults]
         raise invalid_documents(located) from None

@@ -50,7 +50,7 @@ export async function open(dataset) {
 }
 
 /** What is usual before anybody has labeled, or was chosen. */
-const USUAL = /^no document is labeled$|one labeled document$|a training looks for it among the unlabeled documents$|^columns that are kept beside/;
+const USUAL = /^no document is labeled$|one labeled document$|a training looks for it among the unlabeled documents$|^columns that are kept beside|which is left out$/;
 
 /** Warnings about a dataset that hint at a mistake in its file. @param {{warnings: string[]}} dataset */
 export const doubtful = (dataset) => dataset.warnings.filter((warning) => !USUAL.test(warning));

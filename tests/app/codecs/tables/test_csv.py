@@ -49,6 +49,10 @@ def test_every_cut_gives_the_same_rows() -> None:
 def test_titles_stand_above_the_names_of_columns(cut: Sequence[int]) -> None:
     """Rows of one cell, above one that names the column of the texts; elsewhere the first row has the names."""
     wanted: Documents = [("a", "x", None)]
+    assert read(b"Report of June,,\n,,\nText,label,\na,x,\n", cuts=cut) == (
+        wanted,
+        ["the names of the columns stand below 'Report of June', which is left out"],
+    )
     assert (
         read(b"Report of June,,\n,,\nnr,Text,label\n1,a,x\n", cuts=cut)[0]
         == read(b"sep=;\nReport;\nbody;label\na;x\n", cuts=cut, text="body")[0]

@@ -55,7 +55,10 @@ def test_the_first_sheet_with_rows_that_is_not_hidden_is_read() -> None:
     }
     batches, decoder = decoded(workbook(sheets, hidden=["Old"]))
     assert [text for batch in batches if isinstance(batch.rows, TextRows) for text in batch.rows] == ["new"]
-    assert list(decoder.warnings()) == ["the sheet 'Mails' is read, and not 'Notes', 'Empty'"]
+    assert list(decoder.warnings()) == [
+        "the names of the columns stand below 'Mails of June', which is left out",
+        "the sheet 'Mails' is read, and not 'Notes', 'Empty'",
+    ]
 
 
 def test_columns_are_chosen_as_in_a_csv() -> None:
