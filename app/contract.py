@@ -233,6 +233,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "guidelines": "",
         "shares": {},
         "overlap": 0.0,
+        "clusters": {},
     },
     "Job": {
         "id": _JOB,

@@ -12,6 +12,7 @@ from storage.records import Dataset, DatasetFacts, Label, LabelKind
 from storage.repositories.datasets.repository import ClassProfile, DatasetProfile
 
 Share = Annotated[float, Meta(gt=0, le=1e6)]
+Named = Annotated[str, Meta(max_length=256)]
 
 
 class DatasetOut(DatasetFacts, RecordSchema):
@@ -27,6 +28,8 @@ class DatasetOut(DatasetFacts, RecordSchema):
     """Weight of each person's share of the documents to label; empty: each document is for whoever comes."""
     overlap: float
     """Share of the documents that everybody answers."""
+    clusters: dict[str, str]
+    """Names of clusters of first looks, by id of the job and number of the cluster with / between them."""
 
     @classmethod
     def of(cls, dataset: Dataset, profile: DatasetProfile) -> Self:
@@ -53,6 +56,8 @@ class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     """Weight of each person's share, by name; {}: each document is for whoever comes."""
     overlap: Annotated[float, Meta(ge=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
     """Share of the documents that everybody answers, each without seeing what others said: a random sample."""
+    clusters: Annotated[dict[ShortText, Named], Meta(max_length=1_000)] | msgspec.UnsetType = msgspec.UNSET
+    """Names of all clusters that have one, by id of the job and number of the cluster: `"job-06h0…/3"`."""
 
 
 class ClassBody(msgspec.Struct, forbid_unknown_fields=True):

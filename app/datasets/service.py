@@ -197,7 +197,9 @@ _KEYS = "123456789"
 
 
 def change_profile(services: Services, id: str, changes: DatasetChanges) -> DatasetOut:
-    """Change the name, the guidelines, who labels what, or whether a dataset is archived; raises NotFound."""
+    """Change the name, the guidelines, who labels what, the names of clusters, or whether a dataset is archived;
+    raises NotFound.
+    """
     dataset = services.datasets.get(id)
     given = {name: value for name in changes.__struct_fields__ if (value := getattr(changes, name)) is not UNSET}
     profile = services.datasets.profile(id).model_copy(update=given)

@@ -234,6 +234,39 @@ def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path
     check_accessible(at)
 
 
+def test_a_doubt_is_followed_or_not(at: Seat, service: Service, tmp_path: Path) -> None:
+    """A label is changed to what the model says or to another class, kept, or left as it is; Undo takes that back."""
+    right = {f"d{k}": GRAINS[k % 3] for k in range(60)}
+    wrong = right | {"d0": "ship", "d1": "wheat", "d2": "corn"}
+    rows = [[id, f"report of {right[id]} number {id}", wrong[id] if int(id[1:]) < 48 else ""] for id in right]
+    write_table(tmp_path / "grains.csv", [["id", "text", "label"], *rows])
+    open_data(at, tmp_path / "grains.csv")
+    trained(at)
+    at.view("Doubts")
+    page, doubted = at.page, at.page.locator("article .clip")
+    page.get_by_role("button", name="change to").wait_for()
+    check_accessible(at)
+    changed = doubted.inner_text()
+    at.press(page.get_by_role("button", name=f"change to {right[changed]}"))
+    page.wait_for_function(NEXT, arg=changed)
+    moved = doubted.inner_text()
+    [other] = {*GRAINS} - {right[moved], wrong[moved]}
+    page.get_by_label("Another class").select_option(label=other)
+    page.wait_for_function(NEXT, arg=moved)
+    kept = doubted.inner_text()
+    at.press(page.get_by_role("button", name=f"keep {wrong[kept]}"))
+    page.wait_for_function(NEXT, arg=kept)
+    at.press(page.get_by_role("button", name="Undo"))
+    page.get_by_role("button", name=f"keep {wrong[kept]}").wait_for()
+    at.press(page.get_by_role("button", name="Not sure"))
+    saved(at, 4)
+    assert {each["document"] for each in answers_of(service)} == {changed, moved, kept} == {"d0", "d1", "d2"}
+    assert [(each["action"], each["label"]) for each in answers_of(service)] == [
+        *[("settle", right[changed]), ("settle", other)],
+        *[("settle", wrong[kept]), ("undo", None)],
+    ]
+
+
 def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Path) -> None:
     """Classes with steps make a nested model; votes make one without a label, and the voters are listed."""
     steps = ("sport/football", "sport/tennis", "politics/vote")

@@ -6,7 +6,6 @@ import { plainly, useClasses } from "./classes.js";
 import { snippet } from "./document.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
-import { store, stored } from "./stored.js";
 import { Bar, Empty, Notice, Problem, counted, html, percent, sentence, useInterval, useLoad, useState, when } from "./ui.js";
 
 const USUAL = 8;
@@ -16,21 +15,22 @@ const SHOWN = 3;
 const MOST_SPLIT = 2000;
 const PAGE = 500;
 
-/** A cluster of one look. @typedef {{key: string, own: any, source: import("./batch.js").Source}} Cluster */
+/** A cluster of one look. @typedef {{key: string, own: any, source: import("./batch.js").Source, part: string}} Cluster `part`: name of the dataset of its documents, once it was split */
 
 /** @param {{parts: string[], dataset: any}} props */
 export function Clusters({ parts, dataset }) {
-  const id = parts[0], model = `${project.value.model}-look`;
+  const id = parts[0], model = `${project.value.model}-look`, path = `v1/datasets/${part(id)}`;
   const [count, setCount] = useState(USUAL);
   const [error, setError] = useState(/** @type {any} */ (null));
   const [confirmed, setConfirmed] = useState("");
   const [look, setLook] = useState("");
-  const [names, setNames] = useState(stored(keyOf(id), /** @type {Record<string, string>} */ ({})));
-  const [splits, setSplits] = useState(stored(`${keyOf(id)}.split`, /** @type {Record<string, string>} */ ({})));
+  const [names, setNames] = useState(/** @type {Record<string, string>} */ (dataset.clusters));
   const classes = useClasses(id);
-  const lookAt = (/** @type {string} */ of) => `${model}-${of.slice(-8)}`;
-  const found = useLoad(() => jobsOf([model, ...Object.values(splits).map(lookAt)]), [model, id, splits]);
-  const jobs = found.value ?? [];
+  const found = useLoad(async () => {
+    const { datasets } = await get("v1/datasets", { limit: 500 });
+    return { datasets, jobs: newestFirst(await jobsOf(model, datasets)) };
+  }, [model, id]);
+  const { datasets, jobs } = found.value ?? { datasets: [], jobs: [] };
   const running = jobs.find((/** @type {any} */ each) => !isOver(each));
   useInterval(() => running && found.again(), 1000);
   const begin = (/** @type {string} */ model, /** @type {string} */ of, /** @type {number} */ n_clusters) => post("v1/jobs", { model, dataset: of, algorithm: "clusters", encoder: null, options: { n_clusters }, publish: "always" }).then(found.again);
@@ -38,23 +38,21 @@ export function Clusters({ parts, dataset }) {
   const split = async (/** @type {Cluster} */ cluster) => {
     setError(null);
     const own = await partOf(cluster);
-    await begin(lookAt(own), own, 2);
-    const changed = { ...splits, [cluster.key]: own };
-    setSplits(changed);
-    store(`${keyOf(id)}.split`, changed);
+    await begin(lookAt(cluster.source.model.split("/")[0], own), own, 2);
   };
   const name = (/** @type {string} */ key, /** @type {string} */ text) => {
     // the spelling that is there already joins them
     const others = listed.flatMap((each) => (each.key !== key && names[each.key]) || []);
     const known = [...classes.listed.value.map((each) => String(each.name)), ...others].find((each) => plainly(each) === plainly(text));
-    const changed = { ...names, [key]: known ?? text.trim() };
-    setNames(changed);
-    store(keyOf(id), changed);
-    return changed[key];
+    const own = known ?? text.trim();
+    setNames({ ...names, [key]: own });
+    // others may have named some meanwhile
+    get(path).then(({ clusters }) => call("PATCH", path, { clusters: { ...clusters, [key]: own } })).catch(setError);
+    return own;
   };
   const looks = jobs.filter((/** @type {any} */ each) => each.dataset === id && each.state === "succeeded");
   const root = looks.find((/** @type {any} */ each) => each.id === look) ?? looks[0];
-  const listed = root ? clustersOf(root, jobs, splits) : [];
+  const listed = root ? clustersOf(root, jobs, datasets) : [];
   const failed = jobs[0]?.state === "failed" ? jobs[0].error : null;
   if (dataset.label_kind === "several") return html`<h1>Clusters</h1><${Empty} title="These documents may have several classes"><p>A cluster is of one class.</p><a class="button primary" href=${to("label", id)}>Label</a><//>`;
   const named = [...new Set(listed.map(({ key }) => names[key]).filter(Boolean))];
@@ -85,28 +83,35 @@ function Card({ cluster: { own, source }, name, joined, splits, onName, onSplit 
     ${(examples.value?.documents ?? []).map((/** @type {any} */ each) => html`<p key=${each.id} class="lines" dir="auto">${snippet(each)}</p>`)}</li>`;
 }
 
-/** @param {string} dataset */
-const keyOf = (dataset) => `halfmoon.clusters.${dataset}`;
+/** @param {any[]} jobs */
+const newestFirst = (jobs) => jobs.sort((one, other) => (one.created_at < other.created_at ? 1 : -1));
 
-/** The jobs of looks at a dataset, and at parts of it, the newest first. @param {string[]} models @returns {Promise<any[]>} */
-async function jobsOf(models) {
-  const found = await Promise.all(models.map((model) => get("v1/jobs", { model, limit: 5 })));
-  const jobs = found.flatMap((page) => page.jobs).sort((one, other) => (one.created_at < other.created_at ? 1 : -1));
-  return Promise.all(jobs.map((job) => (job.state === "succeeded" ? get(`v1/jobs/${part(job.id)}`) : job)));
+/** The name of the dataset of the documents of a cluster. @param {any} job @param {any} own */
+const partName = (job, own) => `part-${own.label}-of-${job.model.version}-of-${job.model.name}`.slice(0, 128);
+
+/** The jobs of the looks of a model, and of the parts into which their clusters were split. @param {string} model @param {any[]} datasets @returns {Promise<any[]>} */
+async function jobsOf(model, datasets) {
+  const { jobs: listed } = await get("v1/jobs", { model, limit: 5 });
+  const jobs = await Promise.all(listed.map((/** @type {any} */ job) => (job.state === "succeeded" ? get(`v1/jobs/${part(job.id)}`) : job)));
+  const parts = jobs.flatMap((job) => (job.report?.clusters ?? []).flatMap((/** @type {any} */ own) => datasets.filter(({ name }) => name === partName(job, own))));
+  return [...jobs, ...(await Promise.all(parts.map(({ id }) => jobsOf(lookAt(model, id), datasets)))).flat()];
 }
 
-/** The clusters of a look; in place of one that was split those of its parts. @param {any} job @param {any[]} jobs @param {Record<string, string>} splits datasets of the parts by key of the cluster @returns {Cluster[]} */
-function clustersOf(job, jobs, splits) {
+/** The model of a look at a part. @param {string} model @param {string} dataset */
+const lookAt = (model, dataset) => `${model}-${dataset.slice(-8)}`;
+
+/** The clusters of a look; in place of one that was split those of its parts. @param {any} job @param {any[]} jobs @param {any[]} datasets @returns {Cluster[]} */
+function clustersOf(job, jobs, datasets) {
   return job.report.clusters.filter((/** @type {any} */ own) => own.size).flatMap((/** @type {any} */ own) => {
-    const key = `${job.id}/${own.label}`;
-    const inner = jobs.find((each) => each.dataset === splits[key] && each.state === "succeeded");
+    const part = partName(job, own), parts = datasets.filter(({ name }) => name === part);
+    const inner = jobs.find((each) => each.state === "succeeded" && parts.some(({ id }) => id === each.dataset));
     const source = { dataset: job.dataset, model: `${job.model.name}/${job.model.version}`, predicted: own.label };
-    return inner ? clustersOf(inner, jobs, splits) : [{ key, own, source }];
+    return inner ? clustersOf(inner, jobs, datasets) : [{ key: `${job.id}/${own.label}`, own, source, part }];
   });
 }
 
 /** A dataset of the documents of a cluster, put away so that it is not in the list; its id. @param {Cluster} cluster */
-async function partOf({ own, source }) {
+async function partOf({ source, part: name }) {
   const documents = [];
   let cursor = null;
   do {
@@ -115,7 +120,7 @@ async function partOf({ own, source }) {
     cursor = page.next;
   } while (cursor && documents.length < MOST_SPLIT);
   const bare = documents.map(({ id, text, indices, values, features, vector, vectors }) => ({ id, text, indices, values, features, vector, vectors }));
-  const { id } = await post(`v1/datasets?name=${part(`part ${own.label} of ${source.model}`.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 100))}`, { documents: bare });
+  const { id } = await post(`v1/datasets?name=${part(name)}`, { documents: bare });
   await call("PATCH", `v1/datasets/${part(id)}`, { archived: true });
   return id;
 }

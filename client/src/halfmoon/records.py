@@ -49,6 +49,7 @@ class DatasetRecord(Struct, frozen=True):
     shares: dict[str, float] = {}
     """Weight of each person's share of the documents to label; empty: each document is for whoever comes."""
     overlap: float = 0.0
+    clusters: dict[str, str] = {}
     """Share of the documents that everybody answers."""
 
 

@@ -69,6 +69,8 @@ class DatasetProfile(Record):
     """weight of each person's share of the documents; empty: each document is for whoever comes"""
     overlap: float = 0.0
     """share of the documents that everybody answers"""
+    clusters: dict[str, str] = Field(default={})
+    """names of clusters of first looks, by id of the job and number of the cluster with / between them"""
     classes: list[ClassProfile] = Field(default=[])
 
 

@@ -95,8 +95,9 @@ class AsyncDataset(ShownDataset):
 
     @operation("change_dataset")
     async def change(self, **changes: Any) -> None:
-        """Change ``name``, ``guidelines``, ``shares`` (as ``{"ana": 1, "ben": 2}``) or ``overlap`` (the share of the
-        documents that everybody answers), or put it away by ``archived=True``; documents and labels stay."""
+        """Change ``name``, ``guidelines``, ``shares`` (as ``{"ana": 1, "ben": 2}``), ``overlap`` (the share of the
+        documents that everybody answers) or ``clusters`` (names by ``"job-06h0…/3"``), or put it away by
+        ``archived=True``; documents and labels stay."""
         self.record = await self._transport.call("PATCH", self._path, DatasetRecord, json=changes, repeatable=True)
 
     @operation("list_classes")
@@ -162,16 +163,15 @@ class AsyncDataset(ShownDataset):
         """Append annotations to the log, each with an id of its own by which it may come twice; the number of entries
         then.
         """
-        body = {"annotations": list(annotations)}
-        answer = await self._transport.call(
-            "POST", f"{self._path}/annotations", dict[str, int], json=body, repeatable=True
-        )
-        return answer["sequence"]
+        return await self._logged({"annotations": list(annotations)})
 
     @operation("annotate")
     async def take_back(self, batch: str) -> int:
         """Take back all annotations of a batch; the number of entries then."""
-        path, body = f"{self._path}/annotations", {"undo_of": batch}
+        return await self._logged({"undo_of": batch})
+
+    async def _logged(self, body: Mapping[str, Any]) -> int:
+        path = f"{self._path}/annotations"
         return (await self._transport.call("POST", path, dict[str, int], json=body, repeatable=True))["sequence"]
 
     @operation("list_annotations")
