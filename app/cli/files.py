@@ -245,9 +245,9 @@ def watch(service: "Halfmoon", options: argparse.Namespace) -> None:
 @command("datasets", *_SERVICE, example="halfmoon datasets")
 @_on_service
 def datasets(service: "Halfmoon", options: argparse.Namespace) -> None:
-    """List the datasets, newest first."""
+    """List the datasets that are not archived, newest first."""
     print(f"{'dataset':27}  {'name':24}  {'documents':>9}  {'labels':>9}")
-    for dataset in service.datasets.all():
+    for dataset in (each for each in service.datasets.all() if not each.record.archived):
         labels = dataset.annotation_summary()["labeled"]
         print(f"{dataset.id}  {dataset.name or '-':24}  {len(dataset):>9,}  {labels:>9,}")
 

@@ -1,10 +1,10 @@
 """``halfmoon keys``, ``halfmoon backup`` and ``halfmoon restore``: commands that work on a store, without a gateway."""
 
 import argparse
-import math
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from pathlib import Path
@@ -114,13 +114,10 @@ def _exit_on_signals() -> None:
 
 def _days(text: str) -> float:
     """A number of days; raises ArgumentTypeError if it is not positive or beyond all calendars."""
-    try:
-        days = float(text)
-    except ValueError:
-        days = math.nan
-    if not 0 < days <= _MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"must be a number of days above 0 and at most {_MAX_DAYS}")
-    return days
+    with suppress(ValueError):
+        if 0 < (days := float(text)) <= _MAX_DAYS:
+            return days
+    raise argparse.ArgumentTypeError(f"must be a number of days above 0 and at most {_MAX_DAYS}")
 
 
 def _on_keys(action: Callable[["ApiKeys", argparse.Namespace], None], *, existing: bool = True) -> Run:

@@ -101,9 +101,6 @@ class DocumentQuery:
         bool, Query(description="Only documents to which people gave different labels, and that nobody has settled.")
     ] = False
     flagged: Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")] = False
-    skipped: Annotated[bool, Query(description="Only documents that people left out: the same as `state=skipped`.")] = (
-        False
-    )
     probability_below: Annotated[
         float, Query(ge=0, le=1, description="Only documents to whose label the model gives a probability below this.")
     ] = 1.0
@@ -111,11 +108,6 @@ class DocumentQuery:
     separator: Annotated[
         str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
     ] = SEPARATOR
-
-    @property
-    def meant(self) -> State | None:
-        """State of the documents that are meant; None for any."""
-        return "skipped" if self.skipped else self.state
 
     @property
     def needs_scores(self) -> bool:

@@ -56,8 +56,6 @@ def check(query: DocumentQuery) -> None:
         )
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
-    if query.skipped and query.state is not None:
-        raise InvalidRequest("skipped", "and state say both which documents are meant: give one of them")
     if query.ids is not None and (query.cursor or query.contains or query.order != "position" or query.claim):
         raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains, order nor claim")
     if query.claim is not None and query.by is None:
@@ -136,10 +134,10 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
     documents, scores = opened.documents, opened.scores
     labeled = documents.labeled
     wanted = ~opened.part.of_others
-    if query.meant is not None:
+    if query.state is not None:
         left_out = ~labeled & _where(opened, lambda answer: answer.skipped)
         states = {"labeled": labeled, "unlabeled": ~labeled, "skipped": left_out, "open": ~labeled & ~left_out}
-        wanted &= states[query.meant]
+        wanted &= states[query.state]
     if query.label is not None:
         wanted &= documents.has(_class_index("label", query.label, documents.classes))
     if query.by is not None and query.claim is None:

@@ -8,11 +8,11 @@ import gzip
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from halfmoon.arrays import arrays_of, is_matrix, lists_of, npz_of
 from halfmoon.columns import (
@@ -132,7 +132,7 @@ def _file(path: Path, choice: Choice) -> Body:
     if kind in _SEPARATED and not _is_utf8(path, gzipped):
         warnings.warn(f"{path.name} is not in UTF-8, so it is read as Windows-1252", stacklevel=2)
         kind += "; charset=windows-1252"
-    return Body(kind, lambda: _blocks(path), query, "gzip" if gzipped else None, path.name)
+    return Body(kind, lambda: _blocks(path.open("rb")), query, "gzip" if gzipped else None, path.name)
 
 
 def _is_utf8(path: Path, gzipped: bool) -> bool:
@@ -150,8 +150,8 @@ def _is_utf8(path: Path, gzipped: bool) -> bool:
     return True
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+def _blocks(opened: AbstractContextManager[IO[bytes]]) -> Iterator[bytes]:
+    with opened as file:
         while block := file.read(_BLOCK_BYTES):
             yield block
 
@@ -213,13 +213,7 @@ def _matrix(data: Any, choice: Choice) -> Body:
             raise InvalidData(f"a matrix has no columns with names; give {what}= as a list")
         columns[what] = None if given is None else list(each_of(value_of, given))
     arrays = arrays_of(data, columns)
-
-    def chunks() -> Iterator[bytes]:
-        with npz_of(arrays) as file:
-            while block := file.read(_BLOCK_BYTES):
-                yield block
-
-    return Body("application/x-npz", chunks)
+    return Body("application/x-npz", lambda: _blocks(npz_of(arrays)))
 
 
 def _frame(frame: Any, choice: Choice, n_before: int = 0) -> Body:

@@ -7,7 +7,6 @@
 service is. Protocol: https://prodi.gy/docs/custom-recipes
 """
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from halfmoon._sync.datasets import Dataset
 from halfmoon._sync.models import Model
 from halfmoon.errors import InvalidData
 from halfmoon.records import Label, Suggestion
+from halfmoon.shown import annotation_of
 
 _BATCH = 10
 """documents that are suggested, and sent back, at a time"""
@@ -55,7 +55,7 @@ def textcat(
     waiting: set[str] = set()
 
     def update(answers: Sequence[Mapping[str, Any]]) -> None:
-        data.append([annotation_of(answer, labels, by, preselect) for answer in answers])
+        data.append([entry_of(answer, labels, by, preselect) for answer in answers])
         waiting.difference_update(str(answer[_ID]) for answer in answers)
 
     return {
@@ -94,12 +94,9 @@ def task_of(suggestion: Suggestion, labels: Iterable[str], preselect: bool) -> d
     return task | ({"accept": [str(suggestion.label)]} if preselect else {})
 
 
-def annotation_of(
-    answer: Mapping[str, Any], labels: Mapping[str, Label], by: str | None, preselect: bool
-) -> dict[str, Any]:
+def entry_of(answer: Mapping[str, Any], labels: Mapping[str, Label], by: str | None, preselect: bool) -> dict[str, Any]:
     """The entry for the log: the label if one was chosen and accepted, else a skip."""
     chosen = answer.get("accept") or []
-    is_label = answer.get("answer") == "accept" and len(chosen) == 1
-    said = {"action": "label", "label": labels[chosen[0]]} if is_label else {"action": "skip"}
-    entry = {"id": str(uuid.uuid4()), "document": answer[_ID], "mode": "assisted" if preselect else "blind", **said}
-    return entry | ({} if by is None else {"by": by})
+    label = labels[chosen[0]] if answer.get("answer") == "accept" and len(chosen) == 1 else None
+    mode = {"mode": "assisted" if preselect else "blind"}
+    return annotation_of(answer[_ID], label, "skip" if label is None else "label", by, mode)

@@ -69,14 +69,11 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = column_or_1d(_objects(y), warn=True)
         check_consistent_length(rows, given)
         known = _known(given)
-        self.classes_, codes = np.unique(_plain(given[known]), return_inverse=True)
+        codes = np.full(len(known), -1)
+        self.classes_, codes[known] = np.unique(_plain(given[known]), return_inverse=True)
         if len(self.classes_) < _TWO:
             raise ValueError(f"{type(self).__name__} needs labels of two classes; there is {len(self.classes_)} class")
-        labels: list[int | None] = [None] * len(known)
-        for place, code in zip(np.flatnonzero(known).tolist(), codes.tolist(), strict=True):
-            labels[place] = code
-        codes = np.array([-1 if label is None else label for label in labels])
-        for line in self._train(rows, label=labels):
+        for line in self._train(rows, label=[None if code < 0 else code for code in codes.tolist()]):
             codes[int(line.id)] = int(line.label)
         self.transduction_, self.several_ = self.classes_[codes], False
         return self

@@ -166,8 +166,10 @@ def test_from_the_page_to_a_file_by_name(gateway: Gateway, tmp_path: Path, capsy
     given = {"annotations": [{"id": "1", "document": "b", "label": "yes", "by": "ann"}]}
     gateway.client.post(f"/v1/datasets/{dataset}/annotations", json=given)
     publish(gateway.store, calibrated=True)
+    gateway.client.patch(f"/v1/datasets/{gateway.upload(documents, name='part')['id']}", json={"archived": True})
     assert main(["datasets", *at(gateway)]) == 0
-    first, *_, last = (line.split() for line in capsys.readouterr().out.splitlines())
+    first, *others, last = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert "part" not in {name for _, name, *_ in others}
     assert (first, last) == (["dataset", "name", "documents", "labels"], [dataset, "mails", "3", "2"])
     assert main(["labels", "mails", "--model", "news", "--out", str(tmp_path / "out.csv"), *at(gateway)]) == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
