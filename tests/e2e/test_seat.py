@@ -95,6 +95,9 @@ def test_what_was_confirmed_together_is_taken_back_together(
     # the class was chosen by the mouse: Enter confirms all the same
     page.get_by_role("button", name="2 spam").click()
     page.get_by_role("button", name="as spam").wait_for()
+    page.get_by_role("button", name="Read").first.click()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
     page.keyboard.press("Enter")
     page.get_by_text("confirmed as spam").first.wait_for()
     until(lambda: summary_of(service)["labeled"] > 25)
