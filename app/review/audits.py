@@ -271,10 +271,11 @@ def _forecast(versions: list[VersionError]) -> Forecast | None:
     found = forecast(points, _MORE)
     if found is None:
         return None
-    # not from where: by the curve that differs from the error that the audit gives the newest version
+    newest = max((each for each in versions if each.labels), key=lambda each: each.learned or 0)
+    lucky = f"; that version {newest.version} is wrong less often may be luck"
     why = (
-        f"{_MORE} more labels are likely to bring the error to {found.expected:.1%} ({found.low:.1%} to "
-        f"{found.high:.1%}), by the curve of all versions"
+        f"after {_MORE} more labels the error is likely {found.expected:.1%} ({found.low:.1%} to {found.high:.1%}), by "
+        f"the curve of all versions{lucky if newest.errors < found.expected * newest.labels else ''}"
     )
     return Forecast(labels=_MORE, expected=found.expected, low=found.low, high=found.high, why=why)
 
@@ -296,7 +297,7 @@ def _automatic(
         why = (
             "documents may have several labels, and a promise is about one: by_label has the error of each"
             if several
-            else _missing(int(np.count_nonzero(untold)), int(np.count_nonzero(predictions.told)), precision)
+            else _missing(predictions.right[untold], int(np.count_nonzero(predictions.told)), precision)
         )
         return Automatic(**fields, possible=False, documents=0, at_least=None, labels=0, errors=0, why=why)
     scores = scores_of_dataset(services, version, services.model_cache.load(version), audit.dataset, documents)
@@ -321,9 +322,9 @@ def _automatic(
     )
 
 
-def _missing(untold: int, told: int, precision: float) -> str:
-    """The condition of a promise that is not met."""
-    fewest = fewest_labels(precision)
+def _missing(right: NDArray[np.bool_], told: int, precision: float) -> str:
+    """The condition of a promise that is not met, by which labels are right of those that the version was not told."""
+    fewest, untold = fewest_labels(precision), len(right)
     if untold < fewest:
         advice = (
             f"; {told} more were or may have been told to this version, so that they cannot count: draw another audit"
@@ -333,6 +334,6 @@ def _missing(untold: int, told: int, precision: float) -> str:
             f"{untold}{advice if told else ''}"
         )
     return (
-        f"the version is wrong too often even where it is the surest, so that {precision:.0%} cannot be "
-        "promised for any document"
+        f"of {untold} labels of the audit {np.count_nonzero(~right)} were wrong, also "
+        f"where the version is the surest: {precision:.0%} cannot be promised for any document by so few labels"
     )

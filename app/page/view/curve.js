@@ -10,7 +10,7 @@ const LINES = 4;
 /** @param {{versions: any[], forecast: any}} props what an audit says of the versions, and its forecast */
 export function Curve({ versions, forecast }) {
   /** @type {Point[]} */
-  const points = versions.filter((each) => each.labels && each.learned).sort((one, other) => one.learned - other.learned);
+  const points = versions.filter((each) => each.labels && each.learned).sort((one, other) => one.learned - other.learned || (one.version ?? 0) - (other.version ?? 0));
   if (points.length < 2) return null;
   const last = points[points.length - 1];
   const next = forecast && { learned: last.learned + forecast.labels, error: forecast.expected, low: forecast.low, high: forecast.high };

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from app.predictions import scoring
+from app.review.audits import _forecast
+from app.review.schemas import VersionError
 from core.models.model import LinearModel
 from core.validation.label_calibration import LabelCalibration
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import Gateway, body_of, problem_of, publish
+from tests.there import there
 
 COUNT = 200
 """Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below
@@ -50,6 +53,18 @@ def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:
         audit["dataset"],
         *({"document": id, "label": label} for id, label in zip(audit["documents"], labels, strict=True)),
     )
+
+
+def test_an_error_below_the_curve_may_be_luck() -> None:
+    versions = [
+        VersionError(
+            **{"model": "news", "version": k, "learned": 20 * k, "labels": 100, "held_out": 0, "errors": errors},
+            **{"error": errors / 100, "low": 0.0, "high": 1.0, "by_label": None},
+        )
+        for k, errors in ((1, 20), (2, 3))
+    ]
+    luck = "; that version 2 is wrong less often may be luck"
+    assert [there(_forecast(given)).why.endswith(luck) for given in (versions, versions[:1])] == [True, False]
 
 
 def test_a_version_scores_an_audit_once(gateway: Gateway, dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +156,7 @@ def test_it_says_the_error_with_its_interval(gateway: Gateway, dataset: str) -> 
     assert found["versions"][0]["high"] == pytest.approx(0.137138, abs=1e-6)
     assert found["forecast"]["low"] < found["forecast"]["expected"] < 0.1
     assert re.fullmatch(
-        r"20 more labels are likely to bring the error to [\d.]+% \([\d.]+% to [\d.]+%\), by the curve of all versions",
+        r"after 20 more labels the error is likely 2\.\d% \([\d.]+% to [\d.]+%\), by the curve of all versions",
         found["forecast"]["why"],
     )
     assert "72 labels" in found["automatic"]["why"]
@@ -154,6 +169,9 @@ def test_it_says_what_may_be_labeled_automatically(gateway: Gateway, dataset: st
     found = report(gateway, audit)["automatic"]
     assert (found["possible"], found["documents"], found["at_least"], found["errors"]) == (True, COUNT - 102, None, 0)
     assert report(gateway, audit, precision=0.99)["automatic"]["possible"] is False
+    last = draw(gateway, dataset, n=98)
+    answer_all(gateway, last, wrong=30)
+    assert "of 98 labels of the audit 30 were wrong" in report(gateway, last)["automatic"]["why"]
 
 
 def test_what_a_version_was_told_is_left_to_cross_validation(gateway: Gateway, dataset: str) -> None:
