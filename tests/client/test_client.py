@@ -74,7 +74,7 @@ def test_an_archive_of_texts_in_folders_named_by_class(hm: Halfmoon, tmp_path: P
     kind = {".zip": "zip", ".tar": "tar"}.get(ending, "gztar")
     made = Path(shutil.make_archive(str(tmp_path / "made"), kind, tmp_path / "texts"))
     data = hm.datasets.create(made.rename(tmp_path / f"news{ending}"))
-    assert (len(data), data.record.classes) == (4, {"politics": 1, "sport": 2})
+    assert (len(data), data.name, data.record.classes) == (4, "news", {"politics": 1, "sport": 2})
     assert sorted(document["text"] for document in data.documents()) == sorted(texts.values())
 
 

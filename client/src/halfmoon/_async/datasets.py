@@ -1,6 +1,7 @@
 """Datasets: documents are sent, shown, labeled and deleted."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from halfmoon._async.transport import AsyncResource, AsyncTransport, operation
@@ -50,11 +51,12 @@ class AsyncDatasets(AsyncResource, DatasetsMixin):
         between them: ``labels="toxic;insult"``. ``weight`` is the weight of each label. ``votes`` are columns or lists
         by voter, by default the columns named ``vote:NAME``; a vote is a class, or a dict of probabilities.
         ``fields`` are columns that are kept beside the documents and not learned from; ``extra`` says what becomes of
-        other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse".
+        other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse". ``name`` is by default
+        that of a file, without its ending.
         """
         body = body_of(data, Choice(text, label, id, features, fields, extra, labels, weight, votes, separator))
         headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
-        params = {**body.query, "name": name}
+        params = {**body.query, "name": name or Path(body.file.removesuffix(".gz")).stem[:128] or None}
         record = await self._transport.call(
             "POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params, file=body.file
         )
