@@ -101,9 +101,6 @@ class DocumentQuery:
         bool, Query(description="Only documents to which people gave different labels, and that nobody has settled.")
     ] = False
     flagged: Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")] = False
-    probability_below: Annotated[
-        float, Query(ge=0, le=1, description="Only documents to whose label the model gives a probability below this.")
-    ] = 1.0
     exact: Annotated[bool, Query(description=EXACT)] = False
     separator: Annotated[
         str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
@@ -119,7 +116,7 @@ class DocumentQuery:
     @property
     def bounded(self) -> bool:
         """Whether it bounds the probability that a model gives to its label."""
-        return self.at_least > 0 or self.at_most < 1 or self.probability_below < 1
+        return self.at_least > 0 or self.at_most < 1
 
 
 class StoredDocument(Schema):

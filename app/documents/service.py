@@ -51,8 +51,7 @@ def check(query: DocumentQuery) -> None:
     if query.needs_scores and query.model is None:
         raise InvalidRequest(
             "model",
-            "is needed: predicted, mistaken, at_least, at_most, probability_below and these orders are about what a "
-            "model predicts",
+            "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts",
         )
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
@@ -95,7 +94,7 @@ def pages(
     # how an unlabeled document was drawn decides whether its later label is evidence of the class fractions; the order
     # of the documents says nothing about their labels
     draw = Draw.RANDOM if query.order == "random" and query.label is None else None
-    if query.order == "least_certain" or query.at_most < 1 or query.probability_below < 1:
+    if query.order == "least_certain" or query.at_most < 1:
         draw = Draw.CHOSEN
     if query.contains or query.predicted is not None or query.order == "likeliest" or query.at_least > 0:
         draw = Draw.FOUND
@@ -154,8 +153,6 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
             wanted &= labeled & (scores.predicted != class_indices_among(documents, opened.loaded.version.classes))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
-            if query.probability_below < 1:
-                wanted &= scores.probabilities < query.probability_below
     return np.flatnonzero(wanted)
 
 

@@ -234,7 +234,6 @@ def test_how_documents_were_come_by_is_remembered(
         ({"order": "least_certain"}, {"chosen": 1}),
         ({"order": "random", "at_least": "0.01"}, {"found": 1}),
         ({"order": "random", "at_most": "0.99"}, {"chosen": 1}),
-        ({"order": "random", "probability_below": "0.99"}, {"chosen": 1}),
     ],
 )
 def test_what_is_shown_by_predictions_is_found_or_chosen(
@@ -302,15 +301,6 @@ def test_documents_by_what_people_said(gateway: Gateway, texts: str) -> None:
     assert ids(documents(gateway, texts, disagreement=True)) == ["t1"]
     assert ids(documents(gateway, texts, flagged=True)) == ["t5"]
     assert ids(documents(gateway, texts, state="skipped")) == ["t4"]
-
-
-def test_documents_below_a_probability(gateway: Gateway, vectors: str) -> None:
-    publish(gateway.store, calibrated=True)
-    every = {each["id"]: each["probability"] for each in documents(gateway, vectors, model="news")["documents"]}
-    bound = sorted(every.values())[4]
-    found = documents(gateway, vectors, model="news", probability_below=bound)
-    assert set(ids(found)) == {id for id, probability in every.items() if probability < bound}
-    assert 0 < len(ids(found)) < len(every)
 
 
 def test_a_table_says_by_whom(gateway: Gateway, texts: str) -> None:

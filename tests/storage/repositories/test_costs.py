@@ -1,6 +1,7 @@
 """Calls of the store do not grow with backlog and history."""
 
 from collections.abc import Callable
+from itertools import chain
 from threading import Barrier
 
 import pytest
@@ -12,6 +13,7 @@ from storage.repositories.models import Models
 from storage.store import Store
 from storage.store.folder import FolderStore
 from storage.store.json_records import THREADS, in_parallel
+from tests.calls import noted
 from tests.stores import make_dataset, submit, success
 from tests.there import there
 from tests.waiting import SOON
@@ -24,21 +26,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], l
     """Keys that are read, or looked for, while something is done."""
 
     def reads(act: Callable[[], object]) -> list[str]:
-        found: list[str] = []
         with monkeypatch.context() as patch:
-            for name in ("read", "exists"):
-                patch.setattr(FolderStore, name, noting(getattr(FolderStore, name), found))
+            found = [noted(patch, FolderStore, name, lambda _, key: key) for name in ("read", "exists")]
             act()
-        return found
-
-    def noting(
-        original: Callable[[FolderStore, str], object], found: list[str]
-    ) -> Callable[[FolderStore, str], object]:
-        def call(store: FolderStore, key: str) -> object:
-            found.append(key)
-            return original(store, key)
-
-        return call
+        return [*chain(*found)]
 
     return reads
 

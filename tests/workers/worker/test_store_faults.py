@@ -24,6 +24,7 @@ from storage.repositories.models import Models
 from storage.store import Store, open_store
 from storage.store.folder import FolderStore
 from storage.store.local_files import report_fetched
+from tests.calls import noted
 from tests.stores import failure_of, make_dataset, no_file_beyond, submit, two_clouds
 from tests.there import there
 from tests.waiting import HANG, SOON, until
@@ -180,15 +181,7 @@ class Hanging:
 @pytest.fixture
 def renewals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of attempts with a renewed lease."""
-    found: list[int] = []
-    renew = Leases.renew
-
-    def note(self: Leases, id: str, number: int, holder: str, seconds: float) -> None:
-        renew(self, id, number, holder, seconds)
-        found.append(number)
-
-    monkeypatch.setattr(Leases, "renew", note)
-    return found
+    return noted(monkeypatch, Leases, "renew", lambda _, id, number, *more: number)
 
 
 def goes_on(renewals: list[int]) -> bool:
