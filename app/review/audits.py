@@ -266,16 +266,20 @@ def _rate(usable: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> dict[str, Any]
 
 
 def _forecast(versions: list[VersionError]) -> Forecast | None:
-    """The error after some more labels, by the versions of one model."""
-    points = [Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None]
-    found = forecast(points, _MORE)
+    """The error after some more labels, by the versions of one model; None where the newest is better than their curve,
+    which has then nothing to say of it.
+    """
+    found = forecast(
+        [Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None], _MORE
+    )
     if found is None:
         return None
     newest = max((each for each in versions if each.labels), key=lambda each: each.learned or 0)
-    lucky = f"; that version {newest.version} is wrong less often may be luck"
+    if newest.errors < found.expected * newest.labels:
+        return None
     why = (
-        f"after {_MORE} more labels the error is likely {found.expected:.1%} ({found.low:.1%} to {found.high:.1%}), by "
-        f"the curve of all versions{lucky if newest.errors < found.expected * newest.labels else ''}"
+        f"{_MORE} more labels are likely to bring the error to {found.expected:.1%} ({found.low:.1%} to "
+        f"{found.high:.1%}), by the curve of all versions"
     )
     return Forecast(labels=_MORE, expected=found.expected, low=found.low, high=found.high, why=why)
 

@@ -177,5 +177,5 @@ class AuditReport(AuditOut):
     automatic: Automatic | None
     """What the version that the model serves may label; null if no model is named."""
     forecast: Forecast | None
-    """What twenty more labels are likely to bring; null if no version is measured."""
+    """What twenty more labels are likely to bring; null if no version is measured, or the newest is already better."""
     warnings: list[str]
