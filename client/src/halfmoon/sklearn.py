@@ -121,7 +121,7 @@ class HalfmoonClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on labels as the service takes them; the labels that the job has found."""
         client = _client(self.url, self.key)
         name = self.model or f"sklearn-{uuid.uuid4().hex}"
-        data = client.datasets.create(rows, **labels)
+        data = client.datasets.create(rows, name=name, **labels)
         job = client.train(
             data, name, algorithm=self.algorithm, options=self.options, text=self.text, seed=self.seed, publish="always"
         ).wait(self.timeout)
