@@ -35,10 +35,10 @@ from tests.waiting import HANG, until
 pytestmark = NEEDS_CHROMIUM
 
 
-def test_from_a_file_to_a_file(at: Seat, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_from_a_file_to_a_file(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     """A person drops a CSV, labels, and takes a CSV of all documents with their labels and predictions along.
 
-    Nothing but what stands on the page is used.
+    Nothing but what stands on the page is used. Whoever opens the data when they have another name has the same model.
     """
     page = at.page
     answered = train_on_answers(at, tmp_path, truth)
@@ -61,6 +61,11 @@ def test_from_a_file_to_a_file(at: Seat, tmp_path: Path, truth: dict[str, str]) 
         at.press(page.get_by_role("button", name="Download"))
     assert download.value.suggested_filename.endswith("-labeled.ndjson")
     assert {json.loads(line)["id"] for line in Path(download.value.path()).read_text().splitlines()} == set(answered)
+    service.client.patch(f"/v1/datasets/{dataset_of(service)}", json={"name": "mails"})
+    other = at.beside()
+    other.view("Label")
+    trained(other)
+    assert "mails" not in {each["name"] for each in service.get("/v1/models")["models"]}, "people share one model"
 
 
 def test_classes_are_the_same_for_all(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 /** @file What a person works on: a dataset and the model that learns from it; who the person is, and how they like to label. */
 
-import { modelOf } from "./api.js";
+import { get, modelOf } from "./api.js";
 import { store, stored } from "./stored.js";
 import { effect, signal } from "./ui.js";
 
@@ -55,9 +55,12 @@ const USUAL = /^no document is labeled$|one labeled document$|a training looks f
 /** Warnings about a dataset that hint at a mistake in its file. @param {{warnings: string[]}} dataset */
 export const doubtful = (dataset) => dataset.warnings.filter((warning) => !USUAL.test(warning));
 
-/** A name for the model of a dataset: that of the dataset in plain letters, unless the model of that name learned from other documents, as after the same file was
- * sent again. @param {{id: string, name: string | null}} dataset */
+/** The model that learned from a dataset first; before, a name for one: that of the dataset, unless the model of that name learned from others.
+ * @param {{id: string, name: string | null}} dataset */
 async function modelName(dataset) {
+  const { jobs } = await get("v1/jobs", { limit: 500 });
+  const first = jobs.findLast((/** @type {any} */ each) => each.dataset === dataset.id && each.annotations !== null && each.algorithm !== "clusters");
+  if (first) return first.model_name;
   const name = asModel(dataset.name ?? dataset.id);
   const model = await modelOf(name);
   const own = !model || model.versions.some((/** @type {any} */ each) => each.dataset === dataset.id);

@@ -2,12 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from core.algorithms.tsvm import tsvm
-from core.engine.requests import Steps
-from core.options.linear import TsvmOptions
-from core.problem import Problem
 from core.selection import candidates, stack
 from core.selection import data as data_module
 from core.selection.data import SelectionData, with_frequent_features
@@ -55,18 +50,12 @@ def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.M
 
 
 def test_the_selected_model_starts_from_the_solution_at_its_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
-    starts: list[tuple[Problem, NDArray[np.float64]]] = []
-
-    def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64] | None) -> Steps:
-        if start is not None:
-            starts.append((problem, start))
-        return tsvm(problem, options, start)
-
-    monkeypatch.setattr(candidates, "tsvm", spied)
+    solved = noted(monkeypatch, candidates, "tsvm", lambda problem, options, start: (problem, start))
     monkeypatch.setattr(stack, "_LEAST_WEIGHT", 0.0)
     monkeypatch.setattr(data_module, "MANY_ROWS", 10)
     monkeypatch.setattr(data_module, "_SHARE", 0.02)
     fit(words(3, [0.5, 0.3, 0.2], n=600, per_class=10))
+    starts = [each for each in solved if each[1] is not None]
     assert len(starts) == 3
     for problem, start in starts:
         dense = dense_of(problem.rows)
