@@ -381,7 +381,7 @@ def _warnings(
         warnings.append(
             "the model to start from is of no use to this algorithm or to these classes: training started from nothing"
         )
-    # of what unlabeled documents get a part of a sum, which is supervised, says nothing
+    # a supervised model is a part of a sum, which has warnings of its own about unlabeled documents
     if options.needs_fractions and not len(checked.unlabeled) and not checked.task.supervised:
         warnings.append(NO_UNLABELED)
     warnings += scale_warnings(options, statuses, scale, checked.task.names, len(checked.class_indices))

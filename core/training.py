@@ -106,7 +106,7 @@ class CheckedTask:
     @property
     def drawn(self) -> NDArray[np.int8]:
         """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option
-        labels_drawn says holds for all. Who says of all documents that they were chosen has looked for labels.
+        labels_drawn says holds for all. Labels that the option calls chosen were looked for.
         """
         drawn = checked_drawn(self.task.drawn, self.task.rows.n_rows)[self.order[: self.n_labeled]]
         requested = self.options.requested_fractions(self.classes)

@@ -118,7 +118,7 @@ class Reconciler:
             repairs.published.append(id)
         else:
             since = before[1] if before is not None and before[0] == job.attempt else self._clock()
-            grace = self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(job) else 1)
+            grace = self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._deaths(job) >= self._max_attempts else 1)
             if self._clock() - since <= grace:  # rule 4
                 return job.attempt, since
             # rules 5 to 7; a lease that changes no more would keep the next worker from the job, also that of an
@@ -141,8 +141,8 @@ class Reconciler:
         if self._jobs.cancel_requested(id):  # rule 5
             self._end(job, JobState.CANCELLED)
             return False
-        if self._attempts_used_up(job):  # rule 6
-            deaths = self._jobs.deaths(id, job.attempt)
+        deaths = self._deaths(job)
+        if deaths >= self._max_attempts:  # rule 6
             detail = (
                 f"{deaths} attempts ended without a result: each time the worker died, was killed for want of "
                 "memory or lost its store"
@@ -154,9 +154,9 @@ class Reconciler:
         self._queue.enqueue(id, QueuePlace(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
 
-    def _attempts_used_up(self, job: Job) -> bool:
+    def _deaths(self, job: Job) -> int:
         # an attempt that began after the look for leases is alive
-        return self._jobs.deaths(job.request.id, job.attempt) >= self._max_attempts
+        return self._jobs.deaths(job.request.id, job.attempt)
 
     def _close(self, id: str, job: Job | None) -> None:
         """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""
@@ -173,15 +173,13 @@ class Reconciler:
             progress, points = self._redis_state.progress(id), self._redis_state.trace(id)
         if points:
             files["trace"] = self._jobs.store_trace(f"jobs/{id}/attempts/{new_id('trace')}/trace.json", points)
-        outcome = Outcome.model_validate(
-            {
-                "state": state,
-                "attempt": job.attempt,
-                "finished_at": datetime.now(UTC),
-                "error": error,
-                "progress": progress,
-                "files": files,
-            }
+        outcome = Outcome(
+            state=state,
+            attempt=job.attempt,
+            finished_at=datetime.now(UTC),
+            error=error,
+            progress=progress,
+            files=files,
         )
         self._jobs.end(job.request, outcome, job.started_at, self._redis_state)
 

@@ -35,7 +35,7 @@ def app() -> FastAPI:
 
 def test_the_committed_contract_is_the_live_one(gateway: Gateway, contract: dict[str, Any]) -> None:
     committed = FILE.read_text(encoding="utf-8")
-    assert committed == text_of(app()), "run python -m app.contract and look at the difference"
+    assert committed == text_of(app()), "run python -m app.cli.contract and look at the difference"
     assert contract == gateway.client.get("/v1/openapi.json").json()
 
 

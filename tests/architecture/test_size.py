@@ -72,7 +72,7 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 31_575,
+        "statements of the product": 31_573,
         "statements of benchmarks": 6_475,
         "statements of tests": 30_800,
         "private helpers of app with one caller, %": 22,

@@ -13,7 +13,7 @@ from tests.storm.ledger import Ledger
 
 _PERIOD_SECONDS = 20.0
 _EACH = 5
-"""Every so manieth message finds the slow receiver slow."""
+"""messages of which one finds the slow receiver slow"""
 
 
 class Receivers:

@@ -109,10 +109,6 @@ class EngineChoice(NamedTuple):
             raise JobTooLarge(least, self.most_bytes, text_remedy(TextOptions.parse(self.request.text or {}), name))
         return TextEngine(fit[0], table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0)
 
-    def check(self, size: RowsSize) -> None:
-        """Raises JobTooLarge for a training of this size that no engine can run."""
-        self.of(size)
-
     def of(self, size: RowsSize) -> ChosenEngine:
         """The engine of a training of this size.
 
@@ -225,7 +221,7 @@ class Work:
             raise InvalidOption("encoder", f"{id.name!r} {error}") from None
         n_rows, vectors = documents.rows.n_rows, RowsSize.of_vectors(documents.rows.n_rows, encoder.width)
         expected = RowsSize.of_parts(n_rows, [RowsSize.of(documents.rows, request.text), vectors])
-        self._engine_choice(documents, request).check(expected)
+        self._engine_choice(documents, request).of(expected)  # raises JobTooLarge
         seconds = request.options.get("seconds")
         until = inf if seconds is None else self._began + _READING * seconds
         margins = partial(self._margins, documents) if _has_margins(documents) else None
@@ -289,7 +285,7 @@ class Work:
                 text_engine,
                 context.threads,
             )
-            choice.check(expected)
+            choice.of(expected)  # raises JobTooLarge
             inputs = self._retried(lambda: stack.enter_context(open_inputs()))
             chosen = choice.of(RowsSize.of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
             engine = self._retried(lambda: stack.enter_context(chosen.opened(self._store, self._prefix)))
