@@ -99,7 +99,7 @@ class Options(BaseModel):
 
     @property
     def estimated(self) -> bool:
-        """Whether the class fractions of the unlabeled documents are to be estimated."""
+        """Whether class fractions of the unlabeled documents may have to be estimated."""
         return False
 
     @property
@@ -185,7 +185,9 @@ class BalancedOptions(Options):
     @property
     def estimated(self) -> bool:
         """See Options."""
-        return self._fractions == "estimate"
+        given = self._fractions
+        known = [each for each in given.values() if isinstance(each, float)] if isinstance(given, dict) else [1.0]
+        return given == "estimate" or sum(known) < 1 - _SLACK
 
     @property
     def _fractions(self) -> float | dict[str, float | list[float]] | Literal["labeled", "estimate"]:

@@ -118,8 +118,8 @@ class Reconciler:
             repairs.published.append(id)
         else:
             since = before[1] if before is not None and before[0] == job.attempt else self._clock()
-            grace = self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._deaths(job) >= self._max_attempts else 1)
-            if self._clock() - since <= grace:  # rule 4
+            used_up = self._jobs.deaths(id, job.attempt) >= self._max_attempts
+            if self._clock() - since <= self._lease_seconds * (_GRACE_BEFORE_FAILURE if used_up else 1):  # rule 4
                 return job.attempt, since
             # rules 5 to 7; a lease that changes no more would keep the next worker from the job, also that of an
             # attempt which was never claimed
@@ -141,7 +141,7 @@ class Reconciler:
         if self._jobs.cancel_requested(id):  # rule 5
             self._end(job, JobState.CANCELLED)
             return False
-        deaths = self._deaths(job)
+        deaths = self._jobs.deaths(id, job.attempt)  # an attempt that began after the look for leases is alive
         if deaths >= self._max_attempts:  # rule 6
             detail = (
                 f"{deaths} attempts ended without a result: each time the worker died, was killed for want of "
@@ -153,10 +153,6 @@ class Reconciler:
             return False
         self._queue.enqueue(id, QueuePlace(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
-
-    def _deaths(self, job: Job) -> int:
-        # an attempt that began after the look for leases is alive
-        return self._jobs.deaths(job.request.id, job.attempt)
 
     def _close(self, id: str, job: Job | None) -> None:
         """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""

@@ -130,13 +130,15 @@ def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> Non
 
 def test_fractions_of_some_classes_and_ranges_bound_an_estimate() -> None:
     bounds = {"a": (0.2, 0.2), "b": (0.0, 1.0), "c": (0.3, 0.5)}
+    even: dict[str, float | list[float]] = {"a": 0.4, "b": 0.4, "c": 0.2}
     options = check_options("tsvm", {"class_fractions": {"a": 0.2, "c": [0.3, 0.5]}}, THREE)
     assert options.requested_fractions(THREE) == RequestedFractions("estimate", bounds=bounds)
+    assert options.estimated
+    assert not check_options("tsvm", {"class_fractions": even}, THREE).estimated
     assert check_options("tsvm", options.model_dump(mode="json", by_alias=True), THREE) == options
-    even = {"a": [0.4, 0.4], "b": 0.4, "c": 0.2}
-    assert check_options("auto", {"class_fractions": even}, THREE).requested_fractions(THREE) == RequestedFractions(
-        "given", {"a": 0.4, "b": 0.4, "c": 0.2}
-    )
+    assert check_options("auto", {"class_fractions": even | {"a": [0.4, 0.4]}}, THREE).requested_fractions(
+        THREE
+    ) == RequestedFractions("given", {"a": 0.4, "b": 0.4, "c": 0.2})
 
 
 @pytest.mark.parametrize(

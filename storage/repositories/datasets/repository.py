@@ -4,10 +4,10 @@ datasets/{id}/manifest.json    the manifest: with it the dataset exists
 datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
 datasets/{id}/profile.json     what people call the dataset and its classes; it may change
 datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
-datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
+datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``annotations/offered.py``
 datasets/{id}/annotations/*    what people did with the documents; see ``annotations/log.py``
 datasets/{id}/merged/*         the same, many entries together
-datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
+datasets/{id}/audits/*.json    random samples to label; see ``annotations/offered.py``
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -83,13 +83,6 @@ def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
     ]
 
 
-def test_faults_of_a_prediction_name_the_document(gateway: Gateway) -> None:
-    publish(gateway.store)
-    documents = [{"indices": [1]}, {"id": "twice", "indices": [3, 3]}]
-    problem = problem_of(gateway.client.post("/v1/models/news/predict", json={"documents": documents}), 422)
-    assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("twice", "indices")
-
-
 def test_a_new_version_and_a_moved_alias_count_at_once_and_soon_elsewhere(start: Start) -> None:
     gateway, other = start(), start()
     publish(gateway.store)
