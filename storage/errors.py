@@ -25,17 +25,19 @@ from contextlib import contextmanager
 from core.errors import Fault, HalfmoonError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_WHERE_ALL_ARE = {
+    **{kind: f"; the list of {kind}s has all" for kind in ("dataset", "job", "model", "webhook")},
+    **dict.fromkeys(("model version", "model alias"), "; the model lists all that it has"),
+}
+_NAMED_OTHERWISE = "; a dataset goes by the id that its upload answered, as in ds-06h0…"
 
 
 class NotFound(HalfmoonError):
     """No such dataset, job, model, version or alias exists, or exists any more."""
 
     def __init__(self, kind: str, id: str) -> None:
-        remedies = {each: f"the list of {each}s has all" for each in ("dataset", "job", "model", "webhook")}
-        remedies |= dict.fromkeys(("model version", "model alias"), "the model lists all that it has")
-        if kind == "dataset" and not id.startswith("ds-"):
-            remedies[kind] = "a dataset goes by the id that its upload answered, as in ds-06h0…"
-        super().__init__(f"there is no {kind} {id!r}" + (f"; {remedies[kind]}" if kind in remedies else ""))
+        remedy = _NAMED_OTHERWISE if kind == "dataset" and not id.startswith("ds-") else _WHERE_ALL_ARE.get(kind, "")
+        super().__init__(f"there is no {kind} {id!r}{remedy}")
 
 
 class Conflict(HalfmoonError):

@@ -13,6 +13,8 @@ from storage.repositories.datasets.repository import ClassProfile, DatasetProfil
 
 Share = Annotated[float, Meta(gt=0, le=1e6)]
 Named = Annotated[str, Meta(max_length=256)]
+MOST_NAMES = 1_000
+"""names of clusters of a dataset"""
 
 
 class DatasetOut(DatasetFacts, RecordSchema):
@@ -56,8 +58,9 @@ class DatasetChanges(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
     """Weight of each person's share, by name; {}: each document is for whoever comes."""
     overlap: Annotated[float, Meta(ge=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
     """Share of the documents that everybody answers, each without seeing what others said: a random sample."""
-    clusters: Annotated[dict[ShortText, Named], Meta(max_length=1_000)] | msgspec.UnsetType = msgspec.UNSET
-    """Names of all clusters that have one, by id of the job and number of the cluster: `"job-06h0…/3"`."""
+    clusters: Annotated[dict[ShortText, Named], Meta(max_length=MOST_NAMES)] | msgspec.UnsetType = msgspec.UNSET
+    """Names of clusters, by id of the job and number of the cluster: `"job-06h0…/3"`. Others stay; an empty name is
+    taken away."""
 
 
 class ClassBody(msgspec.Struct, forbid_unknown_fields=True):

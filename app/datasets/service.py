@@ -23,7 +23,7 @@ from app.codecs.base import BLOCK_BYTES, Decoder, Reserve, in_blocks
 from app.codecs.dispatch import body_decoder, check_length, check_size, document_blocks
 from app.codecs.json.struct import decoded_slices, is_given
 from app.codecs.json.text import InvalidJson
-from app.datasets.schemas import ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut, LabelsBody
+from app.datasets.schemas import MOST_NAMES, ClassesBody, ClassList, ClassOut, DatasetChanges, DatasetOut, LabelsBody
 from app.errors import InvalidRequest
 from app.http.access import caller_of
 from app.http.answers import temporary_file
@@ -197,12 +197,16 @@ _KEYS = "123456789"
 
 
 def change_profile(services: Services, id: str, changes: DatasetChanges) -> DatasetOut:
-    """Change the name, the guidelines, who labels what, the names of clusters, or whether a dataset is archived;
-    raises NotFound.
+    """Change the name, the guidelines, who labels what, the names of some clusters, or whether a dataset is archived;
+    raises NotFound, InvalidRequest.
     """
-    dataset = services.datasets.get(id)
+    dataset, before = services.datasets.get(id), services.datasets.profile(id)
     given = {name: value for name in changes.__struct_fields__ if (value := getattr(changes, name)) is not UNSET}
-    profile = services.datasets.profile(id).model_copy(update=given)
+    # several people name clusters at a time
+    given["clusters"] = {key: name for key, name in (before.clusters | given.get("clusters", {})).items() if name}
+    if len(given["clusters"]) > MOST_NAMES:
+        raise InvalidRequest("clusters", f"would have more than {MOST_NAMES} names; an empty one takes a name away")
+    profile = before.model_copy(update=given)
     services.datasets.put_profile(id, profile)
     return DatasetOut.of(dataset, profile)
 

@@ -269,13 +269,10 @@ def _forecast(versions: list[VersionError]) -> Forecast | None:
     """The error after some more labels, by the versions of one model; None where the newest is better than their curve,
     which has then nothing to say of it.
     """
-    found = forecast(
-        [Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None], _MORE
-    )
-    if found is None:
-        return None
-    newest = max((each for each in versions if each.labels), key=lambda each: each.learned or 0)
-    if newest.errors < found.expected * newest.labels:
+    points = [Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None]
+    found = forecast(points, _MORE)
+    newest = max((each for each in points if each.labels), key=lambda each: each.learned, default=None)
+    if found is None or newest is None or newest.errors < found.expected * newest.labels:
         return None
     why = (
         f"{_MORE} more labels are likely to bring the error to {found.expected:.1%} ({found.low:.1%} to "

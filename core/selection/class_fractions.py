@@ -128,15 +128,11 @@ def _log_evidence(at: Vector, tried: Vector, held_out: HeldOut, data: SelectionD
     sources = [log_evidence.from_sample(at, data.counts), log_evidence.from_prediction(at, *predicted)]
     if len(np.unique(y[left_out])) == 2:
         scores, labels = held_out.at(tried, data.folds)[:, left_out], y[left_out]
-        rates = log_evidence.rates_above(scores > 0, labels)
-
-        def between(values: Vector) -> Vector:
-            return np.asarray(np.interp(logit(at), logit(tried), values))
-
-        likelihood = between(log_evidence.from_held_out(scores, labels))
+        curves = (log_evidence.from_held_out(scores, labels), *log_evidence.rates_above(scores > 0, labels))
         # rates are nearly linear between the fractions that were tried; the likelihood of many labels is a narrow peak,
         # which these may miss
-        count = log_evidence.from_adjusted_count(at, log_evidence.Rates(*map(between, rates)))
+        likelihood, *rates = (np.interp(logit(at), logit(tried), each) for each in curves)
+        count = log_evidence.from_adjusted_count(at, log_evidence.Rates(*rates))
         sources.append(log_evidence.likelihood_or_count(likelihood, count))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 

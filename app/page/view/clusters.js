@@ -19,18 +19,17 @@ const PAGE = 500;
 
 /** @param {{parts: string[], dataset: any}} props */
 export function Clusters({ parts, dataset }) {
-  const id = parts[0], model = `${project.value.model}-look`, path = `v1/datasets/${part(id)}`;
+  const id = parts[0], model = `${project.value.model}-look`;
   const [count, setCount] = useState(USUAL);
   const [error, setError] = useState(/** @type {any} */ (null));
   const [confirmed, setConfirmed] = useState("");
   const [look, setLook] = useState("");
   const [names, setNames] = useState(/** @type {Record<string, string>} */ (dataset.clusters));
   const classes = useClasses(id);
-  const found = useLoad(async () => {
-    const { datasets } = await get("v1/datasets", { limit: 500 });
-    return { datasets, jobs: newestFirst(await jobsOf(model, datasets)) };
-  }, [model, id]);
-  const { datasets, jobs } = found.value ?? { datasets: [], jobs: [] };
+  const all = useLoad(() => get("v1/datasets", { limit: 500 }), [id]);
+  const datasets = all.value?.datasets ?? [];
+  const found = useLoad(async () => (all.value ? newestFirst(await jobsOf(model, datasets)) : null), [model, id, all.value]);
+  const jobs = found.value ?? [];
   const running = jobs.find((/** @type {any} */ each) => !isOver(each));
   useInterval(() => running && found.again(), 1000);
   const begin = (/** @type {string} */ model, /** @type {string} */ of, /** @type {number} */ n_clusters) => post("v1/jobs", { model, dataset: of, algorithm: "clusters", encoder: null, options: { n_clusters }, publish: "always" }).then(found.again);
@@ -39,6 +38,7 @@ export function Clusters({ parts, dataset }) {
     setError(null);
     const own = await partOf(cluster);
     await begin(lookAt(cluster.source.model.split("/")[0], own), own, 2);
+    all.again();
   };
   const name = (/** @type {string} */ key, /** @type {string} */ text) => {
     // the spelling that is there already joins them
@@ -46,8 +46,7 @@ export function Clusters({ parts, dataset }) {
     const known = [...classes.listed.value.map((each) => String(each.name)), ...others].find((each) => plainly(each) === plainly(text));
     const own = known ?? text.trim();
     setNames({ ...names, [key]: own });
-    // others may have named some meanwhile
-    get(path).then(({ clusters }) => call("PATCH", path, { clusters: { ...clusters, [key]: own } })).catch(setError);
+    call("PATCH", `v1/datasets/${part(id)}`, { clusters: { [key]: own } }).catch(setError);
     return own;
   };
   const looks = jobs.filter((/** @type {any} */ each) => each.dataset === id && each.state === "succeeded");
@@ -62,9 +61,9 @@ export function Clusters({ parts, dataset }) {
   const label = classes.listed.value.find((each) => String(each.name) === confirmed)?.name ?? confirmed;
   return html`<h1>Clusters</h1>
     <p>A first look without labels: documents that are much alike stand together. Name those that you recognise. The same name joins clusters, and a name becomes labels that you confirm.</p>
-    <form class="row" onSubmit=${start}><label class="row">How many <input class="short" type="number" name="clusters" min="2" max=${Math.min(MOST_CLUSTERS, dataset.n_documents)} required value=${count} onInput=${(/** @type {any} */ event) => setCount(Number(event.target.value))} /></label><button class=${root ? "" : "primary"} disabled=${Boolean(running) || !found.loaded}>${root ? "Look again" : "Look"}</button><span class="quiet">Ask for more than you expect: two are easily joined.</span>
+    <form class="row" onSubmit=${start}><label class="row">How many <input class="short" type="number" name="clusters" min="2" max=${Math.min(MOST_CLUSTERS, dataset.n_documents)} required value=${count} onInput=${(/** @type {any} */ event) => setCount(Number(event.target.value))} /></label><button class=${root ? "" : "primary"} disabled=${Boolean(running) || !found.value}>${root ? "Look again" : "Look"}</button><span class="quiet">Ask for more than you expect: two are easily joined.</span>
       ${looks.length > 1 && html`<label class="row row-end">Clusters of <select name="look" value=${root.id} onChange=${(/** @type {any} */ event) => (setConfirmed(""), setLook(event.target.value))}>${looks.map((/** @type {any} */ each) => html`<option key=${each.id} value=${each.id}>${when(each.created_at)}: ${each.report.clusters.length}</option>`)}</select></label>`}</form>
-    <${Problem} error=${error ?? found.error} />
+    <${Problem} error=${error ?? found.error ?? all.error} />
     ${running && html`<div role="status"><${Bar} strong label="looking" share=${running.progress.fraction} text=${percent(running.progress.fraction)} /><p class="quiet">${sentence(running.progress.phase || "waiting")}</p></div>`}
     ${failed && html`<${Notice} kind="error">${sentence(failed.detail)}<//>`}
     ${confirmed && sources.length > 0 ? html`<div class="row named"><button onClick=${() => setConfirmed("")}>Back to the clusters</button><h2>Which of these are <bdi>${confirmed}</bdi>?</h2></div><${Sheet} key=${confirmed} dataset=${id} count=${dataset.n_documents} label=${label} sources=${sources} />` : html`

@@ -49,8 +49,9 @@ class DatasetRecord(Struct, frozen=True):
     shares: dict[str, float] = {}
     """Weight of each person's share of the documents to label; empty: each document is for whoever comes."""
     overlap: float = 0.0
-    clusters: dict[str, str] = {}
     """Share of the documents that everybody answers."""
+    clusters: dict[str, str] = {}
+    """Names of clusters of first looks, by id of the job and number of the cluster with / between them."""
 
 
 class Made(Struct, frozen=True):

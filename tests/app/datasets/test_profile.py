@@ -37,10 +37,11 @@ def test_a_dataset_is_renamed_and_put_away(gateway: Gateway, dataset: str) -> No
         "Newsletters are ham.",
         False,
     )
-    gateway.client.patch(path, json={"archived": True, "clusters": {"job-1/0": "Spam"}})
+    for given in ({"job-1/0": "Spam", "job-1/1": "Ham"}, {"job-1/1": "", "job-2/0": "Eggs"}):
+        gateway.client.patch(path, json={"archived": True, "clusters": given})
     found = gateway.client.get(path).json()
     assert (found["name"], found["guidelines"], found["archived"]) == ("Mails / 信", "Newsletters are ham.", True)
-    assert (changed["clusters"], found["clusters"]) == ({}, {"job-1/0": "Spam"})
+    assert (changed["clusters"], found["clusters"]) == ({}, {"job-1/0": "Spam", "job-2/0": "Eggs"})
     [listed] = gateway.client.get("/v1/datasets").json()["datasets"]
     assert listed == found
     assert (found["n_documents"], found["n_labeled"]) == (3, 2)
@@ -50,7 +51,8 @@ def test_a_wrong_change_changes_nothing(gateway: Gateway, dataset: str) -> None:
     shares: list[Any] = [{"ana": 0}, {"ana": -1}, {"": 1}, {"ana": "half"}, ["ana"]]
     wrong: list[tuple[dict[str, Any], str]] = [({"shares": each}, "shares") for each in shares]
     wrong += [({"overlap": each}, "overlap") for each in (-0.1, 1.1, "all")]
-    wrong += [({"clusters": {key: name}}, "clusters") for key, name in (("", "a"), ("job-1/0", "a" * 257))]
+    wrong += [({"clusters": {key: name}}, "clusters") for key, name in (("", "a"), ("a", "a" * 257), ("job-1/0", "a"))]
+    gateway.client.patch(f"/v1/datasets/{dataset}", json={"clusters": {str(k): "all" for k in range(1000)}})
     for body, field in (({"name": "a\nb"}, "name"), ({"name": None}, "name"), ({"label": "x"}, "label"), *wrong):
         assert field in problem_of(gateway.client.patch(f"/v1/datasets/{dataset}", json=body), 422)["detail"]
     kept = gateway.client.get(f"/v1/datasets/{dataset}").json()

@@ -98,7 +98,7 @@ class AsyncDataset(ShownDataset):
     @operation("change_dataset")
     async def change(self, **changes: Any) -> None:
         """Change ``name``, ``guidelines``, ``shares`` (as ``{"ana": 1, "ben": 2}``), ``overlap`` (the share of the
-        documents that everybody answers) or ``clusters`` (names by ``"job-06h0…/3"``), or put it away by
+        documents that everybody answers) or ``clusters`` (names of some by ``"job-06h0…/3"``), or put it away by
         ``archived=True``; documents and labels stay."""
         self.record = await self._transport.call("PATCH", self._path, DatasetRecord, json=changes, repeatable=True)
 

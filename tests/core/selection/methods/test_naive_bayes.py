@@ -1,5 +1,6 @@
 """Naive Bayes: against plain NumPy, on generated texts with known truth, and as a model."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -192,13 +193,6 @@ def test_numbers_are_normal_in_each_class(fold: int, weight: float) -> None:
     np.testing.assert_allclose(run.logits.T - run.logits.T[:, :1], logs - logs[:, :1], atol=1e-4)
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.05])
-def test_the_objective_of_numbers_falls_in_every_round(weight: float) -> None:
-    trace = learned(selection_data_of(clusters(1, [0.7, 0.3], distance=2.0)), N_FOLDS, weight)[1]
-    assert len(trace) > 3
-    assert (np.diff([point.objective for point in trace]) <= 1e-12).all()
-
-
 def test_unlabeled_numbers_count_where_they_form_the_classes_and_not_where_they_form_others() -> None:
     data = clusters(4, [0.5, 0.5], distance=2.5, n=600)
     assert naive_bayes_of(selection_data_of(data)).weight == 1.0
@@ -266,8 +260,16 @@ def test_auto_takes_normal_classes() -> None:
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
 
 
-def test_the_objective_falls_in_every_round() -> None:
-    trace = learned(selection_data_of(words(1, [0.7, 0.3], length=5)), N_FOLDS)[1]
+@pytest.mark.parametrize(
+    ("made", "weight"),
+    [
+        (partial(words, 1, [0.7, 0.3], length=5), 1.0),
+        (partial(clusters, 1, [0.7, 0.3], distance=2.0), 1.0),
+        (partial(clusters, 1, [0.7, 0.3], distance=2.0), 0.05),
+    ],
+)
+def test_the_objective_falls_in_every_round(made: Callable[[], Pool], weight: float) -> None:
+    trace = learned(selection_data_of(made()), N_FOLDS, weight)[1]
     assert len(trace) > 3
     assert (np.diff([point.objective for point in trace]) <= 1e-12).all()
 
