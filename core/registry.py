@@ -220,7 +220,7 @@ def check_options(
         return parsed
     if len(classes) < parsed.min_classes:
         found = (
-            f"all labeled documents are of class {classes[0]!r}: label some of another"
+            f"{classes[0]!r} is the only class: label some of another"
             if classes
             else "no document is labeled: label some of each class"
         )

@@ -292,11 +292,11 @@ class HeldOut(Record):
     right: int
     """Number of right predictions."""
     by_chance: float
-    """Share that would be right if predictions had nothing to do with labels, but each class were predicted as
-    often."""
+    """Share that would be right by chance: each class predicted as often, whatever the labels are."""
     likeliest: float | None = None
-    """Share of the labels that are of the likeliest class: who always said it would be right so often; null of versions
-    of earlier releases."""
+    """Share of the labels of the likeliest class: who always said it is right so often; null of earlier releases."""
+    by_votes: bool = False
+    """Whether these are labels by votes, as fewer than ten are certain, or all of these are of one class."""
 
 
 class Outcome(Record):

@@ -99,6 +99,11 @@ _JOB = [
     option("--model", help="name of the model (default: the name of the file)"),
     option("--algorithm", default="auto", help="algorithm (default: %(default)s)"),
     option(
+        "--other",
+        metavar="CLASS",
+        help="where labels are of one class alone: name of the class of all other documents (default: other)",
+    ),
+    option(
         "--option",
         action="append",
         default=[],
@@ -288,7 +293,7 @@ def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, A
             of_algorithm[name] = json.loads(value)
         except ValueError:  # it is a text
             of_algorithm[name] = value
-    job: dict[str, Any] = {"algorithm": options.algorithm, "options": of_algorithm}
+    job: dict[str, Any] = {"algorithm": options.algorithm, "options": of_algorithm, "other": options.other}
     if options.encoder is not None:
         job["encoder"] = None if options.encoder == "none" else options.encoder
     if getattr(options, "annotations", False):

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, BaseModel
 
+from app.codecs.json_documents.document import ShortText
 from app.http.schemas import Page, ProblemOut, RecordSchema, Schema
 from storage.records import Comparison, Job, JobSpec, JobState, Progress, Publication
 
@@ -133,7 +134,7 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     # beside the fields of the spec: those that its record has in another form
     model: str
     algorithm: str = "auto"
-    other: str | int | None = None
+    other: ShortText | int | None = None
     dataset: str | None = None
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     options: dict[str, Any] = {}

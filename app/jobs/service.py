@@ -42,7 +42,6 @@ from storage.records import (
     JobDraft,
     JobSize,
     JobSpec,
-    Label,
     Publication,
     QueuePlace,
     Version,
@@ -120,7 +119,10 @@ def _submit(
         opened = services.datasets.open(dataset.id, annotations)
         classes, all_labeled = list(opened.classes), bool(opened.labeled.all())
     several = dataset.label_kind == "several"
-    classes = _with_rest(body, classes, alone=not (all_labeled or several or dataset.voters))
+    try:
+        classes = with_rest(body.algorithm, classes, body.other, all_labeled or several or bool(dataset.voters))
+    except InvalidOption as error:
+        raise InvalidRequest(error.field, error.detail) from None
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents, several=several)
     if body.nested:
         check_tree(classes, several=several)
@@ -158,14 +160,6 @@ def _submit(
         with suppress(RedisUnavailable):
             services.queue.enqueue(job.request.id, QueuePlace(job.request.size, key_id))
     return job, created
-
-
-def _with_rest(body: JobBody, classes: list[Label], *, alone: bool) -> list[Label]:
-    """The classes of the job: beside the only one that is labeled, if it stands ``alone``, that of all the rest."""
-    try:
-        return with_rest(body.algorithm, classes, body.other, all_labeled=not alone)
-    except InvalidOption as error:
-        raise InvalidRequest(error.field, error.detail) from None
 
 
 def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:

@@ -34,9 +34,6 @@ _MOST_COMPARED = 3_000
 _NEARLY_THE_SAME = 0.95
 """Cosine from which two documents are nearly the same."""
 
-_EVEN = 0.5
-"""Probability below which the other is likelier."""
-
 Item = dict[str, Any]
 
 
@@ -78,14 +75,16 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
         stored = stored_documents(documents, ascending, services.datasets.fields(body.dataset))
         for item in listed:
             item["document"] = stored[positions[item["id"]]]
-    content = {
-        "model": version.name,
-        "version": version.number,
-        "dataset": body.dataset,
-        "n_labeled": n_labeled,
-        "doubts": listed,
-    }
-    return json_answer(content | {"warnings": warnings})
+    return json_answer(
+        {
+            "model": version.name,
+            "version": version.number,
+            "dataset": body.dataset,
+            "n_labeled": n_labeled,
+            "doubts": listed,
+            "warnings": warnings,
+        }
+    )
 
 
 def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
@@ -96,8 +95,8 @@ def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
     left_out = services.models.held_out(version)
     if left_out is None:
         raise Conflict(
-            f"version {version.number} of model {version.name!r} left no labels out; train one with auto, or with "
-            "the option probabilities"
+            f"version {version.number} of model {version.name!r} left no labels out; train one on labels of two "
+            "classes, with auto or the option probabilities"
         )
     return left_out
 
@@ -157,7 +156,7 @@ def _held_out_of_several(
     said[known == 0] = np.nan
     n_known = int(np.count_nonzero(np.isfinite(said)))
     said[np.isin(left_out.positions, answered)] = np.nan
-    rows, columns = np.nonzero(said < _EVEN)
+    rows, columns = np.nonzero(said < 0.5)  # the other is likelier
     order = np.argsort(said[rows, columns], kind="stable")[:n]
     rows, columns = rows[order], columns[order]
     ids = documents.ids.by_position(left_out.positions[rows].tolist())

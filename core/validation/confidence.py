@@ -31,6 +31,8 @@ class Confidence(NamedTuple):
     """whether the labels are likelier by the predictions than if all classes were as likely"""
     likeliest: float = 0.0
     """share of the labels that are of the likeliest class: who always said it would be right so often"""
+    by_votes: bool = False
+    """whether these are labels by votes, as too few are certain"""
 
     @classmethod
     def of(
@@ -75,12 +77,12 @@ class Confidence(NamedTuple):
         if not self.total:
             return "no label could be left out to see whether the model is right: every class needs at least two"
         found = (
-            f"of {self.total} labels that were left out, {self.right} were predicted right; chance gets "
-            f"{self.by_chance * self.total:.0f} right"
+            f"of {self.total} labels {'by votes ' * self.by_votes}that were left out, {self.right} were predicted "
+            f"right; chance gets {self.by_chance * self.total:.0f} right"
         )
         match self.level:
             case "high":
-                return f"{found}. The model can be trusted"
+                return f"{found}. The model can be trusted{' as far as the votes' * self.by_votes}"
             case "low":
                 return f"{found}. The model knows something, and more labels will help"
         advice = "label more documents before its predictions are used"

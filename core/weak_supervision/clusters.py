@@ -68,7 +68,6 @@ class Clusters(Derived):
         found = np.empty_like(mixture.responsibilities)
         found[:, order] = mixture.responsibilities
         found = found[np.argsort(-found.sum(axis=1), kind="stable")]
-        fewer = [f"the documents are too much alike for {options.n_clusters} clusters: there are {n_clusters}"]
         run.watch()
         learned = replace(
             task,
@@ -83,17 +82,29 @@ class Clusters(Derived):
             label_sets=None,
             votes=None,
         )
-        return cls(learned, np.zeros(rows.n_rows, bool), {}, fewer if n_clusters < options.n_clusters else [])
+        fewer = f"the documents are too much alike for {options.n_clusters} clusters: there are {n_clusters}"
+        return cls(learned, np.zeros(rows.n_rows, bool), {}, [fewer] if n_clusters < options.n_clusters else [])
 
     def answered(self, trained: Training) -> Training:
         """See Derived: the report says what the clusters are; no label was left out, since none was given."""
         if trained.status is Status.CANCELLED:
             return trained
         places = trained.model.labels_of(trained.scores, trained.probabilities)
-        described = list(_described(self.task, trained.model, places, own_scores(trained.scores, places)))
-        kept = {name: value for name, value in (trained.report or {}).items() if name not in ("confidence", "summary")}
+        described = sorted(
+            _described(self.task, trained.model, places, own_scores(trained.scores, places)),
+            key=lambda each: -each["size"],
+        )
+        about = (
+            f"{np.count_nonzero([each['size'] for each in described])} clusters, the largest: "
+            f"{'; '.join(each['name'] for each in described[:_NAMED])}"
+        )
         return replace(
-            trained, held_out=None, confidence=None, warnings=self.warnings, report={**kept, "clusters": described}
+            trained,
+            held_out=None,
+            confidence=None,
+            warnings=self.warnings,
+            report={name: value for name, value in (trained.report or {}).items() if name != "confidence"}
+            | {"summary": [about], "clusters": described},
         )
 
 

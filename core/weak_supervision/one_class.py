@@ -121,7 +121,10 @@ class OneClass(Derived):
         model = replace(trained.model, calibration=Calibration(np.array([slope]), np.array([offset]), np.ones(2)))
         scores = trained.held_out[~self.certain]
         fractions = {str(each): share if each == self.label else 1.0 - share for each in model.classes}
-        kept = {name: value for name, value in (trained.report or {}).items() if name not in ("confidence", "summary")}
+        about = (
+            f"about {100 * found.share:.0f} of 100 documents without a label are {self.label!r}, likely "
+            f"{100 * found.low:.0f} to {100 * found.high:.0f}"
+        )
         return replace(
             trained,
             model=model,
@@ -130,5 +133,10 @@ class OneClass(Derived):
             held_out=None,
             confidence=None,
             warnings=self.warnings,
-            report={**kept, "share": found._asdict(), "class_fractions": fractions},
+            report={name: value for name, value in (trained.report or {}).items() if name != "confidence"}
+            | {
+                "summary": [about] if self.told is None else [],
+                "share": found._asdict(),
+                "class_fractions": fractions,
+            },
         )

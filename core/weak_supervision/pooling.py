@@ -42,11 +42,6 @@ _ALONE, _VOTED = Span(0.0, 0.6), Span(0.6, 1.0)
 _ESTIMATED = ("class_fractions", "estimate", "fractions")
 """fields of the report that are of the model of certain labels alone, since labels by votes are no random sample"""
 _LEAST = 1e-12
-_LOST = "by all votes together no document is of class {}: label some of its documents by hand"
-_GUESSES = (
-    "no label is certain: nothing but votes says how right the voters are, and what is said of labels left out is said "
-    "of labels by votes; label some random documents by hand"
-)
 
 
 @dataclass(frozen=True)
@@ -145,10 +140,14 @@ class Pooled(Derived):
         if "certain_labels" in report and alone is not None and alone.probabilities is not None:
             weight = report["certain_labels"]["weight"]
             own = softmax((1.0 - weight) * log(own) + weight * log(np.maximum(alone.probabilities, _LEAST)))
+        confidence = trained.confidence
+        if confidence is not None and confidence.total > np.count_nonzero(self.certain):
+            confidence = confidence._replace(by_votes=True)
+            report = {**report, **confidence.report()}
         answers = np.where(self.voted[trained.unlabeled, None], own, trained.probabilities)
         if report.get("estimate"):
             report = {**report, "class_fractions": by_class(answers.mean(axis=0), trained.model.classes)}
-        return replace(trained, probabilities=answers, report=report)
+        return replace(trained, probabilities=answers, report=report, confidence=confidence)
 
 
 class _Fit(NamedTuple):
@@ -216,7 +215,15 @@ class _Fit(NamedTuple):
         """The labels, with the weight that certain labels give to those by votes; raises Stopped."""
         alone = self._alone()
         share = self._share(run, span) if alone is None else _SHARES[0]
-        lost = [repr(self.votes.classes[each]) for each in np.setdiff1d(self.votes.class_index, self.named)]
+        warnings = [
+            f"by all votes together no document is of class {self.votes.classes[each]!r}: label some of its documents "
+            "by hand"
+            for each in np.setdiff1d(self.votes.class_index, self.named)
+        ]
+        guesses = (
+            "no label is certain: nothing but votes says how right the voters are, and what is said of labels left out "
+            "is said of labels by votes; label some random documents by hand"
+        )
         return Pooled(
             task=self.labeled(share),
             certain=self.certain,
@@ -228,7 +235,7 @@ class _Fit(NamedTuple):
                     "weight": share,
                 },
             },
-            warnings=[*(_LOST.format(each) for each in lost), *([] if self.certain.any() else [_GUESSES])],
+            warnings=warnings if self.certain.any() else [*warnings, guesses],
             posteriors=softmax(log(self.posteriors[:, self.named] + _LEAST)),
             voted=self.ballots.voted & ~self.certain & (share > 0),
             held=self.task.class_indices >= 0,

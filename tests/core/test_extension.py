@@ -49,7 +49,7 @@ def test_an_algorithm_of_one_class_is_a_file_and_a_line(one_class: str) -> None:
 def test_it_is_told_what_it_needs(one_class: str) -> None:
     with pytest.raises(InvalidDocuments, match="at least one class; no document is labeled"):
         check_options(one_class, {}, [])
-    with pytest.raises(InvalidDocuments, match="at least two classes; all labeled documents are of class 'sport'"):
+    with pytest.raises(InvalidDocuments, match="at least two classes; 'sport' is the only class"):
         check_options("svm", {}, ["sport"])
 
 

@@ -116,7 +116,7 @@ def test_what_goes_wrong_is_said_in_the_words_of_a_person(service: Service, tmp_
         )
         assert page.evaluate(
             "import('./page/view/quality.js').then(({ qualityOf }) => "
-            "qualityOf({ held_out: { labels: 4, right: 3 } }, null, { voters: { rule: 4 } }).by === 'votes')"
+            "qualityOf({ held_out: { labels: 4, right: 3, by_votes: true } }).by === 'votes')"
         )
         at.view("Data")
         choose(at, tmp_path / "open.csv")

@@ -103,7 +103,13 @@ def held_out_of(training: "Training") -> HeldOut | None:
     return (
         None
         if known is None or not known.total
-        else HeldOut(labels=known.total, right=known.right, by_chance=known.by_chance, likeliest=known.likeliest)
+        else HeldOut(
+            labels=known.total,
+            right=known.right,
+            by_chance=known.by_chance,
+            likeliest=known.likeliest,
+            by_votes=known.by_votes,
+        )
     )
 
 

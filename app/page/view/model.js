@@ -22,7 +22,7 @@ export function Model({ parts }) {
   return html`<h1>${name}, version ${number}</h1>
     <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${counted(version.value.classes.length, "class")} · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
     ${confidence === "none" && html`<${Notice} kind="error">It knows no more than chance would. More labels are needed.<//>`}
-    ${dataset.value && html`<${Sentence} quality=${qualityOf(version.value, dataset.value.audit, dataset.value.dataset)} />`}
+    ${dataset.value && html`<${Sentence} quality=${qualityOf(version.value, dataset.value.audit)} />`}
     ${comparison && html`<p>${sentence(comparison.why)}.</p>`}
     ${dataset.value?.dataset && dataset.value.labeled > 0 && html`${version.value.label_kind !== "several" && html`<${Mistakes} dataset=${dataset.value.dataset} name=${name} number=${number} />`}<${Evaluation} path=${path} dataset=${dataset.value.dataset} />`}
     <section><h2>What it goes by</h2><p>${version.value.facts.encoder ? "The meaning of the texts, as an encoder reads it, and these terms:" : "Terms with the largest weights."}</p><${Problem} error=${explained.error} />

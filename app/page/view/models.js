@@ -48,9 +48,9 @@ function Versions({ model, onChange }) {
   const shown = model.versions.slice(-MOST).reverse();
   return html`<section class="card"><h2>${model.name}</h2><${Problem} error=${error} />
     ${!audit.loaded && html`<p class="quiet" role="status">Each version is measured on the last audit …</p>`}
-    ${served && audit.loaded && html`<${Sentence} quality=${qualityOf(served, report, model.data)} />`}
+    ${served && audit.loaded && html`<${Sentence} quality=${qualityOf(served, report)} />`}
     <${Scroll} label=${`Versions of ${model.name}`}><table class="stacked"><thead><tr><th>Version</th><th>Trained</th><th>Right</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
-    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} quality=${qualityOf(each, report, model.data)} onPublish=${publish} />`)}</tbody></table><//>
+    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} quality=${qualityOf(each, report)} onPublish=${publish} />`)}</tbody></table><//>
     ${model.versions.length > MOST && html`<p class="quiet">${counted(model.versions.length - MOST, "older version")}</p>`}
     <div class="columns"><${Curve} versions=${audited} forecast=${report?.forecast} /><${Fractions} versions=${shown.slice(0, COMPARED)} /></div>
     ${report?.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}

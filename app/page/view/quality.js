@@ -4,14 +4,12 @@ import { counted, html, percent } from "./ui.js";
 
 /** @typedef {{right: number, low: number, high: number, labels: number, likeliest: number | null, by: "audit" | "votes" | "left out"}} Quality */
 
-/** How often a version is right. @param {any} version @param {any} [audit] the last
- * @param {any} [dataset] whose votes may stand for labels @returns {Quality | null} */
-export function qualityOf(version, audit, dataset) {
+/** How often a version is right. @param {any} version @param {any} [audit] the last @returns {Quality | null} */
+export function qualityOf(version, audit) {
   const measured = audit?.versions.find((/** @type {any} */ each) => each.version === version.version && each.model === version.name);
   if (measured?.labels) return { right: 1 - measured.error, low: 1 - measured.high, high: 1 - measured.low, labels: measured.labels, likeliest: audit.likeliest, by: "audit" };
   const held = version.held_out;
-  const by = Object.keys(dataset?.voters ?? {}).length ? "votes" : "left out";
-  return held ? { right: held.right / held.labels, low: held.low, high: held.high, labels: held.labels, likeliest: held.likeliest, by } : null;
+  return held ? { right: held.right / held.labels, low: held.low, high: held.high, labels: held.labels, likeliest: held.likeliest, by: held.by_votes ? "votes" : "left out" } : null;
 }
 
 /** The number with its interval, short enough for a table. @param {{quality: Quality | null}} props */

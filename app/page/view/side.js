@@ -73,7 +73,7 @@ function Knowledge({ dataset, trainer }) {
   const job = trainer.job.value, version = trainer.version.value, meaning = trainer.meaning.value;
   const audit = useAudit(dataset.id, version);
   return html`<h3>Model</h3>
-    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p>${audit && html`<${Sentence} quality=${qualityOf(version, audit, dataset)} />`}`}
+    ${version && html`<p><a href=${to("model", version.name, version.version)}>Version ${version.version}</a>${version.confidence === "none" ? ". It knows no more than chance would." : ""}</p>${audit && html`<${Sentence} quality=${qualityOf(version, audit)} />`}`}
     ${audit?.automatic?.possible && html`<p>${audit.automatic.documents.toLocaleString("en")} documents <a href=${to("audit", dataset.id)}>may be labeled automatically</a>.</p>`}
     ${!version && !job && html`<p class="quiet">It trains by itself after 20 answers, or after some when you pause.</p>`}
     ${job ? html`<div role="status"><${Bar} strong label="training" share=${job.progress.fraction} text=${percent(job.progress.fraction)} /><p class="quiet" title=${job.progress.phase || undefined}>${inWords(job.progress.phase)}</p></div>` : html`<button onClick=${() => trainer.train()} disabled=${!trainer.canTrain} title=${version && !trainer.canTrain ? "It has learned from all answers" : undefined}>Train now</button>`}

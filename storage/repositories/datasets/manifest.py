@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from storage.records import DatasetPart, File, Label
 
-_MISSING = ("", "none", "nan", "null", "n/a", "na", "unknown", "unlabeled", "?")
+_MISSING = ("", "none", "nan", "null", "n/a", "na", "unknown", "unlabeled", "abstain", "?")
 """Labels in lower case by which tables and programs write that there is none."""
 
 
@@ -57,25 +57,28 @@ def text_warnings(n_empty: int, n_unspaced: int = 0) -> list[str]:
 
 
 def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:
-    """Warnings about the labels."""
-    classes = [each for each in classes if each[1]]
-    if not classes:
-        return ["no document is labeled"]
+    """Warnings about the labels, and about classes that are only voted for."""
+    doubtful = _doubtful([label for label, _ in classes if isinstance(label, str)])
+    if not any(count for _, count in classes):
+        return ["no document is labeled", *doubtful]
     single = (
         [f"all labels are {classes[0][0]!r}; a training looks for it among the unlabeled documents"]
         if len(classes) == 1
         else []
     )
-    alone = [f"class {label!r} has one labeled document" for label, count in classes if count == 1]
-    more = [f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else []
-    return [*single, *_doubtful([label for label, _ in classes if isinstance(label, str)]), *alone[:20], *more]
+    few = [f"class {label!r} has {('no', 'one')[count]} labeled document" for label, count in classes if count < 2]
+    more = [f"and {len(few) - 20} more classes with at most one labeled document"] if len(few) > 20 else []
+    return [*single, *doubtful, *few[:20], *more]
 
 
 def _doubtful(labels: Sequence[str]) -> Iterator[str]:
     """Warnings about labels that are hardly meant as they are."""
     missing = [label for label in labels if label.strip().lower() in _MISSING]
     if missing:
-        yield f"labels such as {missing[0]!r} look like missing values; an unlabeled document has no label, or null"
+        yield (
+            f"labels such as {missing[0]!r} look like missing values; an unlabeled document has no label, or null, and "
+            "who abstains no vote"
+        )
     alike: dict[str, str] = {}
     for label in labels:
         other = alike.setdefault(unicodedata.normalize("NFKC", label).strip(" \t\r\n\u200b\ufeff").casefold(), label)

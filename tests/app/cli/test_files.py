@@ -101,6 +101,8 @@ def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.C
         "none",
         *at(gateway),
     ]
+    assert main([*arguments, "--other", "rest"]) == 1
+    assert "other: names what is not of the one labeled class" in capsys.readouterr().err
     assert main(arguments) == 0
     printed = capsys.readouterr()
     job = gateway.client.get(f"/v1/jobs/{printed.out.split()[-1]}").json()

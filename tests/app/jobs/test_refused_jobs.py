@@ -69,7 +69,7 @@ def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -
 @pytest.mark.parametrize(
     ("documents", "detail"),
     [
-        ([{"indices": [1], "label": "a"}, {"indices": [2]}], "class 'a'"),
+        ([{"indices": [1], "label": "a"}, {"indices": [2]}], "'a' is the only class"),
         ([{"indices": [1]}], "no document is labeled"),
         ([{"indices": [-1], "label": "a"}], "must be at least 0"),
         ([], "no document"),

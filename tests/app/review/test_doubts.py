@@ -109,7 +109,7 @@ def test_of_several_labels_each_is_doubted_by_itself(gateway: Gateway) -> None:
 def test_a_version_that_left_nothing_out_says_the_remedy(gateway: Gateway, dataset: str) -> None:
     publish(gateway.store, "other", dataset=dataset)
     problem = problem_of(gateway.client.post("/v1/models/other/doubts", json={"dataset": dataset}), 409)
-    assert "train one with auto" in problem["detail"]
+    assert "train one on labels of two classes, with auto" in problem["detail"]
 
 
 def test_other_documents_are_refused(gateway: Gateway, dataset: str) -> None:

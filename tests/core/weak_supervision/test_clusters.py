@@ -36,6 +36,9 @@ def test_clouds_are_found_and_described() -> None:
     assert all(each["name"].startswith(each["terms"][0]) for each in described)
     assert all(found[int(name[1:])] == each["label"] for each in described for name in each["documents"])
     assert (training.held_out, training.confidence) == (None, None)
+    near = there(clusters(pool(2, [0.5, 0.3, 0.2], gap=2.0, n=300), 5).report)
+    sizes = [each["size"] for each in near["clusters"]]
+    assert (sizes, sizes[-1], near["summary"][0][:24]) == (sorted(sizes, reverse=True), 0, "4 clusters, the largest:")
     fresh = pool(9, [0.5, 0.3, 0.2], gap=6.0, n=200)
     assert np.mean(training.model.labels_of(training.model.scores(fresh.rows)) == fresh.truth) > 0.97
 

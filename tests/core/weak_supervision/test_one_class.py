@@ -61,15 +61,17 @@ def test_documents_of_the_class_are_found_without_another(fractions: list[float]
     fresh = pool(9, fractions, gap=3.0, n=600)
     answer = training.model.labels_of(training.model.scores(fresh.rows))
     assert np.mean((answer == 0) != (fresh.truth == 1)) < 0.08
-    assert training.held_out is None
-    assert "confidence" not in report
+    assert (training.held_out, "confidence" in report) == (None, False)
+    assert report["summary"][0].startswith(
+        f"about {100 * report['share']['share']:.0f} of 100 documents without a label"
+    )
 
 
 def test_a_share_that_is_told_stands() -> None:
     data = pool(0, [0.8, 0.2], gap=2.0, n=600)
     training = one_class(data, options={"class_fractions": {"found": 0.35}})
     answer = training.model.labels_of(training.scores, training.probabilities)
-    assert np.mean(answer == 0) == pytest.approx(0.35, abs=0.01)
+    assert (np.mean(answer == 0), there(training.report)["summary"]) == (pytest.approx(0.35, abs=0.01), [])
 
 
 def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:

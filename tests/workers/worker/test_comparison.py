@@ -262,8 +262,10 @@ def test_many_labels_are_compared_in_parts_and_up_to_a_bound(
 
 
 def test_how_labels_left_out_were_predicted_is_kept_with_the_version(loop: Loop, store: Store) -> None:
-    loop.train(replace(after(RIGHT, truth(12)), confidence=Confidence(11, 10, 0.25, likeliest=0.5)))
-    assert Models(store).resolve("news").held_out == HeldOut(labels=11, right=10, by_chance=0.25, likeliest=0.5)
+    loop.train(replace(after(RIGHT, truth(12)), confidence=Confidence(11, 10, 0.25, likeliest=0.5, by_votes=True)))
+    assert Models(store).resolve("news").held_out == HeldOut(
+        labels=11, right=10, by_chance=0.25, likeliest=0.5, by_votes=True
+    )
     loop.train(replace(after(RIGHT, np.full(12, np.nan)), confidence=Confidence(0, 0, 1.0)))
     assert Models(store).resolve("news").held_out is None
 

@@ -108,18 +108,14 @@ def vote_faults(votes: Sequence[Mapping[str, Any] | None], label_type: type | No
     """
     for place, given in enumerate(votes):
         for voter, vote in (given or {}).items():
-            detail = _voter_detail(voter) or _vote_detail(vote)
+            wrong = label_detail(voter, str)
+            detail = _vote_detail(vote) if wrong is None else f"is no name of a voter: it {wrong}"
             if detail is None:
                 for label in _given({voter: vote}, label_type).labels:
                     label_type = label_type or type(label)
                     detail = detail or label_detail(label, label_type)
             if detail is not None:
                 yield place, "votes", f"{voter[:MAX_TEXT]!r} {detail}"
-
-
-def _voter_detail(name: str) -> str | None:
-    wrong = label_detail(name, str)
-    return None if wrong is None else f"is no name of a voter: it {wrong}"
 
 
 def _vote_detail(vote: Any) -> str | None:
