@@ -89,11 +89,11 @@ SETS = {
 def measured(name: str, system: str) -> dict[str, str]:
     """A cell of the table: the mean error in % of a system on the draws of a set, and the mean seconds."""
     chosen = SETS[name]
-    draws, errors, began = chosen.draws()[: chosen.n_draws], [], time.perf_counter()
+    draws, errors, began = chosen.draws()[: chosen.n_draws], [], time.process_time()
     for draw in draws:
         run = Run("", name, system, SYSTEMS[system][0 if chosen.is_text else 1], "")
         errors.append(trained(run, draw)[1])
-    seconds = (time.perf_counter() - began) / len(draws)
+    seconds = (time.process_time() - began) / len(draws)
     return dict(
         zip(_HEADS, (name, system, str(len(draws)), f"{100 * np.mean(errors):.1f}", f"{seconds:.1f}"), strict=True)
     )

@@ -1,6 +1,5 @@
 """The graph of nearest neighbours, and its Laplacian."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +11,10 @@ from core.kernels.gram import Gram, Vector
 from core.numerics.compiled import compiled
 from core.numerics.vectors import positions_of_largest
 from core.progress import Checkpoint
+
+_TALLEST, _GROWTH = 128, 8
+"""documents of a block, at most, and blocks of ``Gram.height`` in one: a product of few rows reads the whole matrix as
+often as one of many, which takes longer than to multiply"""
 
 
 class Laplacian(NamedTuple):
@@ -34,7 +37,9 @@ class Laplacian(NamedTuple):
         """
         n = gram.n_points
         nearest = np.empty((n, min(count, n - 1)), np.int64)
-        team.side_by_side(_searches(gram, nearest, checkpoint))
+        height = min(_TALLEST, _GROWTH * gram.height)
+        blocks = (np.arange(start, min(start + height, n)) for start in range(0, n, height))
+        team.side_by_side(partial(_search, gram, rows, nearest, checkpoint) for rows in blocks)
         owners = np.repeat(np.arange(n), nearest.shape[1])
         others = nearest.reshape(-1)
         edges = np.unique(np.concatenate([owners * n + others, others * n + owners]))
@@ -48,11 +53,6 @@ class Laplacian(NamedTuple):
         for _ in range(power):
             scores = _image(*self, scores)
         return scores
-
-
-def _searches(gram: Gram, nearest: NDArray[np.int64], checkpoint: Checkpoint) -> Iterator[partial[None]]:
-    for start in range(0, len(nearest), gram.height):
-        yield partial(_search, gram, np.arange(start, min(start + gram.height, len(nearest))), nearest, checkpoint)
 
 
 def _search(gram: Gram, rows: NDArray[np.int64], nearest: NDArray[np.int64], checkpoint: Checkpoint) -> None:
