@@ -65,16 +65,21 @@ def drawn(X: Any, y: NDArray[Any]) -> list[Draw]:
     return found
 
 
-def drawn_evenly(name: str, count: int, part: str | None = None) -> list[Draw]:
-    """Ten draws by seed of ``count`` labels a class of a set, or of a part of it."""
-    data = load(name)
-    chosen = slice(None) if part is None else data.splits[part]
-    rows, y, found = rows_of(data.X[chosen]), data.y[chosen], []
-    for seed in range(10):
+def evenly(X: Any, y: NDArray[Any], count: int, n_draws: int = 10) -> list[Draw]:
+    """Draws by seed of ``count`` labels of each class."""
+    rows, found = rows_of(X), []
+    for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         own = [rng.choice(np.flatnonzero(y == label), count, replace=False) for label in np.unique(y)]
         found.append(Draw(rows, y, np.sort(np.concatenate(own))))
     return found
+
+
+def drawn_evenly(name: str, count: int, part: str | None = None) -> list[Draw]:
+    """Ten such draws of a set, or of a part of it."""
+    data = load(name)
+    chosen = slice(None) if part is None else data.splits[part]
+    return evenly(data.X[chosen], data.y[chosen], count)
 
 
 def waveform(seed: int) -> Draw:
