@@ -72,8 +72,8 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 31_573,
-        "statements of benchmarks": 6_475,
+        "statements of the product": 31_572,
+        "statements of benchmarks": 6_474,
         "statements of tests": 30_797,
         "private helpers of app with one caller, %": 22,
         f"modules of {TINY} lines and less with one importer": 0,
