@@ -229,11 +229,19 @@ def show_texts(service: "Halfmoon", console: Console, texts: Texts) -> None:
     console.print(table)
     console.print(f"auto chose {auto.report['chosen']['algorithm']}: {escape(auto.report['chosen']['why'])}.\n")
     _show_meaning(service, console, data, hidden, auto)
-    more = _labeled_as_suggested(service, console, data, texts)
+    asked = service.models["functions"].suggest(data, ASKED, include=())
+    shown = "; ".join(f"{each.id.partition('.')[2]} ({each.label} or {each.rival}?)" for each in asked[:3])
+    console.print(f"Suggested for labeling next are {ASKED} texts: {escape(shown)}; … Their labels are added.")
+    truth = {text.id: text.label for text in texts.pool}
+    more = data.relabel({each.id: truth[each.id] for each in asked})
     with bars(console) as progress:
         again = follow(progress, f"auto, {ASKED} labels more", service.train(more, "functions", encoder=None))
     console.print(_evaluations(service, texts, {supervised: data, auto: data, again: more}))
-    console.print(_predictions(service))
+    found = service.models["functions"].predict(SENTENCES)
+    table = results("New sentences, and the probability of each class", ["sentence"], [*map(str, found.classes)])
+    for sentence, row in zip(SENTENCES, found.probabilities or (), strict=True):
+        table.add_row(sentence, *(f"[bold]{each:.2f}[/]" if each == max(row) else f"{each:.2f}" for each in row))
+    console.print(table)
     explained = service.models["functions"].explain([SENTENCES[0]], n=5).content["documents"][0]
     terms = ", ".join(f"{term['name']} {term['contribution']:+.2f}" for term in explained["contributions"])
     console.print(f"Why {explained['label']} for the first sentence? Contributions of its terms: {terms}.")
@@ -267,24 +275,6 @@ def documents_of(texts: Texts) -> list[Document]:
         {"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})}
         for text in texts.pool
     ]
-
-
-def _predictions(service: "Halfmoon") -> Table:
-    found = service.models["functions"].predict(SENTENCES)
-    table = results("New sentences, and the probability of each class", ["sentence"], [*map(str, found.classes)])
-    for sentence, row in zip(SENTENCES, found.probabilities or (), strict=True):
-        shown = [f"[bold]{each:.2f}[/]" if each == max(row) else f"{each:.2f}" for each in row]
-        table.add_row(sentence, *shown)
-    return table
-
-
-def _labeled_as_suggested(service: "Halfmoon", console: Console, data: "Dataset", texts: Texts) -> "Dataset":
-    """Label the texts that the model suggests; returns the dataset that has these labels, too."""
-    asked = service.models["functions"].suggest(data, ASKED, include=())
-    shown = "; ".join(f"{each.id.partition('.')[2]} ({each.label} or {each.rival}?)" for each in asked[:3])
-    console.print(f"Suggested for labeling next are {ASKED} texts: {escape(shown)}; … Their labels are added.")
-    truth = {text.id: text.label for text in texts.pool}
-    return data.relabel({each.id: truth[each.id] for each in asked})
 
 
 def _evaluations(service: "Halfmoon", texts: Texts, jobs: "Mapping[Job, Dataset]") -> Table:

@@ -69,7 +69,14 @@ def pages(
 
     Raises InvalidRequest, InvalidDocuments, NotFound.
     """
-    opened = _open(services, dataset, query, loaded)
+    part = part_of(services, dataset, query.share, query.by if query.claim is not None else None)
+    documents = services.datasets.open_annotated(dataset, part.answers)
+    scores = None
+    if loaded is not None and query.needs_scores:
+        scores = scores_of_dataset(services, loaded.version, loaded.model, dataset, documents)
+        if scores.probabilities is None and query.bounded:
+            raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
+    opened = _Opened(dataset, documents, services.datasets.fields(dataset), part, loaded, scores)
     if joined and opened.documents.label_kind == "several":
         odd = next(
             (
@@ -108,17 +115,6 @@ def pages(
         yield _page(opened, found, cursor, total)
         if cursor is None:
             return
-
-
-def _open(services: Services, dataset: str, query: DocumentQuery, loaded: Loaded | None) -> _Opened:
-    part = part_of(services, dataset, query.share, query.by if query.claim is not None else None)
-    documents = services.datasets.open_annotated(dataset, part.answers)
-    scores = None
-    if loaded is not None and query.needs_scores:
-        scores = scores_of_dataset(services, loaded.version, loaded.model, dataset, documents)
-        if scores.probabilities is None and query.bounded:
-            raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
-    return _Opened(dataset, documents, services.datasets.fields(dataset), part, loaded, scores)
 
 
 def _where(opened: _Opened, wanted: Callable[[Answer], bool]) -> NDArray[np.bool_]:
@@ -246,9 +242,19 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
             "notes": answer.notes,
             "flagged": answer.flagged,
         }
-    if opened.loaded is not None:
-        _add_predictions(opened, opened.loaded, found, documents)
     version = None if opened.loaded is None else opened.loaded.version
+    if opened.loaded is not None:
+        ascending, scores = np.sort(found), opened.scores
+        if scores is None:
+            scores, places = scores_at(opened.loaded.model, opened.documents, ascending), range(len(ascending))
+        else:
+            places = ascending.tolist()
+        for place, position in zip(places, ascending.tolist(), strict=True):
+            documents[position] |= {
+                "predicted": opened.loaded.version.classes[int(scores.predicted[place])],
+                "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
+                "score": float(scores.scores[place]),
+            }
     return {
         "documents": list(documents.values()),
         "next": None if cursor is None else str(cursor),
@@ -256,21 +262,6 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
         "model": version and version.name,
         "version": version and version.number,
     }
-
-
-def _add_predictions(opened: _Opened, loaded: Loaded, found: Positions, documents: dict[int, dict[str, Any]]) -> None:
-    ascending = np.sort(found)
-    scores = opened.scores
-    if scores is None:
-        scores, places = scores_at(loaded.model, opened.documents, ascending), range(len(ascending))
-    else:
-        places = ascending.tolist()
-    for place, position in zip(places, ascending.tolist(), strict=True):
-        documents[position] |= {
-            "predicted": loaded.version.classes[int(scores.predicted[place])],
-            "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
-            "score": float(scores.scores[place]),
-        }
 
 
 _CONTENTS = {"text": ["text"], "features": ["features"], "vectors": ["indices", "values"]}

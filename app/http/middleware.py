@@ -92,7 +92,18 @@ class Answers(HttpMiddleware):
                 if b"cache-control" not in own:
                     added = (*added, (b"cache-control", b"no-store"))
                 message["headers"] = [*message["headers"], *added, (_ID_HEADER, id)]
-                self._count(scope, message["status"], time.perf_counter() - started)
+                route = getattr(scope.get("route"), "path", "(none)")
+                status, seconds = message["status"], time.perf_counter() - started
+                scope["app"].state.services.metrics.count_request(scope["method"], route, status, seconds)
+                if self._log_requests:
+                    _log.info(
+                        "answered",
+                        method=scope["method"],
+                        path=shortened(scope["path"], MAX_LOGGED_PATH),
+                        status=int(status),
+                        seconds=round(seconds, 6),
+                        key=scope.get(KEY_ID),
+                    )
             elif len(message.get("body", b"")) > CHUNK_BYTES:
                 view, more = memoryview(message["body"]), message.get("more_body", False)
                 for start in range(0, len(view), CHUNK_BYTES):
@@ -108,19 +119,6 @@ class Answers(HttpMiddleware):
         finally:
             for give_back in held:  # none raises
                 give_back()
-
-    def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "(none)")
-        scope["app"].state.services.metrics.count_request(scope["method"], route, status, seconds)
-        if self._log_requests:
-            _log.info(
-                "answered",
-                method=scope["method"],
-                path=shortened(scope["path"], MAX_LOGGED_PATH),
-                status=int(status),
-                seconds=round(seconds, 6),
-                key=scope.get(KEY_ID),
-            )
 
 
 class RequestTracing(HttpMiddleware):

@@ -86,7 +86,20 @@ def submit(
     InvalidOption, UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict, JobDeleted.
     After an error nothing is kept.
     """
-    _check(body, idempotency_key, query)
+    check_name("model", body.model)
+    if (body.dataset is None) != is_given(body.documents):
+        raise InvalidRequest("dataset", "give either dataset or documents")
+    if body.annotations is not None and body.dataset is None:
+        raise InvalidRequest("annotations", "needs a dataset: documents in the body have no log")
+    if body.dataset is not None:
+        check_unread(query, "those of a dataset have been read")
+    if body.start_from is not None and find_algorithm(body.algorithm).start is None:
+        able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
+        raise InvalidRequest(
+            "start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}"
+        )
+    if idempotency_key is not None and not (0 < len(idempotency_key) <= _MAX_KEY_LENGTH):
+        raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
     key = None
     if idempotency_key is not None:
         fingerprint = yield from _fingerprint(body, query, services.settings.max_document_bytes)
@@ -195,23 +208,6 @@ def _encoder(
     if any(part.name == id.part for part in dataset.parts):
         raise InvalidRequest("encoder", f"makes the part {id.part}, which the documents have already")
     return EncoderRef(name=id.name, digest=id.digest)
-
-
-def _check(body: JobBody, idempotency_key: str | None, query: Mapping[str, str]) -> None:
-    check_name("model", body.model)
-    if (body.dataset is None) != is_given(body.documents):
-        raise InvalidRequest("dataset", "give either dataset or documents")
-    if body.annotations is not None and body.dataset is None:
-        raise InvalidRequest("annotations", "needs a dataset: documents in the body have no log")
-    if body.dataset is not None:
-        check_unread(query, "those of a dataset have been read")
-    if body.start_from is not None and find_algorithm(body.algorithm).start is None:
-        able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
-        raise InvalidRequest(
-            "start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}"
-        )
-    if idempotency_key is not None and not (0 < len(idempotency_key) <= _MAX_KEY_LENGTH):
-        raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
 
 
 def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps[str]:

@@ -147,7 +147,12 @@ def up(plan: Plan) -> int:
             "store_url": plan.store_url or (plan.data / "store").as_uri(),
             "cache_dir": str(plan.data / "cache"),
         }
-        _start_gateways(plan, settings, listener, folder, supervisor)
+        environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
+        arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(listener.fileno())]
+        arguments += ["--processes", str(folder), *(["--several"] if plan.gateways > 1 else [])]
+        # they share the listening socket: a connection that waits there outlives each of them
+        for name in plan.gateway_names:
+            supervisor.start(Program(name, arguments, environment, inherited=(listener.fileno(),)))
         rest = _start_workers(
             plan, settings, [lock, listener.fileno()], Startup(_url(listener), supervisor, _report), shutdown
         )
@@ -210,26 +215,6 @@ def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, shu
             _report(f"valkey cannot read its files, which are in {files / valkey.ASIDE} now; jobs are queued anew")
             supervisor.start(program)
         time.sleep(0.02)
-
-
-def _start_gateways(
-    plan: Plan, settings: Mapping[str, str], listener: socket.socket, folder: Path, supervisor: Supervisor
-) -> None:
-    """Start the gateways. They share the listening socket: a connection that waits there outlives each of them."""
-    environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
-    arguments = [
-        sys.executable,
-        "-m",
-        "app.cli",
-        "api",
-        "--descriptor",
-        str(listener.fileno()),
-        "--processes",
-        str(folder),
-        *(["--several"] if plan.gateways > 1 else []),
-    ]
-    for name in plan.gateway_names:
-        supervisor.start(Program(name, arguments, environment, inherited=(listener.fileno(),)))
 
 
 def _start_workers(

@@ -120,7 +120,14 @@ def report(
             versions = list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
         found = {each.number: _predictions(services, each, audit, documents, labeled) for each in versions}
         errors = [_error(version, found[version.number]) for version in versions]
-        promised = _trained_before(services, reference, versions, audit)
+        # a promise is about the version that is served, or the newest before it that was trained before the audit
+        served = services.models.resolve(reference)
+        earlier = (
+            version
+            for version in [served, *versions]
+            if version.number <= served.number and version.created_at <= audit.created_at and version.takes_over
+        )
+        promised = served if served.created_at <= audit.created_at else next(earlier, served)
         of_promised = found.get(promised.number) or _predictions(services, promised, audit, documents, labeled)
         automatic = _automatic(services, promised, of_promised, audit, documents, precision)
     unknown = [str(each.version) for each in errors if each.learned is None]
@@ -150,19 +157,6 @@ def report(
 def _answered(answers: Mapping[int, Answer]) -> list[int]:
     """Positions of the documents that somebody gave a label or left out."""
     return [position for position, answer in answers.items() if answer.answered_by]
-
-
-def _trained_before(services: Services, reference: str, versions: list[Version], audit: Audit) -> Version:
-    """The version that a promise is about: the one that is served, or the newest before it that was trained before the
-    audit was drawn.
-    """
-    served = services.models.resolve(reference)
-    earlier = (
-        version
-        for version in [served, *versions]
-        if version.number <= served.number and version.created_at <= audit.created_at and version.takes_over
-    )
-    return served if served.created_at <= audit.created_at else next(earlier, served)
 
 
 def _predictions(

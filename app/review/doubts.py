@@ -49,7 +49,16 @@ async def doubts(request: Request, services: Services, reference: str) -> Respon
 
 
 def _answer(services: Services, version: Version, model: Model, body: DoubtsBody) -> Response:
-    left_out = _left_out(services, version, body.dataset)
+    if services.datasets.get(body.dataset).documents != services.datasets.get(version.dataset).documents:
+        raise InvalidRequest(
+            "dataset", f"has other documents than {version.dataset!r}, whose labels the model learned from"
+        )
+    left_out = services.models.held_out(version)
+    if left_out is None:
+        raise Conflict(
+            f"version {version.number} of model {version.name!r} left no labels out; train one on labels of two "
+            "classes, with auto or the option probabilities"
+        )
     log = services.datasets.log(body.dataset)
     documents = services.datasets.open_annotated(body.dataset, log.answers())
     since = version.annotations or 0 if version.dataset == body.dataset else 0
@@ -85,20 +94,6 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
             "warnings": warnings,
         }
     )
-
-
-def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
-    if services.datasets.get(dataset).documents != services.datasets.get(version.dataset).documents:
-        raise InvalidRequest(
-            "dataset", f"has other documents than {version.dataset!r}, whose labels the model learned from"
-        )
-    left_out = services.models.held_out(version)
-    if left_out is None:
-        raise Conflict(
-            f"version {version.number} of model {version.name!r} left no labels out; train one on labels of two "
-            "classes, with auto or the option probabilities"
-        )
-    return left_out
 
 
 def _held_out(

@@ -121,12 +121,15 @@ class OrderedQueue(rq.Queue):
         Raises DequeueTimeout.
         """
         (queue,) = cast("Sequence[OrderedQueue]", list(queues))
+        sizes = (*queue.sizes, *(size for size in SIZES if size not in queue.sizes))
+        keys = [*map(queue.waiting_key, sizes), queue.tags_key]
         deadline = time.monotonic() + (timeout or 0)
         while True:
-            message = queue._pop()
+            message = cast("bytes | None", connection.eval(POP, len(keys), *keys, len(queue.sizes)))
             if message is not None:
+                id = message.decode()
                 try:
-                    return (job_class or Job).fetch(message, connection=connection, serializer=JSONSerializer), queue
+                    return (job_class or Job).fetch(id, connection=connection, serializer=JSONSerializer), queue
                 except NoSuchJobError:  # it has been forgotten
                     continue
             left = deadline - time.monotonic()
@@ -135,8 +138,3 @@ class OrderedQueue(rq.Queue):
             if left <= 0:
                 raise DequeueTimeout(timeout, [queue.name])
             connection.blpop([queue.bell_key(size) for size in queue.sizes], min(left, _LONGEST_BLOCK_SECONDS))
-
-    def _pop(self) -> str | None:
-        keys = [self.waiting_key(size) for size in (*self.sizes, *(size for size in SIZES if size not in self.sizes))]
-        found = cast("bytes | None", self.connection.eval(POP, len(keys) + 1, *keys, self.tags_key, len(self.sizes)))
-        return None if found is None else found.decode()

@@ -1,7 +1,7 @@
 """Pages of jobs by state and model, without reading every job for each page."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -66,7 +66,12 @@ class JobList:
         """
         found: list[Job] = []
         n_read, last, at_once = 0, cursor, limit + 1
-        ids = self._candidates(state, model, cursor)
+        # ids of the jobs that may have this state and this model, newest first
+        unfinished = self._jobs.unfinished_ids()
+        listed = unfinished if state is not None and not state.final else self._ids(unfinished)
+        out = frozenset(unfinished if state is not None and state.final else ())
+        older = (id for id in reversed(listed) if (cursor is None or id < cursor) and id not in out)
+        ids = (id for id in older if (known := self._known.get(id)) is None or known.may_be(state, model))
         while chunk := list(islice(ids, min(at_once, _MOST_READ - n_read))):
             for id, job in zip(chunk, in_parallel(self._read, chunk), strict=True):
                 if job is not None and state in (None, job.state) and model in (None, job.request.model):
@@ -88,14 +93,6 @@ class JobList:
         since = earliest_id("job", _OVERLAP_SECONDS)
         ids = self._jobs.ids()
         self._listing = _Listing(ids, frozenset(ids), since, self._clock())
-
-    def _candidates(self, state: JobState | None, model: str | None, cursor: str | None) -> Iterator[str]:
-        """Ids of the jobs that may have this state and this model, newest first."""
-        unfinished = self._jobs.unfinished_ids()
-        ids = unfinished if state is not None and not state.final else self._ids(unfinished)
-        out = frozenset(unfinished if state is not None and state.final else ())
-        older = (id for id in reversed(ids) if (cursor is None or id < cursor) and id not in out)
-        return (id for id in older if (known := self._known.get(id)) is None or known.may_be(state, model))
 
     def _ids(self, unfinished: Sequence[str]) -> Sequence[str]:
         """Ids of all jobs, oldest first."""

@@ -117,19 +117,18 @@ class BucketStore(Staged):
     def children(self, prefix: str, after: str | None = None) -> list[str]:
         """See Store."""
         if after is not None:
-            return self._children_after(check_key(prefix), after)
+            names: set[str] = set()
+            # a listing that begins somewhere has all keys below its names, so it is for the last few of many names
+            with _translate_errors("list", prefix):
+                for entries in obstore.list(
+                    self._client, check_key(prefix), offset=f"{prefix}/{after}", chunk_size=1000
+                ):
+                    names.update(entry["path"].removeprefix(f"{prefix}/").partition("/")[0] for entry in entries)
+            return keys_among(name for name in names if name > after)
         with _translate_errors("list", prefix):
             found = obstore.list_with_delimiter(self._client, check_key(prefix))
         paths = [*found["common_prefixes"], *(entry["path"] for entry in found["objects"])]
         return keys_among(path.rstrip("/").rpartition("/")[2] for path in paths)
-
-    def _children_after(self, prefix: str, after: str) -> list[str]:
-        """A listing that begins somewhere has all keys below its names, so it is for the last few of many names."""
-        names: set[str] = set()
-        with _translate_errors("list", prefix):
-            for entries in obstore.list(self._client, prefix, offset=f"{prefix}/{after}", chunk_size=1000):
-                names.update(entry["path"].removeprefix(f"{prefix}/").partition("/")[0] for entry in entries)
-        return keys_among(name for name in names if name > after)
 
     def delete(self, prefix: str) -> None:
         """See Store. Keys below the prefix go first, so that a deletion that was cut short can be repeated."""

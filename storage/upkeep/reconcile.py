@@ -32,9 +32,9 @@ from storage.problems import WORKER_DIED, problem
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
 from storage.records import Job, JobState, Outcome, Problem, QueuePlace
-from storage.repositories.deletions import Sightings
 from storage.repositories.job_attempts import Death
 from storage.repositories.jobs import Jobs
+from storage.repositories.sightings import Sightings
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _GRACE_BEFORE_FAILURE = 5
@@ -109,7 +109,9 @@ class Reconciler:
         """Apply the first rule that fits; by rule 4 it returns which attempt has been without a lease, and since
         when."""
         if job is None or job.state.final:  # rule 1
-            self._close(id, job)
+            # a job without a request was never accepted: its maker died before it stored the request
+            if job is not None or self._sightings.old(id, self._abandoned_seconds):
+                self._jobs.close(id)
         elif job.attempt and self._redis_state.leases.held(id, job.attempt, self._lease_seconds):  # rule 2
             pass
         elif job.outcome is not None:  # rule 3
@@ -153,11 +155,6 @@ class Reconciler:
             return False
         self._queue.enqueue(id, QueuePlace(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
-
-    def _close(self, id: str, job: Job | None) -> None:
-        """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""
-        if job is not None or self._sightings.old(id, self._abandoned_seconds):
-            self._jobs.close(id)
 
     def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:
         """Record an outcome in the place of a worker, with the progress and the trace of the last attempt that Redis

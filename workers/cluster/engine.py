@@ -131,23 +131,18 @@ class ClusterPasses(Passes):
             self._waiting.look([])
             with named_errors():
                 self._workforce = Workforce(client)
-            shares = self._shares(part_ranges(rows))
+            # a shard for each thread of the cluster. Any share gives the same sums, since sums are of parts; but they
+            # go from shard to shard, so that few shards are quick
+            all_parts = part_ranges(rows)
+            count = max(1, min(len(all_parts), sum(self._workforce.threads.values())))
+            edges = np.linspace(0, len(all_parts), count + 1).round().astype(int).tolist()
+            shares = [all_parts[first:last] for first, last in pairwise(edges)]
             there = self._workforce.threads
             workers = placement([""] * len(shares), there) if there else [""] * len(shares)
             self._shards = [self._placed(rows, parts, worker) for parts, worker in zip(shares, workers, strict=True)]
         except BaseException:
             super().close()
             raise
-
-    def _shares(self, parts: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
-        """The parts of each shard; there is a shard for each thread of the cluster.
-
-        Any share gives the same sums, since sums are of parts. But they go from shard to shard, so that few shards are
-        quick.
-        """
-        count = max(1, min(len(parts), sum(self._workforce.threads.values())))
-        edges = np.linspace(0, len(parts), count + 1).round().astype(int).tolist()
-        return [parts[first:last] for first, last in pairwise(edges)]
 
     def _placed(self, rows: SparseRows, parts: Sequence[tuple[int, int]], worker: str) -> _Placed:
         """Store a shard, and have a worker map it."""
@@ -258,7 +253,9 @@ class ClusterPasses(Passes):
                 if task is tasks.scores:
                     scores, sums = found, []
                 else:
-                    scores, sums = self._scores_of(found) if targets else [], [self._added(found)]
+                    pairs = zip(self._shards, found, strict=True)
+                    scores = [self._submit(one.worker, scores_of, each) for one, each in pairs] if targets else []
+                    sums = [self._added(found)]
             values = self._waiting.gathered([*scores, *sums], self._is_shorthanded)
         for shard, of_shard in zip(self._shards if targets else [], values[: len(scores)], strict=True):
             for (out, chosen), own in zip(targets, of_shard, strict=True):
@@ -277,9 +274,6 @@ class ClusterPasses(Passes):
             )
         kept = [self._kept_rows(place, each[shard.rows]) for each in rows]
         return self._submit(shard.worker, task, shard.future, own, *kept)
-
-    def _scores_of(self, found: Sequence[Future[Any]]) -> list[Future[Any]]:
-        return [self._submit(shard.worker, scores_of, each) for shard, each in zip(self._shards, found, strict=True)]
 
     def _added(self, found: Sequence[Future[Any]]) -> Future[Any]:
         """The sums of all shards, which go from one to the next."""

@@ -6,7 +6,7 @@ Any number of gateways deliver side by side. What must not be lost lies in the s
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -68,19 +68,27 @@ class Delivery:
         ended = self.webhooks.ended_jobs()
         if ended:
             unfinished = set(self._jobs.unfinished_ids())
-            listening = self._listening(webhooks)
+            waiting = self.webhooks.waiting()
+            full = [id for id in webhooks if len(waiting.get(id, ())) >= _MAX_WAITING]
+            for id in full:
+                _log.warning(
+                    "a webhook is told of nothing more until its messages are delivered or given up",
+                    webhook=id,
+                    waiting=len(waiting[id]),
+                )
+            listening = [webhook for id, webhook in webhooks.items() if id not in full]
             for id in ended:
                 if id not in unfinished:
                     self._announce(id, listening)
         messages, now = self.webhooks.waiting(), self._elapsed()
         every = {name for names in messages.values() for name in names}
         self._due = {name: due for name, due in self._due.items() if name in every}
-        waiting = {
+        to_try = {
             id: due
             for id, names in messages.items()
             if (due := [name for name in names if name not in self._due or self._due[name][1] <= now])
         }
-        for id, names in waiting.items():
+        for id, names in to_try.items():
             if id not in self._running:
                 self._running[id] = self._threads.submit(self._try_all, id, webhooks.get(id), names)
         done, _ = wait(self._running.values(), _ROUND_SECONDS)
@@ -91,18 +99,6 @@ class Delivery:
     def close(self) -> None:
         """Begin no other try."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _listening(self, webhooks: Mapping[str, Webhook]) -> list[Webhook]:
-        """The webhooks that get new messages: not those with receivers that have left too many messages waiting."""
-        waiting = self.webhooks.waiting()
-        full = [id for id in webhooks if len(waiting.get(id, ())) >= _MAX_WAITING]
-        for id in full:
-            _log.warning(
-                "a webhook is told of nothing more until its messages are delivered or given up",
-                webhook=id,
-                waiting=len(waiting[id]),
-            )
-        return [webhook for id, webhook in webhooks.items() if id not in full]
 
     def _announce(self, id: str, webhooks: list[Webhook]) -> None:
         try:

@@ -74,10 +74,27 @@ class DatasetBuilder:
         """
         if not batch.rows.n_rows:
             return
-        self._check_shape(batch)
+        refuse(filter(None, [shape_fault(batch.rows)]))
+        for field, given in (
+            ("label", batch.labels),
+            ("id", batch.ids),
+            ("drawn", batch.drawn),
+            ("fields", batch.fields and batch.fields.values),
+            ("labels", batch.label_lists and batch.label_lists.applied),
+            ("not", batch.label_lists and batch.label_lists.excluded),
+            ("votes", batch.votes),
+            ("weight", batch.weights),
+        ):
+            if given is not None and len(given) != batch.rows.n_rows:
+                raise refused(f"{len(given)} given for {batch.rows.n_rows} documents", field)
         rows, faults = checked(batch.rows, MAX_FAULTS)
-        found = self._faults(batch, faults)
-        refuse([Fault(self._document(batch, place), field, detail) for place, field, detail in found])
+        found = [(int(fault.document), fault.field, fault.detail) for fault in faults]
+        found += self._labels.faults(batch)
+        for place, id in enumerate(() if batch.ids is None or all_valid(batch.ids) else batch.ids):
+            detail = None if id is None else id_detail(id)
+            if detail is not None:
+                found.append((place, "id", detail))
+        refuse([Fault(self._document(batch, place), *fault) for place, *fault in sorted(found)[:MAX_FAULTS]])
         if self.n_documents + rows.n_rows > self._settings.max_documents:
             raise LimitExceeded("documents", self._settings.max_documents)
         self._rows.append(rows)
@@ -114,7 +131,14 @@ class DatasetBuilder:
                 files = dict(zip(paths, threads.map(self._store.upload, keys, paths.values()), strict=True))
             dataset = self._manifest(labels, files, warnings)
             self._quota.seal(dataset)
-            self._check_files(dataset)
+            # a process with a clock a day ahead takes a long upload for abandoned
+            there = set(self._store.children(f"datasets/{dataset.id}"))
+            gone = sorted(name for file in files.values() if (name := file.key.rpartition("/")[2]) not in there)
+            if gone:
+                raise StoreUnavailable(
+                    f"cannot write dataset {dataset.id}: {gone[0]} was removed meanwhile, as if abandoned; is a clock "
+                    "ahead by a day?"
+                )
         except BaseException:
             # what cannot be removed either is garbage, which is collected a day later
             with suppress(StoreUnavailable):
@@ -151,42 +175,6 @@ class DatasetBuilder:
             documents=self._id,
             files=files,
         )
-
-    def _check_files(self, dataset: Dataset) -> None:
-        """Raise StoreUnavailable if files were removed meanwhile: a process with a clock a day ahead takes a long
-        upload for abandoned.
-        """
-        there = set(self._store.children(f"datasets/{dataset.id}"))
-        gone = sorted(name for file in dataset.files.values() if (name := file.key.rpartition("/")[2]) not in there)
-        if gone:
-            raise StoreUnavailable(
-                f"cannot write dataset {dataset.id}: {gone[0]} was removed meanwhile, as if abandoned; is a clock "
-                "ahead by a day?"
-            )
-
-    def _check_shape(self, batch: Batch) -> None:
-        refuse(filter(None, [shape_fault(batch.rows)]))
-        for field, given in (
-            ("label", batch.labels),
-            ("id", batch.ids),
-            ("drawn", batch.drawn),
-            ("fields", batch.fields and batch.fields.values),
-            ("labels", batch.label_lists and batch.label_lists.applied),
-            ("not", batch.label_lists and batch.label_lists.excluded),
-            ("votes", batch.votes),
-            ("weight", batch.weights),
-        ):
-            if given is not None and len(given) != batch.rows.n_rows:
-                raise refused(f"{len(given)} given for {batch.rows.n_rows} documents", field)
-
-    def _faults(self, batch: Batch, of_rows: list[Fault]) -> list[tuple[int, str, str]]:
-        found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
-        found += self._labels.faults(batch)
-        for place, id in enumerate(() if batch.ids is None or all_valid(batch.ids) else batch.ids):
-            detail = None if id is None else id_detail(id)
-            if detail is not None:
-                found.append((place, "id", detail))
-        return sorted(found)[:MAX_FAULTS]
 
     def _document(self, batch: Batch, place: int) -> str | int:
         """Name of a document in a fault: its id if that is valid, else its position in the dataset."""

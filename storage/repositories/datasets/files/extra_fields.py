@@ -57,7 +57,11 @@ class ExtraFieldsWriter:
         if fields is not None and fields.names:
             self._add_names(fields.names)
             if self._lines is None:
-                self._begin()
+                self._lines = self._stack.enter_context(NpyWriter(self._folder / "fields.npy", "|u1"))
+                self._indptr = self._stack.enter_context(NpyWriter(self._folder / "fields.indptr.npy", "<i8"))
+                self._indptr.append(np.zeros(1, np.int64))
+                for part in chunks(np.broadcast_to(np.int8(0), self._length)):
+                    self._write(_NOTHING * len(part))
             self._write(_encode_lines(self._in_order(fields)))
         elif self._lines is not None:
             self._write(_NOTHING * length)
@@ -88,13 +92,6 @@ class ExtraFieldsWriter:
             order = [places.get(name, -1) for name in self._names]
             values = [[row[place] if 0 <= place < len(row) else None for place in order] for row in values]
         return [row if row and row[-1] is not None else _trimmed(row) for row in values]
-
-    def _begin(self) -> None:
-        self._lines = self._stack.enter_context(NpyWriter(self._folder / "fields.npy", "|u1"))
-        self._indptr = self._stack.enter_context(NpyWriter(self._folder / "fields.indptr.npy", "<i8"))
-        self._indptr.append(np.zeros(1, np.int64))
-        for part in chunks(np.broadcast_to(np.int8(0), self._length)):
-            self._write(_NOTHING * len(part))
 
     def _write(self, lines: bytes) -> None:
         assert self._lines is not None

@@ -43,7 +43,11 @@ class IdWriter:
         """Append the ids of the next ``count`` documents, which are valid."""
         ids = None if given is None else [str(self._count + k) if id is None else id for k, id in enumerate(given)]
         if self._file is None and ids is not None and any(id != str(self._count + k) for k, id in enumerate(ids)):
-            self._begin()
+            # the documents so far have their positions as ids
+            self._file = (self._folder / "ids.ndjson").open("wb")
+            self._hashes = NpyWriter(self._folder / "id-hashes.npy", "<i8")
+            for start in range(0, self._count, _BLOCK):
+                self._write(_positions(start, min(start + _BLOCK, self._count)))
         if self._file is not None:
             self._write(ids if ids is not None else _positions(self._count, self._count + count))
         self._count += count
@@ -66,13 +70,6 @@ class IdWriter:
             if file is not None:
                 with suppress(OSError):
                     file.close()
-
-    def _begin(self) -> None:
-        """Begin the file, with the positions of the documents so far as their ids."""
-        self._file = (self._folder / "ids.ndjson").open("wb")
-        self._hashes = NpyWriter(self._folder / "id-hashes.npy", "<i8")
-        for start in range(0, self._count, _BLOCK):
-            self._write(_positions(start, min(start + _BLOCK, self._count)))
 
     def _write(self, ids: list[str]) -> None:
         assert self._file is not None

@@ -237,7 +237,10 @@ class _TextWriter(RowWriter):
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
         self._indptr.append(rows.indptr[1:] - start + len(self._arrays["text"]))
         self._arrays["text"].append(rows.data[start:stop])
-        self._n_empty += _n_blank(rows)
+        # of texts with nothing but white space only those that begin with it are decoded
+        filled = np.flatnonzero(np.diff(rows.indptr))
+        spaced = filled[np.isin(rows.data[rows.indptr[:-1][filled]], _SPACE_FIRSTS)]
+        self._n_empty += rows.n_rows - len(filled) + sum(not text.strip() for text in rows.taken(spaced))
         self._n_unspaced += _n_unspaced(rows)
 
     def empty_rows(self, count: int) -> RowsOfKind:
@@ -258,14 +261,6 @@ def _n_unspaced(rows: TextRows) -> int:
     if not ((data >= _CJK_FIRST) & (data <= _CJK_LAST)).any():
         return 0
     return sum(_CLAUSE.search(text) is not None for text in rows)
-
-
-def _n_blank(rows: TextRows) -> int:
-    """Number of texts with nothing but white space. Only texts that begin with it are decoded."""
-    filled = np.flatnonzero(np.diff(rows.indptr))
-    firsts = rows.data[rows.indptr[:-1][filled]]
-    spaced = filled[np.isin(firsts, _SPACE_FIRSTS)]
-    return rows.n_rows - len(filled) + sum(not text.strip() for text in rows.taken(spaced))
 
 
 class PartWriter(ExitStack):
