@@ -126,8 +126,7 @@ def _trained(data: Split, learner: Learner, labels: Labels, seed: int) -> Traini
 
 def _measured(data: Split, training: Training) -> dict[str, float]:
     scores = training.model.scores(data.test_rows)
-    probabilities = training.model.probabilities(scores)
-    assert probabilities is not None
+    probabilities = training.model.calibrated_probabilities(scores)
     assert training.probabilities is not None
     unlabeled = class_fractions(data.class_indices[training.unlabeled], data.n_classes)
     return {

@@ -87,8 +87,7 @@ def doubts(name: str, share: float) -> list[str]:
     training = trained(found, labels)
     assert training.held_out is not None
     left_out = np.flatnonzero(np.isfinite(training.held_out).all(axis=1))
-    probabilities = training.model.probabilities(training.held_out[left_out])
-    assert probabilities is not None
+    probabilities = training.model.calibrated_probabilities(training.held_out[left_out])
     given = np.searchsorted(training.model.classes, labels[left_out])
     wrong = np.isin(left_out, flipped)
     n = len(flipped)

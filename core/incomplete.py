@@ -27,7 +27,7 @@ from core.selection.class_fractions import by_class, fraction_warnings
 from core.selection.data import with_features
 from core.selection.prediction import judge
 from core.selection.report import time_warnings
-from core.training import SingleTask, Training, TrainingContext, TrainingTask
+from core.task import SingleTask, Training, TrainingContext, TrainingTask
 from core.weak_supervision.derived import Train
 from core.weak_supervision.opinion_pool import opinion_pool
 
@@ -130,8 +130,7 @@ class Incomplete(NamedTuple):
         required = np.array([[own.start, own.stop] for own in self.lacked.values()], np.int64)
         model = PartedModel.of(total.model, found.model, required)
         scores = scores_in_slices(model, self.task.rows, watch)[found.unlabeled]
-        probabilities = model.probabilities(scores)
-        assert probabilities is not None
+        probabilities = model.calibrated_probabilities(scores)
         of_all = found.report or {}
         # warnings of a share of the seconds, or of the documents
         partial = {NO_UNLABELED, *time_warnings(of_all), *fraction_warnings(whole.report or {})}

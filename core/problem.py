@@ -72,6 +72,12 @@ class Result:
     passes: float = 0.0
     """passes over the nonzeros that the solution took, partial ones counted by their share"""
 
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """Coefficients of a linear solution, shape (n_features + 1,), the bias last."""
+        assert isinstance(self.decision, Linear)
+        return np.append(self.decision.coefficients, self.decision.intercept)
+
 
 NO_RESULT = Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
 """of steps whose findings are kept beside them"""

@@ -228,8 +228,7 @@ class SeveralEvaluator:
                         truth[row, self._places[label]] = True
                     else:
                         self._beyond += 1
-            probabilities = self._model.probabilities(scored.scores[known])
-            assert probabilities is not None
+            probabilities = self._model.calibrated_probabilities(scored.scores[known])
             self._counts.add(truth, self._model.given_labels(probabilities))
             self._rankings.add(truth, probabilities)
             pairs = np.column_stack([1 - probabilities.ravel(), probabilities.ravel()])

@@ -56,8 +56,7 @@ def with_votes(
     predicted, rivals = known.predicted.copy(), known.rivals.copy()
     probabilities, margins = known.probabilities.copy(), known.margins.copy()
     for scored in score_stored(model, documents, differing):
-        of_classes = model.probabilities(scored.scores)
-        assert of_classes is not None
+        of_classes = model.calibrated_probabilities(scored.scores)
         told = rates.told(of_classes, votes.taken(scored.positions))
         likeliest, own = top_two(told), scored.positions
         predicted[own], rivals[own], margins[own] = likeliest

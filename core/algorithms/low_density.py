@@ -31,7 +31,7 @@ from core.optimizers.smo import empty_result, hinge
 from core.optimizers.subspace import in_kernel_space, within
 from core.options.linear import SemiSupervisedOptions
 from core.options.subspace import RHOS, GradientTsvmOptions, LdsOptions
-from core.problem import Linear, Problem, Result, Status
+from core.problem import Problem, Result, Status
 from core.progress import Phase, Span, Stopped
 
 
@@ -186,10 +186,8 @@ def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) ->
         found = yield from within(as_part(smooth_tsvm(own, options, "lds"), Span(0.0, 0.9)), subspace)
         if found.status in (Status.CANCELLED, Status.NUMERICAL_ERROR):
             return empty_result(options, problem, found.status)
-        assert isinstance(found.decision, Linear)
         scores = np.zeros(problem.rows.n_rows)
-        vector = np.append(found.decision.coefficients, found.decision.intercept)
-        yield Within(subspace, Scores(vector, np.zeros_like(scores), scores))
+        yield Within(subspace, Scores(found.coefficients, np.zeros_like(scores), scores))
     except Stopped:
         return empty_result(options, problem, Status.CANCELLED)
 

@@ -15,7 +15,7 @@ from core.optimizers.newton import Iterate, StoppingRule, minimise, result_of
 from core.optimizers.subspace import in_kernel_space
 from core.options.linear import TsvmOptions
 from core.options.subspace import S4vmOptions
-from core.problem import Linear, Problem, Result, Status
+from core.problem import Problem, Result, Status
 from core.progress import Phase, Span, Stopped
 
 _ROUNDS = 2000
@@ -64,8 +64,7 @@ def _linear(problem: Problem, options: S4vmOptions) -> Steps:
 
 
 def _direction(problem: Problem, baseline: Result, length: float, number: int) -> Vector:
-    assert isinstance(baseline.decision, Linear)
-    vector = np.append(baseline.decision.coefficients, baseline.decision.intercept)
+    vector = baseline.coefficients
     random = standard_normal(np.random.default_rng([problem.seed, number]), len(vector))
     return np.asarray(vector + random * (length * np.sqrt(dot(vector, vector) / dot(random, random))))
 

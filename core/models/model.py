@@ -1,6 +1,4 @@
-"""Models: the result of training, and all that prediction needs; among them the linear one, a coefficient for each
-feature that training saw. Loads with NumPy alone.
-"""
+"""Models: the result of training, and all that prediction needs. Loads with NumPy alone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -131,9 +129,7 @@ class Model(ABC):
         return arrays | named, meta | calibration | nested | {"vocabulary": vocabulary}
 
     def facts(self) -> dict[str, str | int]:
-        """Facts for the owner: the ``family``, the ``bytes`` of arrays and words, and the facts of family and
-        vocabulary.
-        """
+        """Facts for the owner: the ``family``, the ``bytes`` of arrays and words, those of family and vocabulary."""
         size = sum(array.nbytes for array in self.to_arrays()[0].values()) + sum(
             len(string.encode()) for string in self.vocabulary.strings
         )
@@ -172,9 +168,7 @@ class Model(ABC):
         ]
 
     def likely_labels(self, probabilities: NDArray[np.float64]) -> list[dict[str, float]]:
-        """The probabilities of the labels that each row is given, and of all others from LIKELY on, the likeliest
-        first, by a model of several labels.
-        """
+        """Probabilities of the labels that each row is given, and of all others from LIKELY on, the likeliest first."""
         told = self.given_labels(probabilities) | (probabilities >= LIKELY)
         orders = np.argsort(-probabilities, axis=1, kind="stable")
         return [
@@ -199,6 +193,12 @@ class Model(ABC):
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""
         return None if self.calibration is None else self.calibration.probabilities(scores)
+
+    def calibrated_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """shape (n_rows, n_classes), by a model that was calibrated."""
+        probabilities = self.probabilities(scores)
+        assert probabilities is not None
+        return probabilities
 
     @property
     def finite(self) -> bool:

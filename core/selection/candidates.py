@@ -33,7 +33,6 @@ from core.selection.held_out import (
     Fits,
     FoldFit,
     HeldOut,
-    coefficients_of,
     compared_svm,
     held_out_scores,
 )
@@ -338,7 +337,7 @@ def transductive(scheduler: Scheduler, data: SelectionData, found: FractionEstim
     }
     results = scheduler.run(with_all | steps, span)
     ensure_complete(results)
-    starts = [coefficients_of(result) for result in results[:n_problems]] if with_all else [None] * n_problems
+    starts = [result.coefficients for result in results[:n_problems]] if with_all else [None] * n_problems
     held_out = held_out_scores(fits, data.folds, n_problems)
 
     def solvers(spec: ModelSpec) -> Solvers:

@@ -91,11 +91,5 @@ class HeldOut(NamedTuple):
 def labeled_scores(result: Result, problem: Problem) -> Procedure[Vector]:
     """The scores of the labeled rows, shape (n_labeled,)."""
     scores = np.zeros(problem.rows.n_rows)
-    yield Scores(coefficients_of(result), (np.arange(len(scores)) >= problem.n_labeled).astype(np.float64), scores)
+    yield Scores(result.coefficients, (np.arange(len(scores)) >= problem.n_labeled).astype(np.float64), scores)
     return scores[: problem.n_labeled]
-
-
-def coefficients_of(result: Result) -> Vector:
-    """Coefficients of a linear solution, shape (n_features + 1,), the bias last."""
-    assert isinstance(result.decision, Linear)
-    return np.append(result.decision.coefficients, result.decision.intercept)
