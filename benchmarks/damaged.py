@@ -20,7 +20,7 @@ from app.codecs.dispatch import FORMATS
 from benchmarks.base import Log, machine, put_section, table
 from benchmarks.hostile import WAITS, Bystander
 from benchmarks.running import Service, forget_peak, peak_memory, service
-from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, GOOD
+from tests.app.codecs.good_bodies import CONTENT_TYPES, GOOD
 
 _CLIENTS = 4
 _ERRORS = re.compile(r"status=5\d\d|Traceback|\[error|\[critical|was killed|exited with code", re.IGNORECASE)

@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 import yaml
 
-from tests.app.codecs.encodings import as_npy, scipy_npz
-from tests.app.codecs.test_parser_fuzz import npz
+from tests.app.codecs.encodings import as_npy, npz, scipy_npz
 from tests.app.conftest import TWO_CLASSES, Gateway, publish
 from tests.app.datasets.test_kinds import text_model
 
@@ -57,13 +56,13 @@ BINARY: dict[str, Mistake] = {
     "npz missing": (
         UPLOAD,
         NPZ,
-        npz(a=np.eye(2)),
+        npz({"a": np.eye(2)}),
         "a: unexpected member 'a.npy'; the arrays are indptr, indices, data, shape, row, col, X, te",
     ),
     "npz object": (
         UPLOAD,
         NPZ,
-        npz(text=np.array(["a", None], object)),
+        npz({"text": np.array(["a", None], object)}),
         "text: is an array of Python objects, which are never unpickled; send text",
     ),
     "npz pickle": (
@@ -75,33 +74,38 @@ BINARY: dict[str, Mistake] = {
     "npz csr noshape": (
         UPLOAD,
         NPZ,
-        npz(indptr=np.array([0, 1]), indices=np.array([0])),
+        npz({"indptr": np.array([0, 1]), "indices": np.array([0])}),
         "data: the array data is missing; required are indptr, in",
     ),
     "npz lens": (
         UPLOAD,
         NPZ,
-        npz(X=np.eye(3), y=np.array([1, 2])),
+        npz({"X": np.eye(3), "y": np.array([1, 2])}),
         "y: unexpected member 'y.npy'; did you mean 'labels'? the arrays are indptr, in",
     ),
     "npz nan": (
         UPLOAD,
         NPZ,
-        npz(X=np.array([[np.nan]])),
+        npz({"X": np.array([[np.nan]])}),
         "values: the value of index 0 is not a finite number, or beyond 3.4e38, the largest of fl",
     ),
-    "npz 3d": (UPLOAD, NPZ, npz(X=np.zeros((2, 2, 2))), "X: must have two dimensions, documents and features, not 3"),
-    "npz 1d": (UPLOAD, NPZ, npz(X=np.zeros(3)), "X: must have two dimensions, documents and features, not 1"),
+    "npz 3d": (
+        UPLOAD,
+        NPZ,
+        npz({"X": np.zeros((2, 2, 2))}),
+        "X: must have two dimensions, documents and features, not 3",
+    ),
+    "npz 1d": (UPLOAD, NPZ, npz({"X": np.zeros(3)}), "X: must have two dimensions, documents and features, not 1"),
     "npz complex": (
         UPLOAD,
         NPZ,
-        npz(X=np.eye(2) * 1j),
+        npz({"X": np.eye(2) * 1j}),
         "X: is an array of complex128, which is not accepted; send its real part",
     ),
     "npz str X": (
         UPLOAD,
         NPZ,
-        npz(X=np.array([["a"]])),
+        npz({"X": np.array([["a"]])}),
         "X: is an array of <U1, which is not accepted; an array of texts is called text",
     ),
     "npz dia": (
@@ -110,7 +114,7 @@ BINARY: dict[str, Mistake] = {
         scipy_npz(sp.eye(3).todia()),
         "format: the matrix is in 'dia' format; send it by rows, as of matrix.tocsr()",
     ),
-    "npz trunc": (UPLOAD, NPZ, npz(X=np.eye(3))[:-30], "not a zip file, or cut short"),
+    "npz trunc": (UPLOAD, NPZ, npz({"X": np.eye(3)})[:-30], "not a zip file, or cut short"),
     "npy 1d": (UPLOAD, NPY, as_npy(np.zeros(3)), "X: must have two dimensions, documents and features, not 1"),
     "npy object": (
         UPLOAD,
@@ -133,7 +137,7 @@ BINARY: dict[str, Mistake] = {
     "npz labels name": (
         UPLOAD,
         NPZ,
-        npz(X=np.eye(2), target=np.array([1, 2])),
+        npz({"X": np.eye(2), "target": np.array([1, 2])}),
         "target: unexpected member 'target.npy'; did you mean 'labels'? the",
     ),
 }

@@ -1,14 +1,20 @@
-"""The same documents in each of the wire formats."""
+"""Bodies of each of the wire formats: the same documents, arrays, tables, archives of files."""
 
 import io
 import json
-from collections.abc import Sequence
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse
+from pyarrow import ipc
 
 Documents = Sequence[dict[str, Any]]
+Files = Mapping[str, bytes]
 
 
 def as_json(documents: Documents) -> bytes:
@@ -50,7 +56,7 @@ def dense_of(documents: Documents, dtype: Any = np.float64, order: Literal["C", 
     return {"X": matrix, "labels": arrays["labels"], "labeled": arrays["labeled"]}
 
 
-def npz(arrays: dict[str, Any], *, compressed: bool = True) -> bytes:
+def npz(arrays: dict[str, Any], *, compressed: bool = False) -> bytes:
     buffer = io.BytesIO()
     (np.savez_compressed if compressed else np.savez)(buffer, **arrays)
     return buffer.getvalue()
@@ -80,3 +86,44 @@ def as_npy(array: Any) -> bytes:
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
+
+
+def parquet(columns: Mapping[str, Any], **options: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), file, **options)
+    return file.getvalue()
+
+
+def arrow_stream(
+    columns: Mapping[str, Any],
+    options: ipc.IpcWriteOptions | None = None,
+    write: Callable[..., ipc.RecordBatchStreamWriter] = ipc.new_stream,
+) -> bytes:
+    file, table = io.BytesIO(), pa.table(dict(columns))
+    with write(file, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return file.getvalue()
+
+
+def arrow_file(columns: Mapping[str, Any], options: ipc.IpcWriteOptions | None = None) -> bytes:
+    return arrow_stream(columns, options, ipc.new_file)
+
+
+def zip_of(files: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """The same bytes at any time."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content, method)
+    return file.getvalue()
+
+
+def tar_of(files: Files, format: int = tarfile.GNU_FORMAT) -> bytes:
+    """An archive that ends with the two empty blocks, without padding."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=format) as archive:
+        for name, content in files.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(content)
+            archive.addfile(header, io.BytesIO(content))
+        return file.getvalue() + bytes(1024)

@@ -36,9 +36,9 @@ from app.predictions.service import decode_documents
 from core.errors import MAX_FAULTS, InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.repositories.datasets.files import ids
-from tests.app.codecs.encodings import as_npy
+from tests.app.codecs.encodings import as_npy, npz, tar_of, zip_of
+from tests.app.codecs.good_bodies import CONTENT_TYPES
 from tests.app.codecs.tables.workbooks import XLSX
-from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
 
 BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 22)
 REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest)
@@ -137,34 +137,46 @@ BODIES: dict[str, dict[str, tuple[int, Make]]] = {
         "labels that are words": (5_000, lambda n: b"a 1:1\n" * n),
     },
     "application/x-npz": {
-        "rows": (50_000, lambda n: npz(X=np.ones((n, 2), np.float32))),
-        "columns": (100_000, lambda n: npz(X=np.ones((2, n), np.float32))),
-        "ids": (10_000, lambda n: npz(X=np.ones((n, 1)), ids=[f"i{k}" for k in range(n)])),
-        "labels": (10_000, lambda n: npz(X=np.ones((n, 1)), labels=[f"l{k}" for k in range(n)])),
-        "texts": (5_000, lambda n: npz(text=[f"x {k}" for k in range(n)])),
-        "indicators": (200, lambda n: npz(X=np.ones((n, 1)), indicators=np.ones((n, 50), bool), classes=range(50))),
-        "members": (200, lambda n: zip_of(n, "m%d.npy")),
-        "columns of Fortran's order": (20_000, lambda n: npz(X=np.ones((4, n), np.float32, order="F"))),
-        "values": (50_000, lambda n: npz(indptr=[0, n], indices=np.arange(n), data=np.ones(n), shape=[1, n])),
+        "rows": (50_000, lambda n: npz({"X": np.ones((n, 2), np.float32)})),
+        "columns": (100_000, lambda n: npz({"X": np.ones((2, n), np.float32)})),
+        "ids": (10_000, lambda n: npz({"X": np.ones((n, 1)), "ids": [f"i{k}" for k in range(n)]})),
+        "labels": (
+            10_000,
+            lambda n: npz({"X": np.ones((n, 1)), "labels": [f"l{k}" for k in range(n)]}),
+        ),
+        "texts": (5_000, lambda n: npz({"text": [f"x {k}" for k in range(n)]})),
+        "indicators": (
+            200,
+            lambda n: npz({"X": np.ones((n, 1)), "indicators": np.ones((n, 50), bool), "classes": range(50)}),
+        ),
+        "members": (200, lambda n: zip_of_names(n, "m%d.npy")),
+        "columns of Fortran's order": (
+            20_000,
+            lambda n: npz({"X": np.ones((4, n), np.float32, order="F")}),
+        ),
+        "values": (
+            50_000,
+            lambda n: npz({"indptr": [0, n], "indices": np.arange(n), "data": np.ones(n), "shape": [1, n]}),
+        ),
     },
     "application/x-npy": {"rows": (50_000, lambda n: as_npy(np.ones((n, 2), np.float32)))},
     "application/zip": {
-        "files": (300, lambda n: zip_of(n, "a/f%d.txt")),
-        "files of one name": (300, lambda n: zip_of(n, "a/f.txt")),
-        "folders": (300, lambda n: zip_of(n, "d%d/f.txt")),
-        "depth of a name": (4_000, lambda n: zipped(**{"d/" * min(n, 30_000) + "f.txt": "x"})),
-        "a file": (300_000, lambda n: zipped(**{"a/f.txt": "x" * n})),
+        "files": (300, lambda n: zip_of_names(n, "a/f%d.txt")),
+        "files of one name": (300, lambda n: zip_of_names(n, "a/f.txt")),
+        "folders": (300, lambda n: zip_of_names(n, "d%d/f.txt")),
+        "depth of a name": (4_000, lambda n: zip_of({"d/" * min(n, 30_000) + "f.txt": b"x"})),
+        "a file": (300_000, lambda n: zip_of({"a/f.txt": b"x" * n})),
     },
     "application/x-tar": {
-        "files": (1_000, lambda n: tar(**{f"a/f{k}": "x" for k in range(n)})),
-        "folders": (1_000, lambda n: tar(**{f"d{k}/f": "x" for k in range(n)})),
-        "a long name": (100_000, lambda n: tar(**{"n" * n: "x"})),
-        "depth of a name": (50_000, lambda n: tar(**{"d/" * n + "f": "x"})),
-        "a file": (500_000, lambda n: tar(**{"a/f": "x" * n})),
-        "empty blocks": (2_000, lambda n: tar(**{"a/f": "x"})[:-1024] + bytes(512 * n)),
+        "files": (1_000, lambda n: tar_of({f"a/f{k}": b"x" for k in range(n)})),
+        "folders": (1_000, lambda n: tar_of({f"d{k}/f": b"x" for k in range(n)})),
+        "a long name": (100_000, lambda n: tar_of({"n" * n: b"x"})),
+        "depth of a name": (50_000, lambda n: tar_of({"d/" * n + "f": b"x"})),
+        "a file": (500_000, lambda n: tar_of({"a/f": b"x" * n})),
+        "empty blocks": (2_000, lambda n: tar_of({"a/f": b"x"})[:-1024] + bytes(512 * n)),
     },
     "application/gzip": {
-        "files": (1_000, lambda n: gzip.compress(tar(**{f"a/f{k}": "x" for k in range(n)}))),
+        "files": (1_000, lambda n: gzip.compress(tar_of({f"a/f{k}": b"x" for k in range(n)}))),
         "members": (2_000, lambda n: gzip.compress(b"") * n),
     },
     "multipart/form-data": {
@@ -184,7 +196,7 @@ def a_form(content: str) -> bytes:
     return f"{head}{content}\r\n--x--\r\n".encode()
 
 
-def zip_of(n: int, form: str) -> bytes:
+def zip_of_names(n: int, form: str) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings(action="ignore"):
         for number in range(n):

@@ -23,8 +23,8 @@ from core.errors import InvalidDocuments
 from storage.repositories.datasets.files.ids import IdWriter
 from storage.repositories.datasets.files.votes import VotesWriter
 from storage.repositories.datasets.labels import Classes
-from tests.app.codecs.encodings import as_npy
-from tests.app.codecs.test_parser_fuzz import CONTENT_TYPES, npz, tar, zipped
+from tests.app.codecs.encodings import as_npy, npz, tar_of, zip_of
+from tests.app.codecs.good_bodies import CONTENT_TYPES
 
 BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 25)
 SOME_BLOCKS = 24 << 20
@@ -75,10 +75,10 @@ BODIES: dict[str, Callable[[], bytes]] = {
     "text/csv": lambda: b"text,label\n" + b"some words here,a\n" * (SIZE // 18),
     "text/tab-separated-values": lambda: b"text\tlabel\n" + b"some words here\ta\n" * (SIZE // 18),
     "text/x-svmlight": lambda: b"1 1:1 2:2 3:3\n" * (SIZE // 14),
-    "application/x-npz": lambda: npz(X=np.ones((SIZE // 256, 64), np.float32)),
+    "application/x-npz": lambda: npz({"X": np.ones((SIZE // 256, 64), np.float32)}),
     "application/x-npy": lambda: as_npy(np.ones((SIZE // 64, 64), np.int8)),
-    "application/zip": lambda: zipped(**{f"a/{k}.txt": "x" * 1000 for k in range(SIZE // 1000)}),
-    "application/x-tar": lambda: tar(**{f"a/{k}.txt": "x" * 500 for k in range(SIZE // 1024)}),
+    "application/zip": lambda: zip_of({f"a/{k}.txt": b"x" * 1000 for k in range(SIZE // 1000)}),
+    "application/x-tar": lambda: tar_of({f"a/{k}.txt": b"x" * 500 for k in range(SIZE // 1024)}),
     "multipart/form-data": lambda: (
         b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.csv"\r\n\r\ntext\n'
         + b"some words here\n" * (SIZE // 16)
@@ -105,7 +105,7 @@ def test_entries_in_another_order_take_no_memory_that_is_not_reserved(spooled: b
     places: dict[str, Any] = {"row": np.arange(n_entries)[::-1], "col": np.zeros(n_entries, np.int32)}
     if order == "columns":
         places = {"format": np.array(b"csc"), "indptr": np.array([0, n_entries]), "indices": places["row"]}
-    body = npz(**places, data=np.ones(n_entries, np.float32), shape=[n, 1])
+    body = npz({**places, "data": np.ones(n_entries, np.float32), "shape": [n, 1]})
     headers = {"content-type": "application/x-npz"}
     with measured() as memory, ExitStack() as stack:
         files = [stack.enter_context(TemporaryFile()) for _ in range(4 * spooled)]

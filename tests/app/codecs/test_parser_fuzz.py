@@ -1,10 +1,7 @@
 """Fuzzing of every parser of bodies: the result is documents or a named error, however the body is cut."""
 
 import gzip
-import io
 import json
-import tarfile
-import zipfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,13 +10,10 @@ from typing import IO, Any
 
 import msgspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
-from pyarrow import ipc
 
 from app.codecs.base import Bounds, Reading
 from app.codecs.dispatch import FORMATS, check_length, decompressor_of
@@ -37,114 +31,11 @@ from app.predictions.service import decode_documents
 from core.documents.kinds import NamedRows, Rows, RowsOfKind, TextRows, parts_of
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
-from tests.app.codecs import encodings
-from tests.app.codecs.encodings import as_npy
-from tests.app.codecs.tables.workbooks import DATE, XLSX, workbook
+from tests.app.codecs.encodings import npz
+from tests.app.codecs.good_bodies import CONTENT_TYPES, GOOD
 
 BOUNDS = Bounds(body_bytes=100_000, decompressed_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
 REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest, UnsupportedMediaType)
-CONTENT_TYPES = {"multipart/form-data": "multipart/form-data; boundary=x"}
-"""Content-Type of a media type that needs parameters."""
-
-
-def npz(**arrays: object) -> bytes:
-    return encodings.npz({name: np.asarray(array) for name, array in arrays.items()}, compressed=False)
-
-
-def parquet(**columns: object) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file)
-    return file.getvalue()
-
-
-def arrow(write: Callable[[io.BytesIO, pa.Schema], Any], **columns: object) -> bytes:
-    file, table = io.BytesIO(), pa.table(columns)
-    with write(file, table.schema) as writer:
-        writer.write_table(table)
-    return file.getvalue()
-
-
-def tar(**files: str) -> bytes:
-    """An archive that ends with the two empty blocks, without padding."""
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, text in files.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(text)
-            archive.addfile(header, io.BytesIO(text.encode()))
-        return file.getvalue() + bytes(1024)
-
-
-def zipped(**files: str) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(zipfile.ZipInfo(name), text)
-    return file.getvalue()
-
-
-GOOD: dict[str, list[bytes]] = {
-    "application/json": [
-        b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], '
-        b'"label": null}]}',
-        b'{"documents": [{"id": "a", "text": "a } \\" { \\u00e9", "label": "x"}, {"text": ""}, {"label": 3, '
-        b'"text": "b"}]}',
-        b'{"documents": [{"features": {"a}": 1, "b\\"": -2.5e3}, "label": "x"}, {"features": {}}, {"id": "c", '
-        b'"features": {"b": 0}}]}',
-        b'{"documents": [{"text": "a", "labels": ["x", "y"], "not": ["z"], "votes": {"r": "x", "m": {"y": 0.5}}}, '
-        b'{"text": "", "labels": [], "weight": 2}]}',
-        b'{"documents": [{"text": "a }", "vector": [1, 0.5]}, {"id": "c", "vector": [0, -2e3], "features": '
-        b'{"b{": 0}, "vectors": {"x": [1]}}]}',
-    ],
-    "application/x-ndjson": [
-        b'{"id": "a\\u00e9", "indices": [0, 7], "values": [1.5, 2]}\n{"indices": [3], "label": 4}\n',
-        b'{"text": "x y", "label": 4}\n{"text": ""}\n',
-        b'{"text": "x", "labels": ["a", "b"], "not": ["c"], "votes": {"r": "a", "m": {"b": 0.5}}}\n'
-        b'{"text": "", "weight": 2}\n',
-        b'{"features": {"x": 1, "y": 2}}\n{"features": {}}\n',
-        b'{"text": "x y"}\n{"vector": [1, 0], "text": "z", "vectors": {"a": [2], "b": [1, 2]}}\n{"vector": '
-        b'[0, 3], "text": null}\n',
-    ],
-    "text/csv": [
-        b'id,text,label\r\na,"x, ""y""\r\nz",sport\r\n,\xc3\xa9,\r\n\r\n',
-        b"text;more\nx;y\n",
-        b'text,labels,not,vote:r,weight\nx,a;b,c,"{""a"": 1}",2\ny,[],,,\n',
-    ],
-    "text/tab-separated-values": [b'text\tlabel\nx\t"a\tb"\ny\t\n'],
-    XLSX: [
-        workbook({"S": [["id", "text", "label"], ["a", "x y", "sport"], [None, "\u00e9", None]], "T": []}),
-        workbook({"S": [["text", "labels", "vote:r", "weight", "d"], [1, "a;b", '{"a": 1}', 2, (45292, DATE)]]}),
-    ],
-    "application/vnd.apache.parquet": [
-        parquet(id=["a", None], text=["x y", "\u00e9"], label=["sport", ""]),
-        parquet(text=["x", "", "y"], label=[3.0, None, -2.0]),
-        parquet(**{"text": ["x", "y"], "labels": [["a", "b"], None], "vote:r": ["a", None], "weight": [0.5, None]}),
-    ],
-    "application/vnd.apache.arrow.stream": [
-        arrow(ipc.new_stream, id=[7, 8], text=["x y", "\u00e9"], label=["sport", None]),
-        arrow(ipc.new_file, text=pa.array(["x", "", "x"]).dictionary_encode(), label=[3, None, -2]),
-        arrow(ipc.new_stream, **{"text": ["x", "y"], "labels": [["a", "b"], None], "vote:r": ["a", None]}),
-    ],
-    "text/x-svmlight": [b"1 1:0.5 9:2 # words\n0 4:1e-3\n-1\n"],
-    "application/x-npz": [
-        npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
-        npz(X=np.eye(3, dtype=np.float32), ids=["a", "b", "c"]),
-        npz(X=np.eye(3), ids=[7, 8, 9], labels=[1.0, np.nan, -2.0]),
-        npz(X=np.eye(2), indicators=[[1, 0], [1, 1]], classes=["a", "b"], labeled=[True, False], weights=[1, 2.5]),
-        npz(X=np.eye(3, dtype=np.float32), text=["a b", "", "c"], labels=["x", "", "y"]),
-        npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], X=np.eye(2)),
-    ],
-    "application/x-npy": [as_npy(np.eye(3)), as_npy(np.ones((2, 3), np.int8, order="F"))],
-    "application/zip": [zipped(**{"a/x.txt": "some text", "unlabeled/y.txt": "", "z": "top"})],
-    "application/x-tar": [tar(**{"a/x.txt": "some text", "y": ""}), tar(**{f"b/{'n' * 100}": "x"})],
-    "application/gzip": [gzip.compress(tar(**{"a/x.txt": "some text", "y": ""}), mtime=0)],
-    "multipart/form-data": [
-        b'--x\r\nContent-Disposition: form-data; name="file"; '
-        b'filename="a.csv"\r\n\r\ntext,label\r\na,b\r\n\r\n--x--\r\n',
-        b'--x\r\nContent-Type: application/x-ndjson\r\nContent-Disposition: form-data; name="f"; '
-        b'filename=""\r\n\r\n{"text": "a"}\n\r\n--x--',
-    ],
-}
 
 
 def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[Rows]:
@@ -346,7 +237,7 @@ def test_documents_of_wrong_types(documents: list[object]) -> None:
 )
 @profile(max_examples=200)
 def test_arrays_of_wrong_types(arrays: dict[str, object]) -> None:
-    outcome(lambda: parsed("application/x-npz", [npz(**arrays)]))
+    outcome(lambda: parsed("application/x-npz", [npz(arrays)]))
 
 
 TENSOR = st.fixed_dictionaries(

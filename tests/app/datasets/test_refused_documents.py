@@ -157,7 +157,7 @@ def member(data: bytes, name: str = "data.npy") -> bytes:
 
 
 def damaged_zip() -> bytes:
-    body = bytearray(npz(ARRAYS, compressed=False))
+    body = bytearray(npz(ARRAYS))
     at = bytes(body).index(np.array([1.0, 0.5, 2.0]).tobytes())
     body[at + 3] ^= 1
     return bytes(body)
@@ -431,7 +431,7 @@ LIMITS = {
     "zip bomb": (
         {"max_decompressed_bytes": 10**6},
         "application/x-npz",
-        npz(ARRAYS | {"data": np.zeros(5_000_000), "indices": np.zeros(5_000_000, np.int32)}),
+        npz(ARRAYS | {"data": np.zeros(5_000_000), "indices": np.zeros(5_000_000, np.int32)}, compressed=True),
         "identity",
         "bytes in the decompressed body",
     ),

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.app.annotations.test_annotations import annotate
+from tests.app.codecs.encodings import npz, parquet
 from tests.app.codecs.tables.workbooks import XLSX, workbook
-from tests.app.codecs.test_parser_fuzz import npz, parquet
 from tests.app.conftest import NDJSON, Gateway, created, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 
@@ -117,7 +117,7 @@ def test_a_column_a_label_says_which_apply(gateway: Gateway, media_type: str) ->
     rows = [[*INDICATED], *map(list, zip(*INDICATED.values(), strict=True))]
     bodies = {
         CSV: "\n".join(",".join("" if each is None else str(each) for each in row) for row in rows).encode(),
-        PARQUET: parquet(**INDICATED),
+        PARQUET: parquet(INDICATED),
         XLSX: workbook({"S": rows}),
     }
     made = send(gateway, bodies[media_type], media_type, labels="ship|corn|not", separator="|")
@@ -128,7 +128,7 @@ def test_a_column_a_label_says_which_apply(gateway: Gateway, media_type: str) ->
 
 def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> None:
     columns = {"text": ["x", "y"], "topics": [["b", "a"], None], "others": [[1], [2]], "weight": [1.0, 0.5]}
-    made = send(gateway, parquet(**columns), PARQUET, labels="topics")
+    made = send(gateway, parquet(columns), PARQUET, labels="topics")
     assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1}, 1, [])
     assert [each["weight"] for each in listed(gateway, made["id"])] == [1.0, 0.5]
 
@@ -322,7 +322,15 @@ def test_indicators_of_arrays_are_several_labels(gateway: Gateway, names: list[A
         [{"vector": row, "labels": each, "weight": 2} for row, each in zip(np.eye(3).tolist(), labels, strict=True)]
     )
     labeled = np.array([True, True, False])
-    body = npz(X=np.eye(3), indicators=INDICATORS, classes=np.array(names), labeled=labeled, weights=np.full(3, 2))
+    body = npz(
+        {
+            "X": np.eye(3),
+            "indicators": INDICATORS,
+            "classes": np.array(names),
+            "labeled": labeled,
+            "weights": np.full(3, 2),
+        }
+    )
     assert send(gateway, body, "application/x-npz")["sha256"] == wanted["sha256"]
 
 
@@ -349,7 +357,7 @@ def test_indicators_of_arrays_are_several_labels(gateway: Gateway, names: list[A
     ],
 )
 def test_odd_arrays_are_refused_with_words(gateway: Gateway, arrays: dict[str, Any], field: str, words: str) -> None:
-    error = refused(gateway, npz(**{"X": np.eye(3), **arrays}), "application/x-npz")
+    error = refused(gateway, npz({"X": np.eye(3), **arrays}), "application/x-npz")
     assert error["field"] == field
     assert words in error["detail"]
 

@@ -107,7 +107,7 @@ def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"
     """More numbers than are held at once, zeros of both signs among them, and full rows."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((4001, 300)) * (rng.random((4001, 300)) < np.linspace(0, 1.2, 4001)[:, None])
-    bodies = scipy_npz(scipy.sparse.csr_array(matrix)), npz({"X": np.asarray(matrix, order=order)}, compressed=False)
+    bodies = scipy_npz(scipy.sparse.csr_array(matrix)), npz({"X": np.asarray(matrix, order=order)})
     made = [
         gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}).json()
         for body in bodies
@@ -236,7 +236,7 @@ def test_memory_stays_flat_for_a_large_npz(gateway: Gateway) -> None:
         "shape": np.array([n, 700]),
         "labels": np.array(["", "spam", "ham"] * (n // 3)),
     }
-    body = npz(arrays, compressed=False)
+    body = npz(arrays)
     pieces = (body[at : at + 65536] for at in range(0, len(body), 65536))
     with peak_growth() as peak:
         answer = gateway.client.post(

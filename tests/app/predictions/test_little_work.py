@@ -40,7 +40,7 @@ def scored(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (b"0 1:1\n" * 8000, {"Content-Type": SVMLIGHT}, True),
         (b"0\n" * 10_000, {"Content-Type": SVMLIGHT}, True),
         (gzip.compress(b"0 1:1\n"), {"Content-Type": SVMLIGHT, "Content-Encoding": "gzip"}, True),
-        (npz({"X": np.zeros((100_000, 1), np.int8)}), {"Content-Type": NPZ}, True),
+        (npz({"X": np.zeros((100_000, 1), np.int8)}, compressed=True), {"Content-Type": NPZ}, True),
     ],
     ids=["few", "many", "empty", "gzip", "npz"],
 )

@@ -1,14 +1,11 @@
 """Tables of Arrow and Parquet: columns by name, labels of every type, files that are none or too much."""
 
-import io
 import struct
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyarrow import ipc
 
@@ -18,6 +15,7 @@ from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
+from tests.app.codecs.encodings import arrow_file, arrow_stream, parquet
 
 BOUNDS = Bounds(body_bytes=10**7, decompressed_bytes=10**8, document_bytes=10**5, documents=10**6, nonzeros=10**5)
 PARQUET, ARROW = "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"
@@ -27,26 +25,6 @@ TABLE = {
     "id": [7, 8, 9],
     "more": [1.5, 2.5, None],
 }
-
-
-def parquet(columns: Mapping[str, Any], **more: Any) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.table(dict(columns)), file, **more)
-    return file.getvalue()
-
-
-def stream(columns: Mapping[str, Any], options: ipc.IpcWriteOptions | None = None) -> bytes:
-    file, table = io.BytesIO(), pa.table(dict(columns))
-    with ipc.new_stream(file, table.schema, options=options) as writer:
-        writer.write_table(table)
-    return file.getvalue()
-
-
-def arrow_file(columns: Mapping[str, Any], options: ipc.IpcWriteOptions | None = None) -> bytes:
-    file, table = io.BytesIO(), pa.table(dict(columns))
-    with ipc.new_file(file, table.schema, options=options) as writer:
-        writer.write_table(table)
-    return file.getvalue()
 
 
 def read(
@@ -64,7 +42,7 @@ def read(
     return texts, labels, ids, list(decoder.warnings())
 
 
-@pytest.mark.parametrize(("media_type", "write"), [(PARQUET, parquet), (ARROW, stream), (ARROW, arrow_file)])
+@pytest.mark.parametrize(("media_type", "write"), [(PARQUET, parquet), (ARROW, arrow_stream), (ARROW, arrow_file)])
 def test_a_table_is_read_as_any_other(media_type: str, write: Any) -> None:
     texts, labels, ids, warnings = read(write(TABLE), media_type)
     assert (texts, labels, ids) == (TABLE["text"], ["sport", None, None], ["7", "8", "9"])
@@ -84,7 +62,7 @@ def test_a_table_is_read_as_any_other(media_type: str, write: Any) -> None:
     ],
 )
 def test_types_of_labels(labels: Any, expected: list[Any]) -> None:
-    for write, media_type in ((parquet, PARQUET), (stream, ARROW)):
+    for write, media_type in ((parquet, PARQUET), (arrow_stream, ARROW)):
         assert read(write({"text": ["a", "b", "c"], "label": labels}), media_type)[1] == expected
 
 
@@ -120,7 +98,7 @@ def test_what_is_refused(body: bytes, detail: str) -> None:
 
 
 def test_damaged_streams_are_refused() -> None:
-    whole = stream(TABLE)
+    whole = arrow_stream(TABLE)
     for body in (
         b"",
         b"ARROW1",
@@ -135,7 +113,7 @@ def test_damaged_streams_are_refused() -> None:
 
 def test_no_memory_beside_the_body_is_read() -> None:
     """Arrow takes offsets and indices as a stream has them."""
-    whole = stream({"text": ["abcdefg"]})
+    whole = arrow_stream({"text": ["abcdefg"]})
     assert whole.count(b"\7\0\0\0abcdefg") == 1
     longer = whole.replace(b"\7\0\0\0abcdefg", b"\0\2\0\0abcdefg")
     not_utf8 = whole.replace(b"abcdefg", b"abc\xffefg")
@@ -145,7 +123,7 @@ def test_no_memory_beside_the_body_is_read() -> None:
             read(body, ARROW)
 
 
-@pytest.mark.parametrize("write", [stream, arrow_file])
+@pytest.mark.parametrize("write", [arrow_stream, arrow_file])
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
 def test_compressed_batches_that_say_too_much(write: Any, compression: str) -> None:
     """Also the dictionaries. The length before each buffer is written over."""
@@ -164,7 +142,7 @@ def test_compressed_batches_that_say_too_much(write: Any, compression: str) -> N
 def test_all_that_is_unpacked_is_bounded() -> None:
     table, bounds = {"text": ["x" * 50_000] * 25}, replace(BOUNDS, decompressed_bytes=10**6)
     for body, media_type in (
-        (stream(table, ipc.IpcWriteOptions(compression="zstd")), ARROW),
+        (arrow_stream(table, ipc.IpcWriteOptions(compression="zstd")), ARROW),
         (parquet(table, use_dictionary=False, compression="zstd"), PARQUET),
     ):
         assert len(body) < 10_000
@@ -205,14 +183,14 @@ def test_nested_columns_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_long_label_many_times() -> None:
     """It is no label, but that is for the dataset to say; no batch has more of it than a text."""
-    body = stream({"text": ["a"] * 600, "label": pa.array(["x" * 90_000] * 600).dictionary_encode()})
+    body = arrow_stream({"text": ["a"] * 600, "label": pa.array(["x" * 90_000] * 600).dictionary_encode()})
     decoder = body_decoder({"content-type": ARROW}, BOUNDS)
     list(decoder.feed(body))
     assert len(next(decoder.finish()).labels) <= (1 << 24) / 90_000
 
 
 def test_names_that_are_no_text() -> None:
-    for write, media_type in ((parquet, PARQUET), (stream, ARROW)):
+    for write, media_type in ((parquet, PARQUET), (arrow_stream, ARROW)):
         body = write({"text": ["a"], "more": ["b"]}).replace(b"more", b"mo\xffe")
         with pytest.raises(InvalidDocuments, match="no Arrow or Parquet file"):
             read(body, media_type)

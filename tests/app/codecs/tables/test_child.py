@@ -12,13 +12,13 @@ from app.codecs.tables import child
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
-from tests.app.codecs.test_parser_fuzz import parquet
+from tests.app.codecs.encodings import parquet
 
 BOUNDS = Bounds(10**8, 10**10, 10**6, 10**6, 10**5)
 PARQUET = "application/vnd.apache.parquet"
 
 
-GOOD = parquet(text=["x y", "\u00e9"], label=["sport", ""], id=["a", None])
+GOOD = parquet({"text": ["x y", "\u00e9"], "label": ["sport", ""], "id": ["a", None]})
 
 
 def read(body: bytes, bounds: Bounds = BOUNDS) -> list[str]:
@@ -79,7 +79,7 @@ def test_a_helper_that_has_ended_is_started_again() -> None:
 
 
 def test_a_text_that_is_repeated_without_end_is_counted_as_it_is_read() -> None:
-    body = parquet(text=pa.array(["x" * 100_000]).dictionary_encode().take(pa.array([0] * 400_000)))
+    body = parquet({"text": pa.array(["x" * 100_000]).dictionary_encode().take(pa.array([0] * 400_000))})
     assert len(body) < 10_000
     with pytest.raises(LimitExceeded, match="decompressed body") as caught:
         read(body)
@@ -87,7 +87,7 @@ def test_a_text_that_is_repeated_without_end_is_counted_as_it_is_read() -> None:
 
 
 def test_texts_beyond_the_bound_of_the_settings() -> None:
-    body = parquet(text=[f"{row} " * 100 for row in range(10_000)])
+    body = parquet({"text": [f"{row} " * 100 for row in range(10_000)]})
     with pytest.raises(LimitExceeded, match="decompressed body") as caught:
         read(body, Bounds(10**8, 10**6, 10**6, 10**6, 10**5))
     assert caught.value.limit == 10**6
