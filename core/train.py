@@ -35,7 +35,7 @@ from core.selection.class_fractions import by_class, estimate_fractions, fractio
 from core.selection.data import with_frequent_features
 from core.selection.report import time_warnings
 from core.several.train import train_several
-from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask, untrained
+from core.task import Run, SingleTask, Training, TrainingContext, TrainingTask, untrained
 from core.validation.calibration import fit_calibration
 from core.validation.confidence import Confidence, Validated
 from core.validation.folds import N_FOLDS, cross_val_scores

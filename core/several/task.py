@@ -13,7 +13,7 @@ from core.documents.votes import checked_weights
 from core.errors import InvalidOption, refused
 from core.problem import Problem
 from core.registry import check_options, find_algorithm
-from core.training import CheckedTask, TrainingTask
+from core.task import CheckedTask, TrainingTask
 from core.validation.folds import N_FOLDS, without
 
 

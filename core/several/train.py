@@ -27,7 +27,7 @@ from core.selection.report import time_report, time_warnings
 from core.several.members import FOLD_TOLERANCE, LabelSolutions, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
 from core.several.task import SeveralTask
-from core.training import Run, Training, TrainingContext, TrainingTask, untrained
+from core.task import Run, Training, TrainingContext, TrainingTask, untrained
 from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
 
 _SMOOTHING = 0.2

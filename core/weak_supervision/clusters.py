@@ -21,7 +21,7 @@ from core.problem import NO_RESULT, Status
 from core.progress import Phase, Span
 from core.selection.data import SelectionData, scale_features
 from core.selection.naive_bayes_em import SMOOTHING, Moments, NaiveBayesEM
-from core.training import Run, Training, TrainingTask, compacted
+from core.task import Run, Training, TrainingTask, compacted
 from core.weak_supervision.derived import Derived
 
 _SAMPLE = 10_000

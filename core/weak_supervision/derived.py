@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.problem import Status
 from core.progress import Span
-from core.training import Run, Training, TrainingContext, TrainingTask
+from core.task import Run, Training, TrainingContext, TrainingTask
 
 Train = Callable[[TrainingTask, TrainingContext], Training]
 

@@ -12,7 +12,7 @@ from core.errors import refused
 from core.numerics.elementary import Vector
 from core.options.auto import AutoOptions
 from core.problem import Status
-from core.training import Run, SingleTask, Training, TrainingTask
+from core.task import Run, SingleTask, Training, TrainingTask
 from core.validation.calibration import Calibration, fit_sigmoid
 from core.weak_supervision.derived import Derived
 

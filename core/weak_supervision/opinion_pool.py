@@ -17,7 +17,7 @@ from core.numerics.elementary import Matrix, Vector, log, log_of, log_sum_exp, s
 from core.problem import Linear, Result, Status, unlabeled_scores
 from core.selection.prediction import judge
 from core.selection.stack import Member, stack
-from core.training import Training
+from core.task import Training
 from core.validation.calibration import Calibration
 from core.validation.confidence import Confidence
 

@@ -23,7 +23,7 @@ from core.registry import AUTO
 from core.selection.candidates import grid_search
 from core.selection.class_fractions import LAMBDA, by_class, fraction_warnings
 from core.selection.data import SelectionData
-from core.training import Run, SingleTask, Training, TrainingContext, TrainingTask, compacted
+from core.task import Run, SingleTask, Training, TrainingContext, TrainingTask, compacted
 from core.validation.calibration import Calibration, calibration_at, fit_calibration
 from core.weak_supervision.derived import Derived, Train
 from core.weak_supervision.opinion_pool import FEWEST, LEAST_PROBABILITY, opinion_pool

@@ -7,8 +7,8 @@ from core.documents.drawn import Draw, checked_drawn
 from core.documents.label_sets import EXCLUDED, LabelSets
 from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
+from core.task import SingleTask
 from core.train import TrainingTask, train
-from core.training import SingleTask
 
 SETS = LabelSets.of([[2, 0], [], None, None], [None, None, [1], None], ["grain", "ship", "wheat"])
 """grain and wheat; looked at without finding any; no ship; unknown"""

@@ -15,8 +15,8 @@ from core.evaluation.measures import LabelConfusion
 from core.models.io import read_model
 from core.problem import Status
 from core.several.ridge import NAMES, RIDGE
+from core.task import TrainingTask
 from core.train import Training, TrainingContext, train
-from core.training import TrainingTask
 from tests.core.several.topics import LABELS, WORDS, Topics, sparse
 from tests.core.watcher import Watcher
 from tests.there import there

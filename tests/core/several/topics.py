@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from core.documents.label_sets import LabelSets
 from core.documents.rows import SparseRows, unit_rows
-from core.training import TrainingTask
+from core.task import TrainingTask
 from tests.core.problems import rows_of
 
 LABELS = ["barley", "corn", "ship"]
