@@ -25,8 +25,9 @@ from app.datasets import routes as datasets
 from app.documents import routes as documents
 from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary
-from app.http.limits import BodyTimeout, ConnectionLimit
+from app.http.limits import ConnectionLimit
 from app.http.middleware import REQUEST_ID, Answers, RequestTracing
+from app.http.sockets.body_timeout import BodyTimeout
 from app.http.sockets.listener import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs

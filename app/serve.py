@@ -16,7 +16,7 @@ from app.services.admission import Admission
 from app.settings import GatewaySettings
 from storage.process.logs import configure_logging
 from storage.process.tracing import tracing, wanted
-from storage.queue.redis_state import connect
+from storage.queue.connection import connect
 from storage.store import open_store
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

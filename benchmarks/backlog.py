@@ -29,8 +29,8 @@ from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
 from core.problem import Status
 from storage.names import new_id
+from storage.queue.connection import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import connect
 from storage.records import Dataset, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs

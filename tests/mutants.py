@@ -33,7 +33,7 @@ MUTANTS = (
         "return attempt",
         "tests/storage/repositories/test_jobs.py",
     ),
-    Mutant("a lease has one holder", "storage/queue/redis_state.py", "nx=True, px=", "px=", "tests/storage/queue"),
+    Mutant("a lease has one holder", "storage/queue/leases.py", "nx=True, px=", "px=", "tests/storage/queue"),
     Mutant(
         "the first outcome counts",
         "storage/repositories/jobs.py",

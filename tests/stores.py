@@ -24,7 +24,7 @@ from core.documents.kinds import Rows
 from core.documents.rows import SparseRows
 from core.problem import Status
 from storage.names import new_id
-from storage.queue.redis_state import connect
+from storage.queue.connection import connect
 from storage.records import Dataset, JobDraft, JobState, Label, Outcome, Problem, Publication
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
@@ -134,7 +134,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
     """So many seconds later, by the clock that nobody sets."""
     now = time.monotonic()
     with monkeypatch.context() as patch:
-        patch.setattr("storage.repositories.deletions.time", SimpleNamespace(monotonic=lambda: now + seconds))
+        patch.setattr("storage.repositories.sightings.time", SimpleNamespace(monotonic=lambda: now + seconds))
         yield
 
 

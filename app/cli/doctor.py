@@ -30,7 +30,8 @@ from core.documents.kinds import KINDS
 from core.errors import Fault, InvalidDocuments
 from storage.errors import CannotStart, LimitExceeded, StoreUnavailable, Unavailable
 from storage.process.settings import unknown_variables
-from storage.queue.redis_state import RedisState, connect, redis_error_text
+from storage.queue.connection import connect, redis_error_text
+from storage.queue.redis_state import RedisState
 from storage.records import Dataset
 from storage.repositories.api_keys import ApiKeys
 from storage.repositories.datasets import Datasets

@@ -14,7 +14,8 @@ from app.local.supervisor import ForkedFunction
 from core.warm_up import FIRST, REST
 from storage.errors import RedisUnavailable
 from storage.process.settings import Settings
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.connection import connect
+from storage.queue.redis_state import RedisState
 from workers.worker.run import run_worker, worker_name
 from workers.worker.warm_up import warming
 

@@ -22,8 +22,9 @@ from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
 from core.models.model import Model
 from storage.process.system import release_memory
+from storage.queue.connection import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.redis_state import RedisState
 from storage.recent import LastUsed
 from storage.repositories.api_keys import ApiKeys
 from storage.repositories.datasets import Datasets

@@ -13,7 +13,7 @@ import redis.exceptions
 
 from benchmarks.simulation.world import World
 from storage.errors import RedisUnavailable, StoreUnavailable
-from storage.queue.redis_state import Leases
+from storage.queue.leases import Leases
 from storage.records import File, QueuePlace, Record
 from storage.store import KeyMissing, json_records
 from storage.store.keys import Damage
@@ -211,7 +211,7 @@ def _record(kind: type[R], data: bytes) -> R:
 
 
 class SimulatedRedis:
-    """Keys with a time to live, as leases need them (``storage.queue.redis_state``), and a list of messages.
+    """Keys with a time to live, as leases need them (``storage.queue.leases``), and a list of messages.
 
     It may lose all of it.
     """
@@ -304,7 +304,7 @@ class SimulatedQueue:
 
 
 class SimulatedState:
-    """Leases (``storage.queue.redis_state``) on the simulated Redis.
+    """Leases (``storage.queue.leases``) on the simulated Redis.
 
     Progress and figures, which no state depends on, are forgotten.
     """

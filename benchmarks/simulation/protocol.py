@@ -39,10 +39,10 @@ from core.problem import Status
 from storage import names
 from storage.errors import Conflict, JobDeleted, NotFound, Unavailable
 from storage.process.settings import Settings
-from storage.queue import redis_state
+from storage.queue import leases
 from storage.records import JobDraft, JobRequest, JobState, Outcome, Publication, Record, Version
 from storage.repositories import aliases as alias_records
-from storage.repositories import deletions, idempotency, job_attempts
+from storage.repositories import idempotency, job_attempts, sightings
 from storage.repositories import jobs as job_records
 from storage.repositories import models as model_records
 from storage.repositories import webhooks as webhook_records
@@ -52,10 +52,11 @@ from storage.upkeep import cleanup, reconcile
 from storage.upkeep.binding import admit
 from storage.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
-from workers.worker import heartbeat
+from workers.worker import heartbeat, store_retry, store_watch
 from workers.worker.attempt import Attempts, RunningAttempt
 from workers.worker.context import WorkerContext
-from workers.worker.heartbeat import StopReason, StoreWatch
+from workers.worker.heartbeat import StopReason
+from workers.worker.store_watch import StoreWatch
 
 _SETTINGS = Settings(lease_seconds=3.0, job_timeout_seconds=1e9, max_attempts=3)
 _STORM_SECONDS = 60.0
@@ -364,7 +365,7 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
-    for room in (redis_state, deletions, heartbeat, cleanup):
+    for room in (leases, sightings, heartbeat, store_retry, store_watch, cleanup):
         stack.enter_context(patch.object(room, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.wall, zone))
     rooms = (

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from redis import Redis
 
 from storage.names import age_seconds
-from storage.queue.redis_state import RedisState, redis_errors
+from storage.queue.connection import redis_errors
+from storage.queue.redis_state import RedisState
 from storage.records import SIZES, JobSize, QueuePlace
 
 if TYPE_CHECKING:

@@ -1,134 +1,20 @@
-"""State of running jobs and workers in Redis, which may be lost, and the connection to it: progress, the trace so far,
-leases, cancel flags, heartbeats of workers, and claims of documents by people who are about to label them.
+"""State of running jobs and workers in Redis, which may be lost: progress, the trace so far, leases, cancel flags,
+heartbeats of workers, and claims of documents.
 
 Everything but the counts of outcomes is forgotten after its time. When Redis does not answer, every method raises
 RedisUnavailable.
-
-Leases say which attempts at jobs are being run now, by whom. A lease is a key in Redis with a time to live, and a value
-that each renewal changes.
-
-holder   the worker process that runs the attempt
-taken    by ``acquire``, before the attempt is claimed in the store; of many who try, one gets it
-renewed  by the heartbeat of the attempt (``workers.worker.heartbeat``), four times within the time that a lease lasts
-ended    by ``release`` when the attempt ends; by itself when the holder has died and renews it no more
-held     while its value has changed within the time that a lease lasts, by the clock of the reader that nobody sets:
-         Redis counts by the time of day, and keeps a key for a day longer if that is set back by a day
-read by  the reconciler (``storage.upkeep.reconcile``), which enqueues a job again that holds no lease; by workers,
-before they claim an attempt
-
-A lease saves work. It guarantees nothing: Redis may lose it, and a holder that was suspended may go on after its time.
-Two attempts are kept apart by their numbers, which are fencing tokens, and by the store, which takes one outcome of a
-job (see ``storage.repositories.jobs``).
 """
 
 import json
-import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast
 
 from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, ConnectionError, RedisError
-from redis.retry import Retry
 
-from storage.errors import RedisUnavailable
-from storage.recent import Recent
+from storage.queue.claims import DocumentClaims
+from storage.queue.connection import redis_errors
+from storage.queue.leases import Leases
 from storage.records import SIZES, JobSize, Progress
-
-
-def connect(url: str, seconds: float) -> Redis:
-    """A client that gives up after ``seconds`` instead of hanging; it reconnects by itself when Redis is back."""
-    # a connection that was closed is made anew at once; silence is not waited for again, which connecting and asking
-    # would do twice each
-    retry = Retry(NoBackoff(), 1, (ConnectionError,))
-    return Redis.from_url(
-        url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=retry, health_check_interval=15
-    )
-
-
-def redis_error_text(error: Exception) -> str:
-    """The text of an error of Redis. Of a password that is missing or wrong Redis itself speaks in words of its
-    protocol.
-    """
-    if isinstance(error, AuthenticationError):
-        return f"it wants another user or password than HALFMOON_REDIS_URL has, redis://user:password@host ({error})"
-    return str(error)
-
-
-@contextmanager
-def redis_errors(what: str = "Redis") -> Iterator[None]:
-    """Raise RedisUnavailable for any failure of Redis inside the block, or the function that this decorates: "{what}
-    does not answer: …".
-    """
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        raise RedisUnavailable(f"{what} does not answer: {redis_error_text(error)}") from error
-
-
-_MOST = 100_000
-"""Leases that a reader remembers. One that is forgotten counts as new."""
-_DELETE_IF_OF = """
-local value = redis.call('get', KEYS[1])
-if value and string.sub(value, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then return redis.call('del', KEYS[1]) end
-"""
-
-
-class Leases:
-    """The leases of an installation, under keys that begin with ``namespace``.
-
-    Every method raises RedisUnavailable when Redis does not answer.
-    """
-
-    def __init__(self, redis: Redis, namespace: str) -> None:
-        self._redis = redis
-        self._namespace = namespace
-        self._seen: Recent[str, tuple[bytes, float]] = Recent(_MOST)
-        """value of each lease that was looked at, and since when it has been this one"""
-
-    @redis_errors()
-    def acquire(self, job_id: str, attempt: int, holder: str, seconds: float) -> bool:
-        """Take the lease of an attempt that no worker holds; false if one does."""
-        return bool(self._redis.set(self._key(job_id, attempt), _value(holder), nx=True, px=_milliseconds(seconds)))
-
-    @redis_errors()
-    def renew(self, job_id: str, attempt: int, holder: str, seconds: float) -> None:
-        """Let the lease of an attempt last ``seconds`` from now on; after Redis has lost it, take it again."""
-        self._redis.set(self._key(job_id, attempt), _value(holder), px=_milliseconds(seconds))
-
-    @redis_errors()
-    def release(self, job_id: str, attempt: int, holder: str) -> None:
-        """Give the lease of an attempt back before its time, unless another has it by now."""
-        self._redis.eval(_DELETE_IF_OF, 1, self._key(job_id, attempt), holder)
-
-    @redis_errors()
-    def revoke(self, job_id: str, *attempts: int) -> None:
-        """End the leases of attempts that are known to be dead, whoever holds them."""
-        self._redis.delete(*(self._key(job_id, attempt) for attempt in attempts))
-
-    @redis_errors()
-    def held(self, job_id: str, attempt: int, seconds: float) -> bool:
-        """Whether a worker that is alive runs this attempt, where a lease lasts for ``seconds``."""
-        key, now = self._key(job_id, attempt), time.monotonic()
-        value = cast("bytes | None", self._redis.get(key))
-        if value is None:
-            return False
-        if key not in self._seen or self._seen[key][0] != value:
-            self._seen[key] = value, now
-        return now - self._seen[key][1] <= seconds
-
-    def _key(self, job_id: str, attempt: int) -> str:
-        return f"{self._namespace}:lease:{job_id}:{attempt}"
-
-
-def _value(holder: str) -> str:
-    return f"{holder} {time.monotonic_ns()}"
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(1, round(seconds * 1000))
-
 
 _TTL_SECONDS = 3600
 TRACE_POINTS = 10_000
@@ -277,58 +163,3 @@ class RedisState:
 
     def _key(self, *parts: str) -> str:
         return ":".join((self._namespace, *parts))
-
-
-_CLAIM = """
-local now = tonumber(redis.call('TIME')[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. now + ARGV[2], '+inf')
-local taken = {}
-for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    local position, person = string.match(member, '^(%d+):(.*)$')
-    if person ~= ARGV[1] then taken[position] = true end
-end
-local lost = {}
-for k = 3, #ARGV do
-    if taken[ARGV[k]] then
-        lost[#lost + 1] = ARGV[k]
-    else
-        redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[k] .. ':' .. ARGV[1])
-    end
-end
-if redis.call('TTL', KEYS[1]) < 2 * ARGV[2] then redis.call('EXPIRE', KEYS[1], 2 * ARGV[2]) end
-return lost
-"""
-"""A script of Redis, so that of several people who claim a document at the same time one gets it."""
-
-
-class DocumentClaims:
-    """Claims of documents in Redis: of each dataset a sorted set of ``position:person``, by the time at which the claim
-    ends.
-    """
-
-    def __init__(self, redis: Redis, namespace: str) -> None:
-        self._redis = redis
-        self._namespace = namespace
-
-    @redis_errors()
-    def of_others(self, dataset: str, person: str) -> set[int]:
-        """Positions of the documents of a dataset that others have claimed; raises RedisUnavailable."""
-        now, _ = self._redis.time()
-        members = cast("list[bytes]", self._redis.zrangebyscore(self._key(dataset), f"({now}", "+inf"))
-        claimed = (member.decode().partition(":") for member in members)
-        return {int(position) for position, _, other in claimed if other != person}
-
-    @redis_errors()
-    def claim(self, dataset: str, positions: Collection[int], person: str, seconds: int) -> set[int]:
-        """Claim documents for so many seconds, by the clock of Redis; positions of those that others have.
-
-        Raises RedisUnavailable.
-        """
-        if not positions:
-            return set()
-        lost = cast("list[bytes]", self._redis.eval(_CLAIM, 1, self._key(dataset), person, seconds, *positions))
-        return set(map(int, lost))
-
-    def _key(self, dataset: str) -> str:
-        return f"{self._namespace}:claims:{dataset}"

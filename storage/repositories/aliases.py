@@ -14,7 +14,7 @@ from pydantic import AwareDatetime
 from storage.errors import NotFound, StoreDamaged
 from storage.names import is_id, is_name, new_id
 from storage.records import Record
-from storage.repositories.deletions import Sightings
+from storage.repositories.sightings import Sightings
 from storage.store import Store, json_records
 
 

@@ -25,7 +25,7 @@ from storage.names import check_name, first_page, is_name, numbers_in, version_n
 from storage.recent import Recent
 from storage.records import Confidence, File, Job, JobRequest, Outcome, Record, Version
 from storage.repositories.aliases import Alias, Aliases
-from storage.repositories.deletions import Sightings
+from storage.repositories.sightings import Sightings
 from storage.store import KeyMissing, Store, json_records
 from storage.store.json_records import in_parallel
 

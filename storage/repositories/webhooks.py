@@ -16,7 +16,7 @@ from pydantic import AwareDatetime
 from storage.errors import NotFound
 from storage.names import is_id, new_id
 from storage.records import Record
-from storage.repositories.deletions import Sightings
+from storage.repositories.sightings import Sightings
 from storage.store import Store, json_records
 
 Event = Literal["job.ended", "version.published"]

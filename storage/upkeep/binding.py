@@ -29,7 +29,7 @@ from redis import Redis
 
 from storage.errors import CannotStart, StoreDamaged
 from storage.names import new_id
-from storage.queue.redis_state import redis_errors
+from storage.queue.connection import redis_errors
 from storage.records import Record
 from storage.store import Store, json_records
 

@@ -33,10 +33,10 @@ from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import is_id
 from storage.records import File, Outcome
 from storage.repositories.datasets import Datasets
-from storage.repositories.deletions import Sightings
 from storage.repositories.idempotency import IdempotencyKeys
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
+from storage.repositories.sightings import Sightings
 from storage.store import Store
 from storage.store.json_records import delete_except
 

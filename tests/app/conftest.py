@@ -25,8 +25,9 @@ from app.settings import GatewaySettings
 from core.models.model import LinearModel, Model
 from core.problem import Status
 from core.validation.calibration import Calibration
+from storage.queue.connection import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.redis_state import RedisState
 from storage.records import JobDraft, JobState, Outcome, Version
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models

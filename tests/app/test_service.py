@@ -22,7 +22,8 @@ from app.predictions.schemas import DocumentLabels, LabeledDocument, Prediction
 from app.services import Pools, open_services
 from app.settings import GatewaySettings
 from core.registry import OFFERED
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.connection import connect
+from storage.queue.redis_state import RedisState
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
 from tests.stores import Valkey
 from tests.there import there

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 from app.settings import GatewaySettings
-from storage.queue.redis_state import connect
+from storage.queue.connection import connect
 from storage.store import open_store
 from tests.app.conftest import TWO_CLASSES, serving
 from tests.architecture.size import functions, statements_in

@@ -3,7 +3,7 @@
 import pytest
 
 from app.services.webhooks.delivery import Delivery
-from storage.queue.redis_state import Leases
+from storage.queue.leases import Leases
 from storage.repositories import webhooks
 from storage.repositories.webhooks import Message, Webhooks
 

@@ -15,15 +15,16 @@ from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
 from storage.names import age_seconds, new_id
-from storage.queue.redis_state import Leases
+from storage.queue.leases import Leases
 from storage.records import JobState, Outcome, Publication, Version
 from storage.repositories import models as model_records
 from storage.repositories.aliases import Alias
 from storage.repositories.datasets import Datasets
-from storage.repositories.deletions import Deletions, Sightings
+from storage.repositories.deletions import Deletions
 from storage.repositories.idempotency import IdempotencyKeys
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
+from storage.repositories.sightings import Sightings
 from storage.store import KeyMissing, json_records
 from storage.upkeep.reconcile import Reconciler
 from tests.benchmarks.simulated_clocks import (

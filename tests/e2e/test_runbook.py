@@ -194,7 +194,8 @@ def test_the_alerts_ask_for_what_is_measured(
     repository: Path, valkey: Valkey, tmp_path: Path, contract: dict[str, Any]
 ) -> None:
     from app.settings import GatewaySettings
-    from storage.queue.redis_state import RedisState, connect
+    from storage.queue.connection import connect
+    from storage.queue.redis_state import RedisState
 
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}

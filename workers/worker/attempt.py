@@ -32,8 +32,10 @@ from storage.records import JobRequest, JobState, Outcome, Problem, QueuePlace
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from workers.worker.context import WorkerContext
-from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason, StoreRetry, StoreWatch
+from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
 from workers.worker.results import held_out_of
+from workers.worker.store_retry import StoreRetry
+from workers.worker.store_watch import StoreWatch
 from workers.worker.training import Work
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

@@ -21,9 +21,10 @@ from storage.process.background import BackgroundThread
 from storage.process.logs import configure_logging
 from storage.process.settings import Settings
 from storage.process.tracing import load, wanted
+from storage.queue.connection import connect, redis_error_text
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState, connect, redis_error_text
+from storage.queue.redis_state import RedisState
 from storage.repositories.job_attempts import Death
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store

@@ -37,16 +37,18 @@ from storage.store import Store, staging_folder
 from storage.store.local_files import reported_to
 from workers.cluster.address import ClusterAddress
 from workers.encoders.encoder import EncoderUnavailable
+from workers.worker.comparison import compare
 from workers.worker.context import WorkerContext
-from workers.worker.heartbeat import Heartbeat, StoreRetry
+from workers.worker.heartbeat import Heartbeat
 from workers.worker.inputs import ScratchFiles, TextEngine, TrainingInputs, text_remedy, training_inputs, with_vectors
-from workers.worker.results import compare, store_results, usable
+from workers.worker.results import store_results, usable
+from workers.worker.store_retry import StoreRetry
 
 if TYPE_CHECKING:
     from core.engine.passes import Engine
     from core.models.model import Model
+    from core.task import TrainingTask
     from core.train import Training
-    from core.training import TrainingTask
 
 
 _LOCAL: tuple[EngineName, ...] = ("memory", "mapped")
@@ -325,8 +327,7 @@ def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]
     if training.held_out is None:
         return {}
     left_out = np.isfinite(training.held_out).all(axis=1)
-    probabilities = training.model.probabilities(training.held_out[left_out])
-    assert probabilities is not None
+    probabilities = training.model.calibrated_probabilities(training.held_out[left_out])
     places = {label: place for place, label in enumerate(training.model.classes)}
     known = documents.class_indices[documents.known][left_out].tolist()
     truth = np.array([places[documents.classes[place]] for place in known], np.int64)
@@ -334,7 +335,7 @@ def _nested_report(training: "Training", documents: Documents) -> dict[str, Any]
 
 
 def _task(inputs: TrainingInputs, documents: Documents, request: JobRequest, start: "Model | None") -> "TrainingTask":
-    from core.training import TrainingTask
+    from core.task import TrainingTask
 
     return TrainingTask(
         inputs.rows,

@@ -1,1 +1,1 @@
-"""The sockets that a gateway listens on, and the connections that it accepts."""
+"""The sockets that a gateway listens on, the connections that it accepts, and their time-outs."""

@@ -38,8 +38,9 @@ from storage.repositories.datasets.documents import (
 from storage.repositories.datasets.files.extra_fields import StoredFields
 from storage.repositories.datasets.files.ids import IdIndex, Ids
 from storage.repositories.datasets.quota import Quota
-from storage.repositories.deletions import Deletions, Sightings
+from storage.repositories.deletions import Deletions
 from storage.repositories.jobs import Jobs
+from storage.repositories.sightings import Sightings
 from storage.store import Store, json_records, staging_folder
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.queue.redis_state import DocumentClaims
+from storage.queue.claims import DocumentClaims
 from tests.app.conftest import Gateway, Start, body_of, problem_of, publish
 from tests.app.predictions.test_suggestion import ids, suggest
 

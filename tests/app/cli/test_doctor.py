@@ -13,7 +13,8 @@ from app.cli import doctor
 from app.cli.commands import main
 from app.cli.doctor import examine
 from storage.errors import CannotStart
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.connection import connect
+from storage.queue.redis_state import RedisState
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import open_store
 from storage.store.folder import FolderStore

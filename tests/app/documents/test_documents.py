@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from storage.queue.redis_state import DocumentClaims
+from storage.queue.claims import DocumentClaims
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
 

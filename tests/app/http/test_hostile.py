@@ -18,8 +18,7 @@ import pytest
 from app.codecs.base import in_blocks
 from app.codecs.transport.encodings import Gunzip
 from app.datasets import service as uploads
-from app.http import limits
-from app.http.sockets import connection
+from app.http.sockets import body_timeout, connection
 from storage.records import Job
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, all_of, problem_of, publish
@@ -85,7 +84,7 @@ def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch
         return in_blocks(data)
 
     monkeypatch.setattr(uploads, "in_blocks", slowly)
-    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(body_timeout, "time", SimpleNamespace(monotonic=lambda: now[0]))
     answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
     assert answer.status_code == 201, answer.text
     assert now[0] > 4 * HANG

@@ -14,8 +14,9 @@ from redis.connection import AbstractConnection
 
 from core.options.linear import TsvmOptions
 from core.registry import OFFERED, Algorithm
+from storage.queue.connection import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.redis_state import RedisState
 from storage.records import File, JobDraft, JobState, Outcome, Progress
 from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs

@@ -34,7 +34,7 @@ def test_what_a_client_sent_commands_no_terminal() -> None:
 CODE = """
 import sys
 from rq.registry import StartedJobRegistry
-from storage.queue.redis_state import connect
+from storage.queue.connection import connect
 from storage.process.logs import configure_logging
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import Queue

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import pytest
 from redis import Redis
 
-from storage.queue import redis_state as module
-from storage.queue.redis_state import DocumentClaims, Leases, connect
+from storage.queue import leases as module
+from storage.queue.claims import DocumentClaims
+from storage.queue.connection import connect
+from storage.queue.leases import Leases
 from tests.stores import Valkey
 from tests.waiting import HANG, until
 

@@ -8,8 +8,9 @@ import pytest
 from redis import Redis
 
 from storage.errors import RedisUnavailable
+from storage.queue.connection import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.redis_state import RedisState
 from storage.records import Progress
 from tests.stores import Valkey
 from tests.waiting import HANG, until

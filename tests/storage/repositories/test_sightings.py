@@ -3,8 +3,8 @@
 import pytest
 
 from storage.names import new_id
-from storage.repositories import deletions
-from storage.repositories.deletions import Sightings
+from storage.repositories import sightings
+from storage.repositories.sightings import Sightings
 from tests.stores import later
 
 
@@ -34,7 +34,7 @@ def test_an_id_that_says_that_it_is_old_must_still_be_seen_for_an_hour(
 
 
 def test_what_is_forgotten_counts_as_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletions, "_MOST", 2)
+    monkeypatch.setattr(sightings, "_MOST", 2)
     seen = Sightings()
     for name in ("a", "b", "a", "c"):
         seen.seconds(name)

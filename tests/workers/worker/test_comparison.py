@@ -27,8 +27,8 @@ from tests.stores import make_dataset, sparse, two_clouds
 from tests.there import there
 from tests.workers.worker.attempts import Faked, trained
 from workers.worker.attempt import Attempts
+from workers.worker.comparison import compare
 from workers.worker.context import WorkerContext
-from workers.worker.results import compare
 
 CLOUDS = two_clouds(60, 6)
 SIGNS = np.repeat([-1.0, 1.0, 0.0], [10, 10, 1])[:, None]
@@ -248,11 +248,11 @@ def test_what_cannot_be_read_is_not_compared(loop: Loop, monkeypatch: pytest.Mon
 def test_many_labels_are_compared_in_parts_and_up_to_a_bound(
     loop: Loop, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.worker.results._COMPARED_ROWS", 4)
+    monkeypatch.setattr("workers.worker.comparison._ROWS", 4)
     loop.train(after(RIGHT, truth(12)))
     loop.label(50)
     assert verdict(loop.train(after(RIGHT, truth(50)))).labels == 38
-    monkeypatch.setattr("workers.worker.results._MOST_LABELS", 9)
+    monkeypatch.setattr("workers.worker.comparison._MOST_LABELS", 9)
     found = verdict(loop.train(after(RIGHT, -truth(50)), publish="if_better"))
     assert (found.labels, found.against) == (0, 2)
     documents, request = Datasets(store).open(loop.dataset), Jobs(store).get(loop.submit()).request

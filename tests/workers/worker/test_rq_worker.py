@@ -11,9 +11,9 @@ from redis import Redis
 from rq.serializers import JSONSerializer
 
 from storage.names import new_id
+from storage.queue.connection import connect
 from storage.queue.ordered_queue import OrderedQueue
 from storage.queue.queue import TASK
-from storage.queue.redis_state import connect
 from storage.records import SIZES
 from storage.store import forks
 from tests.stores import Valkey

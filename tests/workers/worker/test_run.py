@@ -19,8 +19,9 @@ from redis import Redis
 
 from core.documents.rows import SparseRows
 from storage.errors import Unavailable
+from storage.queue.connection import connect
 from storage.queue.queue import Queue
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.redis_state import RedisState
 from storage.records import Job, JobState
 from storage.repositories.datasets import Batch
 from storage.repositories.jobs import Jobs

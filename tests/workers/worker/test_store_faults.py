@@ -29,10 +29,10 @@ from tests.stores import failure_of, make_dataset, no_file_beyond, submit, two_c
 from tests.there import there
 from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import Faked, in_thread, trained, with_settings, work_until
-from workers.worker import heartbeat
+from workers.worker import store_retry
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.heartbeat import StoreRetry
+from workers.worker.store_retry import StoreRetry
 
 
 class Disk:
@@ -55,7 +55,7 @@ class Disk:
         # what is logged would go to a file that may not grow either
         self._full.enter_context(structlog.testing.capture_logs())
         patch = self._full.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(heartbeat, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
+        patch.setattr(store_retry, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
         return self
 
     def _wait(self, seconds: float) -> None:
@@ -325,7 +325,7 @@ def test_calls_that_fail_late_count_as_much_as_delays(monkeypatch: pytest.Monkey
         now[0] += 2.0
         raise StoreUnavailable("no answer")
 
-    monkeypatch.setattr("workers.worker.heartbeat.time", Time)
+    monkeypatch.setattr("workers.worker.store_retry.time", Time)
     with pytest.raises(StoreUnavailable):
         StoreRetry(5.0, lambda: False).call(fail)
     assert now[0] < 5.0 + 2.0, "no call begins when the budget is used up"

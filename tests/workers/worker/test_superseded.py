@@ -11,8 +11,8 @@ from redis import Redis
 from core.progress import Observer
 from core.train import Training
 from storage.names import new_id
+from storage.queue.leases import Leases
 from storage.queue.queue import Queue
-from storage.queue.redis_state import Leases
 from storage.records import JobState, Outcome, QueuePlace
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models

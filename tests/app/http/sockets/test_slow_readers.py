@@ -10,7 +10,8 @@ import pytest
 
 from app.http.middleware import CHUNK_BYTES
 from app.http.sockets import connection
-from storage.queue.redis_state import RedisState, connect
+from storage.queue.connection import connect
+from storage.queue.redis_state import RedisState
 from storage.records import Progress
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, all_of, problem_of, publish
