@@ -22,7 +22,11 @@ from safetensors.numpy import save_file
 from app.http.sockets.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
+from core.documents.kinds import TextRows
+from core.documents.text.tfidf_fit import fit_terms
+from core.documents.vocabulary import Names
 from core.models.model import LinearModel, Model
+from core.options.text import TextOptions
 from core.problem import Status
 from core.validation.calibration import Calibration
 from storage.queue.connection import connect
@@ -321,3 +325,39 @@ def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
     )
     assert all(set(error) == {"document", "field", "detail"} for error in errors)
     return problem
+
+
+def text_model() -> LinearModel:
+    terms = fit_terms(TextRows.of(["goal late", "vote late"]), TextOptions(min_documents=1), lambda done, held: None)
+    columns = [terms.named(np.arange(5)).index(term) for term in ("goal", "vote")]
+    weights = np.zeros((5, 1))
+    weights[columns, 0] = 1.0, -1.0
+    return LinearModel(["politics", "sport"], 5, np.arange(5, dtype=np.uint32), weights, np.zeros(1), vocabulary=terms)
+
+
+def named_model() -> LinearModel:
+    weights = np.array([[1.0], [-2.0]])
+    return LinearModel(
+        ["politics", "sport"],
+        2,
+        np.arange(2, dtype=np.uint32),
+        weights,
+        np.zeros(1),
+        vocabulary=Names(["goal", "vote"]),
+    )
+
+
+def annotate(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> dict[str, Any]:
+    annotations = [
+        {"id": f"{each.get('by', '')}-{each['document']}-{each.get('action', 'label')}", **each} for each in given
+    ]
+    return body_of(gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": annotations}))
+
+
+def summary(gateway: Gateway, dataset: str) -> dict[str, Any]:
+    found: dict[str, Any] = gateway.client.get(f"/v1/datasets/{dataset}/annotations/summary").json()
+    return found
+
+
+def suggest(gateway: Gateway, path: str = "news/suggest", **body: Any) -> dict[str, Any]:
+    return body_of(gateway.client.post(f"/v1/models/{path}", json=body))

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 import yaml
 
 from tests.app.codecs.encodings import as_npy, npz, scipy_npz
-from tests.app.conftest import TWO_CLASSES, Gateway, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import TWO_CLASSES, Gateway, publish, text_model
 
 CSV = "text/csv"
 NPZ, NPY = "application/x-npz", "application/x-npy"

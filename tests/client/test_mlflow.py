@@ -17,8 +17,7 @@ from halfmoon import Halfmoon
 from halfmoon.halfmoon_pyfunc import _load_pyfunc, documents_of
 
 from core.exports.archive import write_archive
-from tests.app.conftest import Gateway, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, publish, text_model
 from tests.core.exports.test_exports import cases
 
 TEXTS = ["late vote vote", "go\u00e9al", ""]

@@ -11,8 +11,7 @@ import pytest
 from halfmoon import Halfmoon
 from halfmoon.errors import InvalidData
 
-from tests.app.conftest import Gateway, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, publish, text_model
 
 TEXTS = [f"late vote {word}" for word in "abcdefghijklmnopqrstuvwxy"]
 Recipe = Callable[..., dict[str, Any]]

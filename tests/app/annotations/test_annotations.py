@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from storage.queue.claims import DocumentClaims
-from tests.app.conftest import Gateway, Start, body_of, problem_of, publish
-from tests.app.predictions.test_suggestion import ids, suggest
+from tests.app.conftest import Gateway, Start, annotate, problem_of, publish, suggest, summary
+from tests.app.predictions.test_suggestion import ids
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "no"},
@@ -16,20 +16,8 @@ DOCUMENTS: list[dict[str, Any]] = [
 ]
 
 
-def annotate(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> dict[str, Any]:
-    annotations = [
-        {"id": f"{each.get('by', '')}-{each['document']}-{each.get('action', 'label')}", **each} for each in given
-    ]
-    return body_of(gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": annotations}))
-
-
 def log(gateway: Gateway, dataset: str, **query: int) -> dict[str, Any]:
     found: dict[str, Any] = gateway.client.get(f"/v1/datasets/{dataset}/annotations", params=query).json()
-    return found
-
-
-def summary(gateway: Gateway, dataset: str) -> dict[str, Any]:
-    found: dict[str, Any] = gateway.client.get(f"/v1/datasets/{dataset}/annotations/summary").json()
     return found
 
 

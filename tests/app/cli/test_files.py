@@ -8,8 +8,7 @@ import pytest
 
 from app.cli import files
 from app.cli.commands import main
-from tests.app.conftest import Gateway, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, publish, text_model
 
 WRONG = {
     "cut.csv": b'text,label\n"late,sport\n',

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.codecs.encodings import as_json, as_ndjson
-from tests.app.conftest import NDJSON, Gateway, Start, created, problem_of, publish
-from tests.app.predictions.test_suggestion import suggest
+from tests.app.conftest import NDJSON, Gateway, Start, created, problem_of, publish, suggest
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "no", "drawn": "random"},

@@ -10,13 +10,10 @@ import pytest
 
 from core.documents.kinds import NamedRows, TextRows
 from core.documents.text.tfidf import TextTerms
-from core.documents.text.tfidf_fit import fit_terms
-from core.documents.vocabulary import Names, Places
-from core.models.model import LinearModel
-from core.options.text import TextOptions
+from core.documents.vocabulary import Places
 from storage.repositories.datasets import Datasets
 from tests.app.codecs.encodings import npz
-from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, Start, named_model, problem_of, publish, text_model
 
 TEXTS: list[dict[str, Any]] = [
     {"id": "a", "text": 'the "goal" {was} late', "label": "sport"},
@@ -125,26 +122,6 @@ def test_names_in_memory_are_counted(start: Start) -> None:
     problem = problem_of(gateway.client.post("/v1/datasets", content=lines, headers={"content-type": NDJSON}), 429)
     assert "bodies in memory" in problem["detail"]
     assert gateway.client.get("/v1/datasets").json()["datasets"] == []
-
-
-def text_model() -> LinearModel:
-    terms = fit_terms(TextRows.of(["goal late", "vote late"]), TextOptions(min_documents=1), lambda done, held: None)
-    columns = [terms.named(np.arange(5)).index(term) for term in ("goal", "vote")]
-    weights = np.zeros((5, 1))
-    weights[columns, 0] = 1.0, -1.0
-    return LinearModel(["politics", "sport"], 5, np.arange(5, dtype=np.uint32), weights, np.zeros(1), vocabulary=terms)
-
-
-def named_model() -> LinearModel:
-    weights = np.array([[1.0], [-2.0]])
-    return LinearModel(
-        ["politics", "sport"],
-        2,
-        np.arange(2, dtype=np.uint32),
-        weights,
-        np.zeros(1),
-        vocabulary=Names(["goal", "vote"]),
-    )
 
 
 @pytest.mark.parametrize("repeats", [1, 3000])

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.app.annotations.test_annotations import annotate, summary
-from tests.app.conftest import Gateway, body_of, publish
+from tests.app.conftest import Gateway, annotate, body_of, publish, suggest, summary
 from tests.app.datasets.test_profile import listed
 from tests.app.documents.test_documents import documents, ids
-from tests.app.predictions.test_suggestion import suggest
 from tests.app.review.test_audits import draw, report
 
 LABELED: list[dict[str, Any]] = [

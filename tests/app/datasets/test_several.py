@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.app.annotations.test_annotations import annotate
 from tests.app.codecs.encodings import npz, parquet
 from tests.app.codecs.tables.workbooks import XLSX, workbook
-from tests.app.conftest import NDJSON, Gateway, created, problem_of, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import NDJSON, Gateway, annotate, created, problem_of, publish, text_model
 
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
 SEVERAL: list[dict[str, Any]] = [

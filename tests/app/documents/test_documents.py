@@ -7,8 +7,7 @@ import httpx
 import pytest
 
 from storage.queue.claims import DocumentClaims
-from tests.app.annotations.test_annotations import annotate, summary
-from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, annotate, body_of, problem_of, publish, summary
 
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 

@@ -13,8 +13,17 @@ from core.evaluation.measures import Reliability
 from core.models.model import LinearModel
 from storage.records import Version
 from tests.app.codecs.encodings import ENCODERS
-from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, body_of, problem_of, publish
-from tests.app.datasets.test_kinds import named_model, text_model
+from tests.app.conftest import (
+    NDJSON,
+    TWO_CLASSES,
+    Gateway,
+    Start,
+    body_of,
+    named_model,
+    problem_of,
+    publish,
+    text_model,
+)
 from tests.stores import no_file_beyond
 
 Documents = list[dict[str, Any]]

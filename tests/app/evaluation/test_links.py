@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.annotations.test_annotations import annotate
-from tests.app.conftest import Gateway, body_of, problem_of, publish
+from tests.app.conftest import Gateway, annotate, body_of, problem_of, publish
 
 
 @pytest.fixture

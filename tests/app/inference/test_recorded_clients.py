@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.app.conftest import Gateway, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, publish, text_model
 
 MATRIX = np.array([[1, 0, 0], [0, 2, 0.5], [0, 0, 0]])
 TEXTS = ["late vote vote", "go\u00e9al", ""]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import tritonclient.http as triton
 
-from tests.app.conftest import Gateway, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, publish, text_model
 
 
 @pytest.fixture

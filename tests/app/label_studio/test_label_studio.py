@@ -12,8 +12,7 @@ import pytest
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.service import Client, LabelStudioUnavailable, Named, Project, Trainer, documents_of
 from storage.repositories.api_keys import ApiKeys, Scope
-from tests.app.conftest import Gateway, Start, problem_of, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, Start, problem_of, publish, text_model
 from tests.http_servers import Handler, answering_by
 from tests.waiting import until
 

@@ -17,8 +17,7 @@ from app.models import routes
 from core.exports import predict
 from core.exports.archive import write_archive
 from core.models.model import LinearModel
-from tests.app.conftest import Gateway, Start, problem_of, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, Start, problem_of, publish, text_model
 from tests.waiting import SOON
 
 TEXTS = ["late vote vote", "", "goal"]

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.app.annotations.test_annotations import annotate
-from tests.app.conftest import Gateway, problem_of, publish
-from tests.app.predictions.test_suggestion import UNLABELED, ids, suggest
+from tests.app.conftest import Gateway, annotate, problem_of, publish, suggest
+from tests.app.predictions.test_suggestion import UNLABELED, ids
 
 RIGHT = {"right": 0.8, "low": 0.6, "high": 0.9}
 REPORT: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 
 from app.predictions.suggestion import ignorance
 from storage.records import Confidence, HeldOut, Version
-from tests.app.conftest import Gateway, publish
-from tests.app.predictions.test_suggestion import drawn, ids, suggest, upload
+from tests.app.conftest import Gateway, publish, suggest
+from tests.app.predictions.test_suggestion import drawn, ids, upload
 
 SAID = "the model knows no more than chance would, so all of these documents are random ones"
 

@@ -8,8 +8,7 @@ from app.predictions import service
 from app.predictions.service import AnswerTexts
 from core.documents.kinds import PartRows, TextRows
 from storage.repositories.datasets import Batch
-from tests.app.conftest import Gateway, problem_of, publish
-from tests.app.datasets.test_kinds import text_model
+from tests.app.conftest import Gateway, problem_of, publish, text_model
 from tests.app.predictions.test_scoring import model_of, rows_of
 
 

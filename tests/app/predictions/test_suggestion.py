@@ -13,7 +13,7 @@ from core.evaluation import active_learning as querying
 from core.models.model import LinearModel
 from core.validation.calibration import Calibration
 from core.validation.label_calibration import LabelCalibration
-from tests.app.conftest import NDJSON, Gateway, body_of, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, problem_of, publish, suggest
 from tests.calls import noted
 from tests.stores import no_file_beyond
 from tests.waiting import until
@@ -31,10 +31,6 @@ def upload(gateway: Gateway, given: dict[str, list[float]] = UNLABELED, labeled:
     answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": NDJSON})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
-
-
-def suggest(gateway: Gateway, path: str = "news/suggest", **body: Any) -> dict[str, Any]:
-    return body_of(gateway.client.post(f"/v1/models/{path}", json=body))
 
 
 def ids(found: dict[str, Any]) -> list[str]:

@@ -11,8 +11,7 @@ from app.review.audits import _forecast
 from app.review.schemas import VersionError
 from core.models.model import LinearModel
 from core.validation.label_calibration import LabelCalibration
-from tests.app.annotations.test_annotations import annotate, summary
-from tests.app.conftest import Gateway, body_of, problem_of, publish
+from tests.app.conftest import Gateway, annotate, body_of, problem_of, publish, summary
 
 COUNT = 200
 """Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below

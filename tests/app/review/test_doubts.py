@@ -7,8 +7,7 @@ import pytest
 
 from core.models.model import LinearModel
 from core.validation.label_calibration import LabelCalibration
-from tests.app.annotations.test_annotations import annotate
-from tests.app.conftest import Gateway, problem_of, publish
+from tests.app.conftest import Gateway, annotate, problem_of, publish
 
 LABELED: list[dict[str, Any]] = [
     {
