@@ -68,7 +68,7 @@ def _parquet(file: IO[bytes], lists: Collection[str]) -> Iterator[Any]:
     schema = metadata.schema.to_arrow_schema()
     texts = [field.name for field in schema if _is_text(field.type)]
     nested = {
-        field.name: None
+        field.name: field.type if _has_offsets(field.type) else pa.list_(field.type)
         for field in schema
         if not _is_flat(field.type) and not (field.name in lists and _is_list(field.type))
     }
@@ -77,9 +77,9 @@ def _parquet(file: IO[bytes], lists: Collection[str]) -> Iterator[Any]:
     for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=False, columns=flat):
         if nested:
             # in place of nested columns, a row of which may be as long as memory, others that hold nothing
-            nothing = pa.nulls(batch.num_rows, pa.list_(pa.null()))
+            nothing = [pa.nulls(batch.num_rows, kind) for kind in nested.values()]
             names = [*batch.schema.names, *nested]
-            batch = pa.RecordBatch.from_arrays([*batch.columns, *[nothing] * len(nested)], names=names)
+            batch = pa.RecordBatch.from_arrays([*batch.columns, *nothing], names=names)
         yield batch
 
 
@@ -196,9 +196,15 @@ def _is_flat(kind: Any) -> bool:
 
 def _is_list(kind: Any) -> bool:
     """Whether a column has lists of labels."""
-    if not (types.is_list(kind) or types.is_large_list(kind)):
+    if not _has_offsets(kind):
         return False
-    return bool(_is_text(kind.value_type) or types.is_integer(kind.value_type) or types.is_null(kind.value_type))
+    label = _kind_of(kind.value_type)
+    return bool(_is_text(label) or types.is_integer(label) or types.is_null(label))
+
+
+def _has_offsets(kind: Any) -> bool:
+    """Whether values are lists that take no memory where they are null."""
+    return bool(types.is_list(kind) or types.is_large_list(kind))
 
 
 def _integer(value: float, column: Column) -> int | None:

@@ -260,7 +260,7 @@ def batch_of_columns(
     if "labels" in columns or "not" in columns:
         nothing = [None] * len(texts)
         given = [[_labels(cell, separator) for cell in columns.get(each, nothing)] for each in ("labels", "not")]
-        detail = f"has an empty label beside a {separator!r}; {NONE_APPLIES} says that none applies"
+        detail = f"has an empty label, in a list or beside a {separator!r}; {NONE_APPLIES} says that none applies"
         for field, each in zip(("labels", "not"), given, strict=True):
             refuse(Fault(name(row), field, detail) for row, labels in enumerate(each) if labels and "" in labels)
         lists = LabelLists(*given)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.app.codecs.encodings import npz, parquet
@@ -129,6 +130,15 @@ def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> N
     made = send(gateway, parquet(columns), PARQUET, labels="topics")
     assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1}, 1, [])
     assert [each["weight"] for each in listed(gateway, made["id"])] == [1.0, 0.5]
+    coded = pa.array([["b", "a"], None], pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    assert send(gateway, parquet(text=["x", "y"], labels=coded), PARQUET)["classes"] == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("labels", [[[1.5], [2.0]], [[["a"]], [["b"]]], [{"a": 1}, {"a": 0}]])
+def test_lists_of_parquet_that_are_no_labels_are_refused(gateway: Gateway, labels: list[Any]) -> None:
+    error = refused(gateway, parquet(text=["x", "y"], labels=labels), PARQUET)
+    assert error["field"] == "labels"
+    assert "it must be a column of lists of texts or integers" in error["detail"]
 
 
 def test_a_weight_is_pointed_out_and_may_be_kept(gateway: Gateway) -> None:
@@ -167,7 +177,7 @@ def test_bad_lines_are_refused_with_words(gateway: Gateway, line: dict[str, Any]
 @pytest.mark.parametrize(
     ("table", "query", "document", "field", "words"),
     [
-        ("id,text,labels\no,x,a;;b\n", {}, "o", "labels", "an empty label beside a ';'"),
+        ("id,text,labels\no,x,a;;b\n", {}, "o", "labels", "an empty label, in a list or beside a ';'"),
         ("text,labels\nx,a\ny,b;\n", {}, "1", "labels", "[] says that none applies"),
         ("text,weight\nx,nan\n", {}, "0", "weight", "'nan' is no number"),
         ("text,weight\nx,-1\n", {}, "0", "weight", "at least 0"),
