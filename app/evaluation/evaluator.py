@@ -12,10 +12,8 @@ from app.http.requests import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation.measures import (
-    Agreement,
     Confusion,
     LabelConfusion,
-    Ranking,
     RankingCounts,
     Reliability,
     ranked,
@@ -106,7 +104,10 @@ class Evaluator:
             "classes": classes,
             "confusion": self._confusion.counts.tolist(),
             "calibration": None if self._reliability is None else _calibration(self._reliability),
-            "warnings": [*self._warnings(labels, agreement), *self._unseen.warnings()],
+            "warnings": [
+                *_warnings(labels[n_known:], int(agreement.support[n_known:].sum()), self._scores.complete),
+                *self._unseen.warnings(),
+            ],
         }
 
     def _rankings(self, truth: NDArray[np.int32]) -> dict[int, dict[str, Any]]:
@@ -132,18 +133,14 @@ class Evaluator:
                 }
         return found
 
-    def _warnings(self, labels: Sequence[Label], agreement: Agreement) -> list[str]:
-        found = []
-        unknown = labels[len(self._model.classes) :]
-        if unknown:
-            count = int(agreement.support[len(self._model.classes) :].sum())
-            named = ", ".join(repr(label) for label in unknown[:MAX_FAULTS]) + (
-                ", …" if len(unknown) > MAX_FAULTS else ""
-            )
-            found.append(f"{count} documents have labels that the model does not know; they count as errors: {named}")
-        if not self._scores.complete:
-            found.append(_UNRANKED)
-        return found
+
+def _warnings(unknown: Sequence[Label], count: int, complete: bool) -> list[str]:
+    """Warnings of labels that the model does not know, ``count`` in all documents, and of scores that are not kept."""
+    found = []
+    if unknown:
+        named = ", ".join(repr(label) for label in unknown[:MAX_FAULTS]) + (", …" if len(unknown) > MAX_FAULTS else "")
+        found.append(f"{count} labels of documents are unknown to the model; they count as errors: {named}")
+    return found if complete else [*found, _UNRANKED]
 
 
 def _calibration(reliability: Reliability) -> CalibrationFigures:
@@ -211,7 +208,7 @@ class SeveralEvaluator:
         self._counts, self._rankings = LabelConfusion(len(model.classes)), RankingCounts()
         self._reliability = Reliability()
         self._pairs = ScoreFile(file, len(model.classes), most)
-        self._unseen, self._documents, self._known, self._beyond = UnseenCounter(), 0, 0, 0
+        self._unseen, self._documents, self._known = UnseenCounter(), 0, 0
 
     def add_all(self, batches: Iterable[ScoredBatch]) -> None:
         """Add documents; those of which not all labels are known are only counted."""
@@ -221,15 +218,15 @@ class SeveralEvaluator:
             # in a dataset of single labels, the one label is the whole set
             sets = scored.sets or [None if label is None else [label] for label in scored.labels]
             known = [row for row, labels in enumerate(sets) if labels is not None]
+            places = [[self._places.setdefault(each, len(self._places)) for each in sets[row] or ()] for row in known]
             truth = np.zeros((len(known), len(self._places)), bool)
-            for row, place in enumerate(known):
-                for label in sets[place] or ():
-                    if label in self._places:
-                        truth[row, self._places[label]] = True
-                    else:
-                        self._beyond += 1
+            for row, own in enumerate(places):
+                truth[row, own] = True
             probabilities = self._model.calibrated_probabilities(scored.scores[known])
-            self._counts.add(truth, self._model.given_labels(probabilities))
+            given, n_classes = np.zeros_like(truth), len(self._model.classes)
+            given[:, :n_classes] = self._model.given_labels(probabilities)
+            self._counts.add(truth, given)
+            truth = truth[:, :n_classes]
             self._rankings.add(truth, probabilities)
             pairs = np.column_stack([1 - probabilities.ravel(), probabilities.ravel()])
             self._reliability.add(pairs, truth.ravel().astype(np.int64))
@@ -244,21 +241,22 @@ class SeveralEvaluator:
                 [Fault("", "labels", "no document has any")],
             )
         found = self._counts.agreement()
-        rankings = self._ranked()
+        rankings, n_known = self._ranked(), len(self._model.classes)
+        beyond: list[Any] = [*self._places][n_known:]
+        unknown = sorted(beyond)
         classes = [
             ClassFigures(
                 label=label,
-                known=True,
+                known=place < n_known,
                 documents=int(found.support[place]),
                 given=int(found.given[place]),
                 precision=float(found.precision[place]),
                 recall=float(found.recall[place]),
                 f1=float(found.f1[place]),
-                break_even=None if own is None else own.break_even,
-                average_precision=None if own is None else own.average_precision,
-                curve=None,
+                **rankings.get(place, _NO_RANKING),
             )
-            for place, (label, own) in enumerate(zip(self._model.classes, rankings, strict=True))
+            for label in [*self._model.classes, *unknown]
+            for place in [self._places[label]]
         ]
         averages = {
             f"{measure}_{average}": getattr(getattr(found, average), measure)
@@ -272,7 +270,6 @@ class SeveralEvaluator:
             hamming_loss=found.hamming_loss,
             expected_error=self._reliability.expected_error,
         )
-        beyond = [f"{self._beyond} labels of documents are unknown to the model, and left out"] if self._beyond else []
         return {
             "documents": self._documents,
             "labeled": self._known,
@@ -286,15 +283,18 @@ class SeveralEvaluator:
             "confusion": [],
             "calibration": None,
             "several": several,
-            "warnings": [*beyond, *([] if self._pairs.complete else [_UNRANKED]), *self._unseen.warnings()],
+            "warnings": [
+                *_warnings(unknown, int(found.support[n_known:].sum()), self._pairs.complete),
+                *self._unseen.warnings(),
+            ],
         }
 
-    def _ranked(self) -> list[Ranking | None]:
-        """The ranking of each label; None where there is none, or too many scores to rank by."""
-        if not self._pairs.complete:
-            return [None] * len(self._places)
-        found = []
-        for pairs in self._pairs.read().T:
+    def _ranked(self) -> dict[int, dict[str, Any]]:
+        """Ranking figures by place, for labels that documents have; none where there are too many scores."""
+        found = {}
+        for place, pairs in enumerate(self._pairs.read().T if self._pairs.complete else ()):
             raise_if_disconnected()
-            found.append(ranked(np.abs(pairs), ~np.signbit(pairs)))
+            own = ranked(np.abs(pairs), ~np.signbit(pairs))
+            if own is not None:
+                found[place] = {"break_even": own.break_even, "average_precision": own.average_precision, "curve": None}
         return found

@@ -113,11 +113,11 @@ class Evaluation(OfVersion):
     error: float
     """Error rate: 1 - accuracy."""
     macro_precision: float
-    """Mean over the labels that documents have or were given; null counts as 0."""
+    """Mean over the labels that documents have or were given, and by a model of several over all; null counts as 0."""
     macro_recall: float
-    """Mean over the labels that documents have or were given; null counts as 0."""
+    """Mean over the labels that documents have or were given, and by a model of several over all; null counts as 0."""
     macro_f1: float
-    """Mean over the labels that documents have or were given."""
+    """Mean over the labels that documents have or were given, and by a model of several over all."""
     micro_f1: float
     """F1 over all documents and labels. Where each document has one label and is given one, it equals the accuracy."""
     macro_break_even: Fraction

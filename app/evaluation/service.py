@@ -1,7 +1,7 @@
 """Evaluation of a request: read the documents, score them, compute the figures, answer as JSON, HTML or SVG."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -27,10 +27,11 @@ from app.services import Services
 from core.documents.kinds import row_digests
 from core.errors import MAX_FAULTS, Fault, refuse
 from storage.errors import NotFound
+from storage.process.settings import Settings
 from storage.records import Dataset, LabelKind, Version
 from storage.repositories.datasets import Batch, Documents
 from storage.repositories.datasets.label_files import KNOWN
-from storage.repositories.datasets.labels import Classes
+from storage.repositories.datasets.labels import Classes, list_faults
 
 _MOST_TOLD = 100_000
 _TOLD = "{} of the {} labeled documents were trained on with their labels: the figures are too optimistic"
@@ -119,7 +120,7 @@ def _answer(
         about: dict[str, Any] = {"dataset": None}
         if asked.dataset is None:
             known, counts = told_documents(services, version), Counter[bool]()
-            checked = _checked(batches, services.settings.max_classes, known or (), counts, version.label_kind)
+            checked = _checked(batches, services.settings, known or (), counts, version.label_kind)
             evaluator.add_all(score_posted(model, checked))
             n_told = None if known is None else counts[True]
             warnings = [_TOLD.format(n_told, counts.total())] if n_told else []
@@ -156,21 +157,25 @@ def _answer(
 
 
 def _checked(
-    batches: Iterable[Batch], most: int, known: Container[bytes], counts: Counter[bool], label_kind: LabelKind
+    batches: Iterable[Batch], settings: Settings, known: Container[bytes], counts: Counter[bool], label_kind: LabelKind
 ) -> Iterator[Batch]:
     """The batches, after the checks of a dataset's labels; adds to ``counts`` the labeled documents whose digests
     are ``known``, and others. Raises InvalidDocuments and LimitExceeded.
     """
-    classes, position = Classes(most), 0
+    classes, position = Classes(settings.max_classes), 0
     for batch in batches:
         ids = batch.ids or [None] * batch.rows.n_rows
-        faults = classes.faults(batch.labels, MAX_FAULTS)
-        refuse(Fault(ids[row] or position + row, "label", detail) for row, detail in faults)
-        if batch.label_lists is not None and label_kind == "single":
-            several = (row for row, given in enumerate(batch.label_lists.applied) if given is not None)
-            refuse(Fault(ids[row] or position + row, "labels", _SINGLE) for row in several)
-        classes.encode(batch.labels)
-        labeled = [row for row, label in enumerate(batch.labels) if label is not None]
+        faults = [(row, "label", detail) for row, detail in classes.faults(batch.labels, MAX_FAULTS)]
+        given: Sequence[Any] = batch.labels
+        if batch.label_lists is not None:
+            given = batch.label_lists.applied
+            if label_kind == "single":
+                faults += [(row, "labels", _SINGLE) for row, own in enumerate(given) if own is not None]
+            faults += classes.faults_of_lists(batch.label_lists, MAX_FAULTS)
+            faults += list_faults(batch.label_lists, batch.labels, settings.max_document_labels)
+        refuse(Fault(ids[row] or position + row, field, detail) for row, field, detail in faults)
+        classes.encode(given if batch.label_lists is None else [label for own in given for label in own or ()])
+        labeled = [row for row, own in enumerate(given) if own is not None]
         counts.update(digest in known for digest in row_digests(batch.rows, np.array(labeled, np.int64)))
         position += batch.rows.n_rows
         yield batch

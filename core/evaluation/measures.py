@@ -282,7 +282,12 @@ class LabelConfusion:
 
     def add(self, truth: Sets, given: Sets) -> None:
         """Count documents with the labels ``truth`` that were ``given`` others, both of shape (n_documents,
-        n_labels)."""
+        n_labels).
+
+        There may be more labels than before, which no document so far has or was given.
+        """
+        before, more = (self._tp, self._given, self._support), truth.shape[1] - len(self._tp)
+        self._tp, self._given, self._support = (np.pad(counts, (0, more)) for counts in before)
         right = truth & given
         self._tp += right.sum(axis=0)
         self._given += given.sum(axis=0)

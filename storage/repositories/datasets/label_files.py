@@ -141,17 +141,13 @@ class LabelWriters:
         """Faults of a batch: the places of the documents, the fields and the reasons."""
         faults = [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
         faults += islice(self._mixed(batch), MAX_FAULTS)
-        label_type = self._classes.label_type or _type_in(batch.labels)
         if batch.label_lists is not None:
-            for field, given in zip(("labels", "not"), batch.label_lists, strict=True):
-                owners = [(place, label) for place, labels in enumerate(given) for label in labels or ()]
-                wrong = self._classes.faults([label for _, label in owners], MAX_FAULTS)
-                faults += [(owners[number][0], field, detail) for number, detail in wrong]
-                label_type = label_type or _type_in([label for _, label in owners])
-            faults += islice(
-                list_faults(batch.label_lists, batch.labels, self._settings.max_document_labels), MAX_FAULTS
-            )
+            most = self._settings.max_document_labels
+            faults += self._classes.faults_of_lists(batch.label_lists, MAX_FAULTS)
+            faults += islice(list_faults(batch.label_lists, batch.labels, most), MAX_FAULTS)
         if batch.votes is not None:
+            given = [label for labels in chain(*(batch.label_lists or ())) for label in labels or ()]
+            label_type = self._classes.label_type or _type_in([*batch.labels, *given])
             faults += islice(vote_faults(batch.votes, label_type), MAX_FAULTS)
         if batch.weights is not None:
             odd = np.flatnonzero(~(np.isfinite(batch.weights) & (batch.weights >= 0)))[:MAX_FAULTS].tolist()

@@ -133,9 +133,7 @@ def test_labels_that_the_model_does_not_know_count_as_errors(gateway: Gateway) -
     found = evaluate(gateway, {"documents": documents})
     check(found, gateway, documents, [*NAMES, "z", "Ärger"])
     assert [each["known"] for each in found["classes"]] == [True, True, True, False, False]
-    assert found["warnings"] == [
-        "3 documents have labels that the model does not know; they count as errors: 'z', 'Ärger'"
-    ]
+    assert found["warnings"] == ["3 labels of documents are unknown to the model; they count as errors: 'z', 'Ärger'"]
     stored = evaluate(gateway, {"dataset": gateway.upload(documents)["id"]})
     assert (stored["confusion"], stored["classes"]) == (found["confusion"], found["classes"])
 

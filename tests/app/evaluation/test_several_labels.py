@@ -6,6 +6,7 @@ from typing import IO, Any
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 from app.evaluation.evaluator import SeveralEvaluator
 from app.evaluation.report import PLOTS
@@ -59,6 +60,43 @@ def test_memory_does_not_grow_with_the_documents(file: IO[bytes], most: int, ran
     assert [each.average_precision for each in figures["classes"]] == [ranked] * N_LABELS
     assert ["too many scores" in each for each in figures["warnings"]] == [True] * (ranked is None)
     assert memory.peak < 6 << 20  # 5 bytes a document and label are 7 MiB
+
+
+def test_labels_that_the_model_does_not_know_count_as_errors(start: Start) -> None:
+    gateway = start()
+    sets: list[list[str]] = [["l0"], ["l1", "z"], [], ["Ärger"], ["l4"]]
+    documents = [{"indices": [row], "labels": labels} for row, labels in enumerate(sets)]
+    dataset = gateway.upload(documents)["id"]
+    publish(gateway.store, model=MODEL, classes=MODEL.classes, label_kind="several", dataset=dataset)
+    names = [*MODEL.classes, "z", "Ärger"]
+    truth = np.array([[name in labels for name in names] for labels in sets])
+    given = np.eye(len(sets), len(names), dtype=bool)
+    for body in ({"documents": documents}, {"dataset": dataset}):
+        found = gateway.client.post("/v1/models/news/evaluate", json=body).json()
+        for average in ("micro", "macro", "weighted", "samples"):
+            expected = metrics.precision_recall_fscore_support(truth, given, average=average, zero_division=0)[:3]
+            figures = [found["several"][f"{measure}_{average}"] for measure in ("precision", "recall", "f1")]
+            assert figures == pytest.approx(expected)
+        assert found["several"]["hamming_loss"] == pytest.approx(metrics.hamming_loss(truth, given))
+        assert (found["accuracy"], found["told"]) == (metrics.accuracy_score(truth, given), len(sets))
+        assert [each["label"] for each in found["classes"] if not each["known"]] == names[N_LABELS:]
+        assert "2 labels of documents are unknown to the model; they count as errors: 'z', 'Ärger'" in found["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"labels": ["l0", "l0"]}, "names 'l0' twice"),
+        ({"labels": ["l0"], "not": ["l0"]}, "which labels has, too"),
+        ({"labels": ["l0"], "label": "l0"}, "stands beside label"),
+        ({"labels": ["l0", 3]}, "all strings or all integers"),
+    ],
+)
+def test_bad_labels_are_refused_as_in_a_dataset(start: Start, labels: dict[str, Any], words: str) -> None:
+    gateway = start()
+    publish(gateway.store, model=MODEL, classes=MODEL.classes, label_kind="several")
+    answer = gateway.client.post("/v1/models/news/evaluate", json={"documents": [{"indices": [0], **labels}]})
+    assert words in problem_of(answer, 422)["detail"]
 
 
 def test_the_limit_is_the_setting(start: Start) -> None:
