@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.evaluation.schemas import CalibrationFigures, ClassFigures, ReliabilityBin, SeveralFigures
 from app.http.requests import raise_if_disconnected
 from app.predictions.scoring import ScoredBatch, UnseenCounter
+from core.documents.label_sets import label_order
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation.measures import (
     Confusion,
@@ -76,8 +77,7 @@ class Evaluator:
                 [Fault("", "label", "no document has one")],
             )
         n_known = len(self._model.classes)
-        known: list[Any] = list(self._class_indices)
-        labels: list[Label] = [*known[:n_known], *sorted(known[n_known:])]
+        labels = [*self._model.classes, *sorted([*self._class_indices][n_known:], key=label_order)]
         order = [self._class_indices[label] for label in labels]
         self._confusion.counts = self._confusion.counts[np.ix_(order, order)]
         agreement = self._confusion.agreement()
@@ -95,12 +95,15 @@ class Evaluator:
             )
             for class_index, label in enumerate(labels)
         ]
-        averages = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "micro_f1")
         return {
             "documents": self._documents,
             "labeled": len(truth),
             "error": 1 - agreement.accuracy,
-            **{name: getattr(agreement, name) for name in averages},
+            "accuracy": agreement.accuracy,
+            "macro_precision": agreement.macro_precision,
+            "macro_recall": agreement.macro_recall,
+            "macro_f1": agreement.macro_f1,
+            "micro_f1": agreement.micro_f1,
             "classes": classes,
             "confusion": self._confusion.counts.tolist(),
             "calibration": None if self._reliability is None else _calibration(self._reliability),
@@ -144,18 +147,20 @@ def _warnings(unknown: Sequence[Label], count: int, complete: bool) -> list[str]
 
 
 def _calibration(reliability: Reliability) -> CalibrationFigures:
-    bins = [
-        ReliabilityBin(
-            start=each.start,
-            end=each.end,
-            documents=each.documents,
-            confidence=_fraction(each.confidence),
-            accuracy=_fraction(each.accuracy),
-        )
-        for each in reliability.bins
-    ]
     return CalibrationFigures(
-        expected_error=reliability.expected_error, brier=reliability.brier, log_loss=reliability.log_loss, bins=bins
+        expected_error=reliability.expected_error,
+        brier=reliability.brier,
+        log_loss=reliability.log_loss,
+        bins=[
+            ReliabilityBin(
+                start=each.start,
+                end=each.end,
+                documents=each.documents,
+                confidence=_fraction(each.confidence),
+                accuracy=_fraction(each.accuracy),
+            )
+            for each in reliability.bins
+        ],
     )
 
 
@@ -242,8 +247,7 @@ class SeveralEvaluator:
             )
         found = self._counts.agreement()
         rankings, n_known = self._ranked(), len(self._model.classes)
-        beyond: list[Any] = [*self._places][n_known:]
-        unknown = sorted(beyond)
+        unknown = sorted([*self._places][n_known:], key=label_order)
         classes = [
             ClassFigures(
                 label=label,
@@ -258,13 +262,12 @@ class SeveralEvaluator:
             for label in [*self._model.classes, *unknown]
             for place in [self._places[label]]
         ]
-        averages = {
-            f"{measure}_{average}": getattr(getattr(found, average), measure)
-            for average in ("micro", "macro", "weighted", "samples")
-            for measure in ("precision", "recall", "f1")
-        }
         several = SeveralFigures(
-            **averages,
+            **{
+                f"{measure}_{average}": getattr(getattr(found, average), measure)
+                for average in ("micro", "macro", "weighted", "samples")
+                for measure in ("precision", "recall", "f1")
+            },
             **self._rankings.ranking()._asdict(),
             subset_accuracy=found.subset_accuracy,
             hamming_loss=found.hamming_loss,

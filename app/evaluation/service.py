@@ -81,8 +81,9 @@ async def _read(request: Request, services: Services) -> tuple[EvaluateBody, Ite
     if not posted:
         check_unread(request.query_params, "those of a dataset have been read")
         return body, ()
-    blocks = document_blocks(body.documents)
-    return body, decode_documents(blocks, {"content-type": JSON}, bounds, query=request.query_params)
+    return body, decode_documents(
+        document_blocks(body.documents), {"content-type": JSON}, bounds, query=request.query_params
+    )
 
 
 _SINGLE = (
@@ -175,8 +176,8 @@ def _checked(
             faults += list_faults(batch.label_lists, batch.labels, settings.max_document_labels)
         refuse(Fault(ids[row] or position + row, field, detail) for row, field, detail in faults)
         classes.encode(given if batch.label_lists is None else [label for own in given for label in own or ()])
-        labeled = [row for row, own in enumerate(given) if own is not None]
-        counts.update(digest in known for digest in row_digests(batch.rows, np.array(labeled, np.int64)))
+        labeled = np.flatnonzero([own is not None for own in given])
+        counts.update(digest in known for digest in row_digests(batch.rows, labeled))
         position += batch.rows.n_rows
         yield batch
 

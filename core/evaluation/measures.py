@@ -286,8 +286,9 @@ class LabelConfusion:
 
         There may be more labels than before, which no document so far has or was given.
         """
-        before, more = (self._tp, self._given, self._support), truth.shape[1] - len(self._tp)
-        self._tp, self._given, self._support = (np.pad(counts, (0, more)) for counts in before)
+        self._tp, self._given, self._support = (
+            np.pad(counts, (0, truth.shape[1] - len(counts))) for counts in (self._tp, self._given, self._support)
+        )
         right = truth & given
         self._tp += right.sum(axis=0)
         self._given += given.sum(axis=0)

@@ -68,7 +68,7 @@ def _parquet(file: IO[bytes], lists: Collection[str]) -> Iterator[Any]:
     schema = metadata.schema.to_arrow_schema()
     texts = [field.name for field in schema if _is_text(field.type)]
     nested = {
-        field.name: field.type if _has_offsets(field.type) else pa.list_(field.type)
+        field.name: field.type if types.is_list(field.type) or types.is_large_list(field.type) else pa.list_(field.type)
         for field in schema
         if not _is_flat(field.type) and not (field.name in lists and _is_list(field.type))
     }
@@ -196,15 +196,9 @@ def _is_flat(kind: Any) -> bool:
 
 def _is_list(kind: Any) -> bool:
     """Whether a column has lists of labels."""
-    if not _has_offsets(kind):
-        return False
-    label = _kind_of(kind.value_type)
-    return bool(_is_text(label) or types.is_integer(label) or types.is_null(label))
-
-
-def _has_offsets(kind: Any) -> bool:
-    """Whether values are lists that take no memory where they are null."""
-    return bool(types.is_list(kind) or types.is_large_list(kind))
+    return (types.is_list(kind) or types.is_large_list(kind)) and any(
+        holds(_kind_of(kind.value_type)) for holds in (_is_text, types.is_integer, types.is_null)
+    )
 
 
 def _integer(value: float, column: Column) -> int | None:

@@ -142,9 +142,10 @@ class LabelWriters:
         faults = [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
         faults += islice(self._mixed(batch), MAX_FAULTS)
         if batch.label_lists is not None:
-            most = self._settings.max_document_labels
             faults += self._classes.faults_of_lists(batch.label_lists, MAX_FAULTS)
-            faults += islice(list_faults(batch.label_lists, batch.labels, most), MAX_FAULTS)
+            faults += islice(
+                list_faults(batch.label_lists, batch.labels, self._settings.max_document_labels), MAX_FAULTS
+            )
         if batch.votes is not None:
             given = [label for labels in chain(*(batch.label_lists or ())) for label in labels or ()]
             label_type = self._classes.label_type or _type_in([*batch.labels, *given])

@@ -95,15 +95,13 @@ class Classes:
                     break
         return found
 
-    def faults_of_lists(self, lists: LabelLists, limit: int) -> list[tuple[int, str, str]]:
+    def faults_of_lists(self, lists: LabelLists, limit: int) -> Iterator[tuple[int, str, str]]:
         """Invalid labels in lists, ``limit`` of a field at most: the places of the documents, the fields and the
         reasons."""
-        found = []
         for field, given in zip(("labels", "not"), lists, strict=True):
             owners = [(place, label) for place, labels in enumerate(given) for label in labels or ()]
             wrong = self.faults([label for _, label in owners], limit)
-            found += [(owners[number][0], field, detail) for number, detail in wrong]
-        return found
+            yield from ((owners[number][0], field, detail) for number, detail in wrong)
 
     def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
         """Class indices of valid labels, -1 for None; raises LimitExceeded for too many classes."""

@@ -127,18 +127,10 @@ def test_a_column_a_label_says_which_apply(gateway: Gateway, media_type: str) ->
 
 def test_lists_of_parquet_are_labels_where_they_are_meant(gateway: Gateway) -> None:
     columns = {"text": ["x", "y"], "topics": [["b", "a"], None], "others": [[1], [2]], "weight": [1.0, 0.5]}
-    made = send(gateway, parquet(columns), PARQUET, labels="topics")
-    assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1}, 1, [])
+    coded = pa.array([None, ["c"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    made = send(gateway, parquet(columns | {"not": coded}), PARQUET, labels="topics")
+    assert (made["classes"], made["n_labeled"], made["fields"]) == ({"a": 1, "b": 1, "c": 0}, 1, [])
     assert [each["weight"] for each in listed(gateway, made["id"])] == [1.0, 0.5]
-    coded = pa.array([["b", "a"], None], pa.list_(pa.dictionary(pa.int8(), pa.string())))
-    assert send(gateway, parquet(text=["x", "y"], labels=coded), PARQUET)["classes"] == {"a": 1, "b": 1}
-
-
-@pytest.mark.parametrize("labels", [[[1.5], [2.0]], [[["a"]], [["b"]]], [{"a": 1}, {"a": 0}]])
-def test_lists_of_parquet_that_are_no_labels_are_refused(gateway: Gateway, labels: list[Any]) -> None:
-    error = refused(gateway, parquet(text=["x", "y"], labels=labels), PARQUET)
-    assert error["field"] == "labels"
-    assert "it must be a column of lists of texts or integers" in error["detail"]
 
 
 def test_a_weight_is_pointed_out_and_may_be_kept(gateway: Gateway) -> None:
@@ -197,24 +189,17 @@ def test_bad_lines_are_refused_with_words(gateway: Gateway, line: dict[str, Any]
         ("text,a,a\nx,1,0\n", {"labels": "a;text"}, "", "labels", "the column 'a' twice"),
         ("text,a\nx,1\n", {"labels": "a;text"}, "", "labels", "holds the text already"),
         ("text,a,b\nx,1,0\n", {"labels": "a;b", "not": "b"}, "", "not", "0 says that one does not apply"),
+        (parquet({"text": ["x"], "labels": [[1.5]]}), {}, "", "labels", "is of list<element: double>; it must be a column of"),
+        (parquet({"text": ["x"], "labels": [[["a"]]]}), {}, "", "labels", "it must be a column of lists of texts or integers"),
+        (parquet({"text": ["x"], "labels": [{"a": 1}]}), {}, "", "labels", "it must be a column of lists of texts or integers"),
     ],
 )
 def test_bad_cells_are_refused_with_words(
-    gateway: Gateway, table: str, query: dict[str, str], document: str, field: str, words: str
+    gateway: Gateway, table: str | bytes, query: dict[str, str], document: str, field: str, words: str
 ) -> None:
-    error = refused(gateway, table, CSV, **query)
+    error = refused(gateway, table, CSV if isinstance(table, str) else PARQUET, **query)
     assert (error.get("document", ""), error["field"]) == (document, field)
     assert words in error["detail"]
-
-
-def test_too_many_voters_are_refused(gateway: Gateway) -> None:
-    votes = {f"v{number}": "a" for number in range(10_000)}
-    answer = gateway.client.post(
-        "/v1/datasets", content=json.dumps({"text": "t", "votes": votes}), headers={"content-type": NDJSON}
-    )
-    assert "voters" in answer.json()["detail"]
-    assert answer.status_code in (413, 422)
-    assert gateway.kept() == []
 
 
 @pytest.mark.parametrize(

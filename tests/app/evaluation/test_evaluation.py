@@ -183,6 +183,9 @@ def test_a_model_without_probabilities_has_no_calibration(gateway: Gateway) -> N
         ({"documents": [{"indices": [1], "label": "no"}, {"id": "x", "indices": [1], "label": 4}]}, 422, "label"),
         ({"documents": [{"indices": [1], "label": "no", "text": "x"}]}, 422, None),
         ({"documents": TWO_CLASSES, "held_out": True}, 422, "held_out"),
+        ({"documents": [{"indices": [1], "not": ["x", "x"]}]}, 422, "not"),
+        ({"documents": [{"indices": [1], "not": ["x"], "label": "no"}]}, 422, "not"),
+        ({"documents": [{"indices": [1], "not": ["x", 3]}]}, 422, "not"),
     ],
     ids=str,
 )
