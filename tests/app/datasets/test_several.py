@@ -189,9 +189,27 @@ def test_bad_lines_are_refused_with_words(gateway: Gateway, line: dict[str, Any]
         ("text,a,a\nx,1,0\n", {"labels": "a;text"}, "", "labels", "the column 'a' twice"),
         ("text,a\nx,1\n", {"labels": "a;text"}, "", "labels", "holds the text already"),
         ("text,a,b\nx,1,0\n", {"labels": "a;b", "not": "b"}, "", "not", "0 says that one does not apply"),
-        (parquet({"text": ["x"], "labels": [[1.5]]}), {}, "", "labels", "is of list<element: double>; it must be a column of"),
-        (parquet({"text": ["x"], "labels": [[["a"]]]}), {}, "", "labels", "it must be a column of lists of texts or integers"),
-        (parquet({"text": ["x"], "labels": [{"a": 1}]}), {}, "", "labels", "it must be a column of lists of texts or integers"),
+        (
+            parquet({"text": ["x"], "labels": [[1.5]]}),
+            {},
+            "",
+            "labels",
+            "is of list<element: double>; it must be a column of",
+        ),
+        (
+            parquet({"text": ["x"], "labels": [[["a"]]]}),
+            {},
+            "",
+            "labels",
+            "it must be a column of lists of texts or integers",
+        ),
+        (
+            parquet({"text": ["x"], "labels": [{"a": 1}]}),
+            {},
+            "",
+            "labels",
+            "it must be a column of lists of texts or integers",
+        ),
     ],
 )
 def test_bad_cells_are_refused_with_words(
