@@ -60,7 +60,7 @@ def _upload(url: str, media_type: str, bodies: Iterator[bytes]) -> Counter[int]:
 
 def _of_format(running: Service, media_type: str, count: int) -> list[object]:
     """A row of the table: statuses, longest wait for liveness, memory gained."""
-    gateway, live = running.gateway, Bystander(running.url, "GET", "/v1/health/live", gateway=running.gateway)
+    gateway, live = running.gateway, Bystander(running.url, running.gateway, "GET", "/v1/health/live")
     before = gateway.memory_info().rss
     forget_peak(gateway)
     parts = [

@@ -172,7 +172,7 @@ def _fuzzed(settings: Mapping[str, str], seconds: float, requests: float = math.
         store = open_store(settings.get("HALFMOON_STORE_URL", (running.data / "store").as_uri()), options=options)
         _, key = ApiKeys(store).create("fuzzer", set(Scope))
         time.sleep(3)  # until the gateway has seen it
-        live = Bystander(running.url, "GET", "/v1/health/live", gateway=running.gateway)
+        live = Bystander(running.url, running.gateway, "GET", "/v1/health/live")
         asking = threads.submit(live.ask)
         begun = time.monotonic()
         said = fuzz(running, key, seconds, requests)

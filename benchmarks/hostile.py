@@ -1,9 +1,9 @@
 """Waits of other clients while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]``
 writes a part of ``docs/fuzzing.md``.
 
-Each body is sent alone, compressed where that makes it short. Meanwhile two other clients ask a hundred times a second
-whether the gateway lives, and for a small prediction. The longest wait of each is compared with that of a quiet
-gateway, and the memory with what the gateway has counted.
+Each body is sent by two callers at once, compressed where that makes it short. Meanwhile two other clients ask a
+hundred times a second whether the gateway lives, and for a small prediction. The longest wait of each is compared with
+that of a quiet gateway, and the memory with what the gateway has counted.
 """
 
 import gzip
@@ -25,8 +25,9 @@ import psutil
 from benchmarks.base import Log, machine, number, put_section, table
 from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.hostile_bodies import Hostile, hostile_bodies
-from benchmarks.running import Service, forget_peak, peak_memory, service
+from benchmarks.running import Service, anonymous, service
 
+_CALLERS = 2
 _PAUSE = 0.01
 _QUIET_SECONDS = 3.0
 _SHOWN = 5
@@ -58,18 +59,16 @@ class Cost(NamedTuple):
     counted: float
     """most bytes that the gateway has counted"""
     gained: float
-    """most bytes of memory that it had more than before"""
+    """most bytes of memory, without pages of mapped files, that it had more than before"""
 
 
 class Bystander:
     """Another client, which asks again and again while its block is entered."""
 
-    def __init__(
-        self, url: str, method: str, path: str, body: object = None, gateway: psutil.Process | None = None
-    ) -> None:
+    def __init__(self, url: str, gateway: psutil.Process, method: str, path: str, body: object = None) -> None:
         self.longest = 0.0
         self.waits = list[tuple[float, float]]()
-        """of each request its seconds, and those that the gateway meanwhile had of a processor, if it is given"""
+        """of each request its seconds, and those that the gateway meanwhile had of a processor"""
         self._gateway = gateway
         self._call = (method, path, body)
         # without certificates, which take longer to load than most bodies
@@ -88,7 +87,7 @@ class Bystander:
                 raise RuntimeError(f"{path}: {answer.status_code} {answer.text}")
 
     def _worked(self) -> float:
-        return 0.0 if self._gateway is None else sum(self._gateway.cpu_times()[:2])
+        return float(sum(self._gateway.cpu_times()[:2]))
 
     def stop(self) -> None:
         self._stop.set()
@@ -102,14 +101,15 @@ class Bystander:
 
 
 class Counter(Bystander):
-    """Reads how many bytes the gateway counts."""
+    """Reads how many bytes the gateway counts, and how many it has."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url, "GET", "/metrics")
-        self.most = 0.0
+    def __init__(self, url: str, gateway: psutil.Process) -> None:
+        super().__init__(url, gateway, "GET", "/metrics")
+        self.most = self.held = 0.0
 
     def ask(self) -> None:
-        while not self._stop.wait(5 * _PAUSE):
+        while not self._stop.wait(_PAUSE):
+            self.held = max(self.held, anonymous(self._gateway))
             found = re.search(r"^halfmoon_body_bytes (\S+)", self._client.get("/metrics").text, re.MULTILINE)
             assert found is not None
             self.most = max(self.most, float(found[1]))
@@ -119,12 +119,12 @@ Others = tuple[Bystander, Bystander, Counter]
 
 
 @contextmanager
-def bystanders(url: str) -> Iterator[Others]:
+def bystanders(url: str, gateway: psutil.Process) -> Iterator[Others]:
     """Liveness, a small prediction, a counter."""
     found = (
-        Bystander(url, "GET", "/v1/health/live"),
-        Bystander(url, "POST", "/v1/models/news/predict", _SMALL),
-        Counter(url),
+        Bystander(url, gateway, "GET", "/v1/health/live"),
+        Bystander(url, gateway, "POST", "/v1/models/news/predict", _SMALL),
+        Counter(url, gateway),
     )
     with ThreadPoolExecutor(len(found)) as threads:
         asking = [threads.submit(each.ask) for each in found]
@@ -139,23 +139,26 @@ def bystanders(url: str) -> Iterator[Others]:
 
 def cost(client: httpx.Client, gateway: psutil.Process, others: Others, hostile: Hostile) -> Cost:
     headers = {"Content-Type": hostile.media_type, "Content-Encoding": hostile.encoding}
-    before = gateway.memory_info().rss
-    forget_peak(gateway)
+    before = anonymous(gateway)
     live, predicted, counter = others
-    live.longest = predicted.longest = counter.most = 0.0
+    live.longest = predicted.longest = counter.most = counter.held = 0.0
     begun = time.monotonic()
-    answer = client.request(hostile.method, hostile.path, content=hostile.body, headers=headers)
+    with ThreadPoolExecutor(_CALLERS) as callers:
+        answers = callers.map(
+            lambda path: client.request(hostile.method, path, content=hostile.body, headers=headers),
+            [hostile.path] * _CALLERS,
+        )
     seconds = time.monotonic() - begun
     # those who wait now have their answers
     time.sleep(3 * _PAUSE)
     return Cost(
         hostile,
-        answer.status_code,
+        max(answer.status_code for answer in answers),
         seconds,
         live.longest,
         predicted.longest,
         counter.most,
-        peak_memory(gateway) - before,
+        counter.held - before,
     )
 
 
@@ -207,9 +210,9 @@ def section(size: int, costs: Sequence[Cost], quiet: Sequence[float], log: Log) 
     unnamed = [each for each in costs if each.status >= 500 and each.status != 507]
     return (
         "## Bodies that are made to hurt\n\n"
-        f"Each of {len(costs)} bodies (`benchmarks/hostile_bodies.py`) is sent alone, compressed where that "
-        "makes it short. Meanwhile two other "
-        "clients ask a hundred times a second whether the gateway lives, and for a small prediction.\n"
+        f"Each of {len(costs)} bodies (`benchmarks/hostile_bodies.py`) is sent by two callers at once, "
+        "compressed where that makes it short. Meanwhile two other clients ask a hundred times a second whether "
+        "the gateway lives, and for a small prediction.\n"
         f"Made by `python -m benchmarks.hostile {size >> 20}` in {log.seconds:.0f} s on: {machine()}. {log.load}\n\n"
         f"The {len(rows)} bodies at which others waited longest:\n\n{table(heads, rows)}\n"
         f"Longest waits of a quiet gateway: {', '.join(number(1e3 * each) for each in quiet)} ms.\n"
@@ -227,7 +230,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as running:
         dataset = prepared(running)
         with (
-            bystanders(running.url) as others,
+            bystanders(running.url, running.gateway) as others,
             httpx.Client(base_url=running.url, timeout=120, trust_env=False, verify=False) as client,
         ):
             time.sleep(_QUIET_SECONDS)

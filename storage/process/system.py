@@ -1,6 +1,7 @@
 """Process attributes that the system knows: the name, and a signal at the death of the parent."""
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -23,7 +24,10 @@ def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> Non
 
 
 def release_memory() -> None:
-    """Give freed memory back to the system, which the C library keeps otherwise (glibc; elsewhere nothing)."""
+    """Give freed memory back to the system, which the C library keeps otherwise (glibc; elsewhere nothing), with that
+    of new garbage.
+    """
+    gc.collect(0)
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -27,7 +27,7 @@ def kept_process(monkeypatch: pytest.MonkeyPatch) -> None:
     # else what the process logs ever after goes to the standard error of this test, which is closed then
     for name in ("app.serve.configure_logging", "workers.worker.run.configure_logging"):
         monkeypatch.setattr(name, lambda *_: None)
-    for name in ("sys.setswitchinterval", "app.serve._tune_malloc", "app.serve.resource.setrlimit"):
+    for name in ("sys.setswitchinterval", "gc.set_threshold", "app.serve._tune_malloc", "app.serve.resource.setrlimit"):
         monkeypatch.setattr(name, lambda *_: None)
 
 

@@ -16,6 +16,7 @@ from app.codecs.transport.encodings import reserve_nothing
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
 from app.predictions.service import decode_documents
+from app.serve import GARBAGE_THRESHOLDS
 from core.errors import InvalidDocuments
 from storage.errors import LimitExceeded
 
@@ -83,3 +84,13 @@ def test_that_a_long_call_is_found() -> None:
     seconds, name = longest_call(lambda: bytes(1 << 26).count(b"a"))
     assert seconds > 0
     assert "count" in name
+
+
+def test_garbage_is_not_looked_for_again_and_again() -> None:
+    """That holds the interpreter, too; by default a gateway would look some fifty times in each block."""
+    usual, before = gc.get_threshold(), gc.get_stats()[0]["collections"]
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()
+    read(b'{"documents":[' + b'{"indices":[]},' * (1 << 17) + b'{"indices":[]}]}')
+    gc.set_threshold(*usual)
+    assert gc.get_stats()[0]["collections"] <= before + 4
