@@ -103,9 +103,7 @@ class Bystander:
 class Counter(Bystander):
     """Reads how many bytes the gateway counts, and how many it has."""
 
-    def __init__(self, url: str, gateway: psutil.Process) -> None:
-        super().__init__(url, gateway, "GET", "/metrics")
-        self.most = self.held = 0.0
+    most = held = 0.0
 
     def ask(self) -> None:
         while not self._stop.wait(_PAUSE):
@@ -124,7 +122,7 @@ def bystanders(url: str, gateway: psutil.Process) -> Iterator[Others]:
     found = (
         Bystander(url, gateway, "GET", "/v1/health/live"),
         Bystander(url, gateway, "POST", "/v1/models/news/predict", _SMALL),
-        Counter(url, gateway),
+        Counter(url, gateway, "GET", "/metrics"),
     )
     with ThreadPoolExecutor(len(found)) as threads:
         asking = [threads.submit(each.ask) for each in found]
@@ -239,8 +237,7 @@ def main(arguments: Sequence[str]) -> int:
             for each in hostile_bodies(size, dataset):
                 costs.append(cost(client, running.gateway, others, packed(each)))
                 log(each.name)
-        text = section(size, costs, quiet, log)
-    put_section("fuzzing.md", text)
+    put_section("fuzzing.md", section(size, costs, quiet, log))
     return 0
 
 
