@@ -1,14 +1,12 @@
 """The command line of ``halfmoon``. Each command imports its modules when it runs."""
 
 import argparse
-import gc
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +19,7 @@ from app.cli.files import column_options, existing, key_of, query_of
 from app.cli.store import KEYS, backup, restore
 from core.errors import HalfmoonError, did_you_mean
 from storage.errors import CannotStart
+from storage.process.system import lasting
 
 _INVALID = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _WORD = re.compile(r"[\w-]+")
@@ -99,17 +98,6 @@ def _count(text: str) -> int:
     return int(text)
 
 
-@contextmanager
-def _importing() -> Iterator[None]:
-    """Collect no garbage among what is imported inside the block, then or later: modules live as long as the process,
-    and looking at them would delay the start, and later single requests.
-    """
-    gc.disable()
-    yield
-    gc.freeze()
-    gc.enable()
-
-
 _DATA = option("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
 _WORKERS = "number of worker processes (default: %(default)s)"
 
@@ -135,7 +123,7 @@ _WORKERS = "number of worker processes (default: %(default)s)"
 )
 def up(options: argparse.Namespace) -> int:
     """Run the whole service on this machine: gateway, workers and Valkey."""
-    with _importing():
+    with lasting():
         from app.http.sockets.listener import check_exposure
         from app.local.up import Plan, up
         from app.settings import GatewaySettings
@@ -172,7 +160,7 @@ def restart(options: argparse.Namespace) -> int:
 )
 def api(options: argparse.Namespace) -> int:
     """Run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store."""
-    with _importing():
+    with lasting():
         from app.http.sockets.listener import Processes
         from app.serve import serve
         from app.settings import GatewaySettings
@@ -185,7 +173,7 @@ def api(options: argparse.Namespace) -> int:
 @command("worker")
 def worker(options: argparse.Namespace) -> int:
     """Run a worker alone, with the same settings."""
-    with _importing():
+    with lasting():
         from storage.process.settings import Settings
         from workers.worker.run import run_worker
 

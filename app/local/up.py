@@ -1,7 +1,6 @@
 """``halfmoon up``: Valkey, workers and gateways on one machine, as children of one supervisor."""
 
 import fcntl
-import gc
 import json
 import os
 import shutil
@@ -22,6 +21,7 @@ from app.local import valkey
 from app.local.restart import RestartRequests, rolling_restart
 from app.local.supervisor import RESTART_SIGNAL, Program, Supervisor
 from storage.errors import CannotStart
+from storage.process.system import lasting
 
 POLL_SECONDS = 0.1
 """seconds between two polls of the children"""
@@ -226,16 +226,14 @@ def _start_workers(
 
     A shutdown request ends this at any point.
     """
-    gc.disable()  # until the workers are forked: what is loaded now stays
-    from app.local.prefork import Prefork  # takes a second, in which the gateway starts
+    with lasting():
+        from app.local.prefork import Prefork  # takes a second, in which the gateway starts
 
-    prefork = Prefork(plan.workers, settings, private)
-    for _ in prefork.warm_up():
-        if shutdown:
-            return iter(())
-        startup.poll()
-    gc.freeze()  # objects that no garbage collection visits stay in memory pages that are shared
-    gc.enable()
+        prefork = Prefork(plan.workers, settings, private)
+        for _ in prefork.warm_up():
+            if shutdown:
+                return iter(())
+            startup.poll()
     for spec in prefork.workers():
         startup.supervisor.start(spec)
     while not shutdown and not startup.complete:

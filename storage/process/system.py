@@ -1,11 +1,12 @@
-"""Process attributes that the system knows: the name, and a signal at the death of the parent."""
+"""Attributes of a process: its name, a signal at the death of its parent, and what of its memory is garbage."""
 
 import ctypes
 import gc
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _LONGEST_NAME = 15
@@ -21,6 +22,19 @@ def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> Non
         _prctl(_PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:  # it died before the call above
             os.kill(os.getpid(), number)
+
+
+@contextmanager
+def lasting() -> Iterator[None]:
+    """Look for no garbage among what is loaded inside the block, then or later: it lives as long as the process.
+
+    Looking at it would delay the start, and later single requests, and take memory pages from those that share them
+    after a fork.
+    """
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 def release_memory() -> None:
