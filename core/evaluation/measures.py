@@ -26,6 +26,14 @@ from core.numerics.elementary import Vector
 ClassIndices = NDArray[np.integer[Any]]
 
 
+class Measures(NamedTuple):
+    """Precision, recall and F1 of one average."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
 class Agreement(NamedTuple):
     """Agreement of the given labels with the labels of documents; shapes (n_labels,)."""
 
@@ -37,14 +45,9 @@ class Agreement(NamedTuple):
     recall: Vector
     f1: Vector
     accuracy: float
-    macro_precision: float
-    """mean over the labels that documents have or were given, NaN counted as 0; so for ``macro_recall``"""
-    macro_recall: float
-    macro_f1: float
-    """mean over the labels that documents have or were given"""
-    micro_f1: float
-    """F1 of the sums of tp, fp and fn over all labels: the accuracy, as every document has one label and is given
-    one"""
+    """also F1 of the sums of tp, fp and fn over all labels, as every document has one label and is given one"""
+    macro: Measures
+    """mean over the labels that documents have or were given, NaN counted as 0"""
 
 
 class Confusion:
@@ -80,10 +83,7 @@ class Confusion:
             recall,
             f1,
             accuracy=float(hits.sum() / support.sum()),
-            macro_precision=float(np.nan_to_num(precision[used]).mean()),
-            macro_recall=float(np.nan_to_num(recall[used]).mean()),
-            macro_f1=float(f1[used].mean()),
-            micro_f1=float(2 * hits.sum() / (support.sum() + given.sum())),
+            macro=Measures(*(float(np.nan_to_num(each[used]).mean()) for each in (precision, recall, f1))),
         )
 
 
@@ -238,14 +238,6 @@ def doubtful(probabilities: NDArray[np.floating[Any]], labels: NDArray[np.intege
 
 
 Sets = NDArray[np.bool_]
-
-
-class Measures(NamedTuple):
-    """Precision, recall and F1 of one average."""
-
-    precision: float
-    recall: float
-    f1: float
 
 
 class LabelAgreement(NamedTuple):

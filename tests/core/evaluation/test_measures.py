@@ -60,25 +60,25 @@ def test_the_confusion_is_that_of_scikit_learn(pair: tuple[ClassIndices, ClassIn
     for ours, theirs in ((found.precision, precision), (found.recall, recall), (found.f1, f1)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     assert found.accuracy == pytest.approx(metrics.accuracy_score(truth, answer))
-    assert found.micro_f1 == pytest.approx(metrics.f1_score(truth, answer, average="micro"))
-    assert found.macro_f1 == pytest.approx(metrics.f1_score(truth, answer, average="macro"))
-    assert found.macro_precision == pytest.approx(
+    assert found.accuracy == pytest.approx(metrics.f1_score(truth, answer, average="micro"))
+    assert found.macro.f1 == pytest.approx(metrics.f1_score(truth, answer, average="macro"))
+    assert found.macro.precision == pytest.approx(
         metrics.precision_score(truth, answer, average="macro", zero_division=0)
     )
-    assert found.macro_recall == pytest.approx(metrics.recall_score(truth, answer, average="macro", zero_division=0))
+    assert found.macro.recall == pytest.approx(metrics.recall_score(truth, answer, average="macro", zero_division=0))
 
 
 def test_a_class_that_nothing_is_of_has_no_figures() -> None:
     found = counted(np.array([0, 0, 1]), np.array([0, 1, 1])).agreement()
     assert np.isnan([found.precision[2], found.recall[2], found.f1[2]]).all()
-    assert found.macro_f1 == pytest.approx(2 / 3)
+    assert found.macro.f1 == pytest.approx(2 / 3)
 
 
 def test_a_label_that_cannot_be_given_is_never_right() -> None:
     found = counted(np.array([0, 5, 5, 1]), np.array([0, 0, 1, 1])).agreement()
     assert (found.support[5], found.given[5], found.recall[5], found.f1[5]) == (2, 0, 0.0, 0.0)
     assert found.accuracy == 0.5
-    assert found.macro_f1 == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
+    assert found.macro.f1 == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
 
 
 def test_labels_are_numbered_however_they_are_typed() -> None:
