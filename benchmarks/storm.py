@@ -186,6 +186,8 @@ def main() -> int:
         made = (
             "An idle machine answers, and runs a killed job again, within 10 s; where others load it, some take "
             "longer.\n"
+            "An attempt that is stopped past its lease counts as a death. Where it comes back after its job has failed "
+            "of three, that stands under else.\n"
             f"Made by `python -m benchmarks.storm`, which adds a line; the last on: {machine()}."
         )
         add_row("storm.md", _STORMS, made, heads, _row(storm, given.store, evidence, log))

@@ -13,8 +13,8 @@ from core.numerics.vectors import positions_of_largest
 from core.progress import Checkpoint
 
 _TALLEST, _GROWTH = 128, 8
-"""documents of a block, at most, and blocks of ``Gram.height`` in one: a product of few rows reads the whole matrix as
-often as one of many, which takes longer than to multiply"""
+"""documents of a block, at most, and blocks of ``Gram.height`` in one, of dense documents: a product of few rows reads
+the whole matrix as often as one of many, which takes longer than to multiply"""
 
 
 class Laplacian(NamedTuple):
@@ -37,7 +37,7 @@ class Laplacian(NamedTuple):
         """
         n = gram.n_points
         nearest = np.empty((n, min(count, n - 1)), np.int64)
-        height = min(_TALLEST, _GROWTH * gram.height)
+        height = gram.height if gram.reproducible else min(_TALLEST, _GROWTH * gram.height)
         blocks = (np.arange(start, min(start + height, n)) for start in range(0, n, height))
         team.side_by_side(partial(_search, gram, rows, nearest, checkpoint) for rows in blocks)
         owners = np.repeat(np.arange(n), nearest.shape[1])
