@@ -101,6 +101,7 @@ def test_what_was_confirmed_together_is_taken_back_together(
     page.get_by_role("button", name="2 spam").click()
     page.get_by_role("button", name="as spam").wait_for()
     page.get_by_role("button", name="Read").first.click()
+    page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
     page.keyboard.press("Enter")
