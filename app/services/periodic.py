@@ -1,4 +1,4 @@
-"""Periodic tasks of a gateway: API keys, reconciliation of jobs, retention and garbage collection."""
+"""Periodic tasks of a gateway, in threads. ``app.services`` lists them."""
 
 from collections.abc import Callable, Sequence
 

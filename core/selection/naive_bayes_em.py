@@ -205,11 +205,11 @@ class NaiveBayesEM:
     Objective: the negative log-posterior ``−Σ_labeled log p(x | y) − weight (Σ_unlabeled log Σ_c π_c p(x | c) + Σ_c log
     π_c) − Σ_added log p(x | c)`` over the number of documents; of the densities p(x | c) and of the priors π of the
     classes. Average documents are added to each class. Stopping rule: responsibilities that move by less than a
-    thousandth on average; by a hundredth in runs that are only compared, without a fold. Source: Nigam, McCallum, Thrun
-    & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4, and 5.3.1 for
-    the weight. There are four differences: rows of
-    mean square norm 1 instead of counts, which are too sure of themselves; terms of few rows that count less; priors of
-    the unlabeled documents alone, since labels may have been picked; smoothing by the mean document.
+    thousandth on average; by a hundredth in runs that are only compared, without a fold. Source: Nigam, McCallum,
+    Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4, and
+    5.3.1 for the weight. There are four differences: rows of mean square norm 1 instead of counts, which are too
+    sure of themselves; terms of few rows that count less; priors of the unlabeled documents alone, since labels may
+    have been picked; smoothing by the mean document.
     """
 
     def __init__(

@@ -13,6 +13,7 @@ import pytest
 
 from app.cli import commands
 from app.cli.commands import main
+from app.serve import GARBAGE_THRESHOLDS
 from storage.store import forks, open_store
 from tests.there import there
 
@@ -119,7 +120,10 @@ def test_a_store_of_a_newer_format_is_refused_in_a_line(
     monkeypatch.setenv("HALFMOON_STORE_URL", f"file://{tmp_path}/store")
     monkeypatch.setenv("HALFMOON_REDIS_URL", f"unix://{tmp_path}/nowhere.sock")
     open_store(f"file://{tmp_path}/store").create("store.json", b'{"id":"store-x","format":99}')
+    thresholds: list[tuple[int, ...]] = []
+    monkeypatch.setattr("gc.set_threshold", lambda *given: thresholds.append(given))
     assert main(command) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("halfmoon: "))
     assert "the store has format 99, which a newer version of halfmoon has written" in line
     assert not (tmp_path / "backup.tar").exists()
+    assert thresholds == [GARBAGE_THRESHOLDS] * (command[0] == "api"), "a worker's arrays go back without delay"
