@@ -176,7 +176,12 @@ def label(service: "Halfmoon", options: argparse.Namespace) -> None:
     """Train on a file, and write the labels of its unlabeled documents."""
     data, job = _submitted(service, options)
     _report(job.wait(progress=True), sys.stderr)
-    job.save_labels(options.out or sys.stdout.buffer, _format(options.out), fields=bool(data.record.fields))
+    job.save_labels(
+        options.out or sys.stdout.buffer,
+        _format(options.out),
+        fields=bool(data.record.fields),
+        separator=options.separator,
+    )
 
 
 @command(
@@ -270,9 +275,10 @@ def labels(service: "Halfmoon", options: argparse.Namespace) -> None:
     """Write the label of each document of a dataset, and by whom it is."""
     more = {} if options.model is None else {"model": options.model}
     dataset = service.datasets.named(options.dataset)
-    labels = "label" if dataset.record.label_kind == "single" else "labels"
-    columns = ("id", labels, "by", *(("predicted", "probability") if more else ()))
-    rows = ([document[name] for name in columns] for document in dataset.documents(limit=500, **more))
+    several = dataset.record.label_kind == "several"
+    predicted = ("predicted", "probability", *(["predicted_labels"] if several else [])) if more else ()
+    columns = ("id", "labels" if several else "label", "by", *predicted)
+    rows = ([document.get(name) for name in columns] for document in dataset.documents(limit=500, **more))
     _write(options.out, columns, rows)
 
 
@@ -358,13 +364,18 @@ def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[An
         if _format(path) == "ndjson":
             file.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
         else:
-            from app.http.answers import Column, csv_blocks  # it takes what a gateway takes
+            # it takes what a gateway takes
+            from app.codecs.base import SEPARATOR
+            from app.codecs.tables.cells import joined, unparted
+            from app.http.answers import Column, csv_blocks
 
-            # several labels stand in one cell
-            joined = (
-                [";".join(map(str, cell)) if isinstance(cell, list) and cell else cell for cell in row] for row in rows
-            )
-            for block in csv_blocks([Column(name, "text") for name in columns], joined):
+            def cell_of(value: Any) -> Any:
+                if isinstance(value, list) and (odd := unparted(value, SEPARATOR)) is not None:
+                    raise CannotStart(f"{SEPARATOR!r} cannot part the label {odd!r}: write .ndjson")
+                return joined(value, SEPARATOR) if isinstance(value, list) else value
+
+            cells = ([cell_of(value) for value in row] for row in rows)
+            for block in csv_blocks([Column(name, "text") for name in columns], cells):
                 file.write(block.decode())
 
 

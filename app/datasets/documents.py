@@ -1,7 +1,7 @@
 """Stored documents in the form of the upload."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.label_sets import EXCLUDED
 from core.documents.rows import SparseRows
-from storage.records import Label
 from storage.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
@@ -118,9 +117,3 @@ def _known(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Field
     if documents.weights is not None:
         columns["weight"] = documents.weights[ascending].tolist()
     return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-
-
-def class_indices_among(documents: Documents, classes: Sequence[Label]) -> NDArray[np.intp]:
-    """The labels of documents as positions in these classes, shape (n_documents,); -1 for others and for none."""
-    places = {label: place for place, label in enumerate(classes)}
-    return np.array([*(places.get(label, -1) for label in documents.classes), -1])[documents.class_indices]

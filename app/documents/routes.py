@@ -71,7 +71,8 @@ async def list_documents(
     if query.claim and media_type != JSON:
         raise InvalidRequest("claim", f"is for a page: ask for {JSON}")
     loaded = None if query.model is None else await load_model(services, query.model)
-    pages = service.pages(services, id, query, loaded, joined=media_type == CSV)
+    separator = query.separator if media_type == CSV else None
+    pages = service.pages(services, id, query, loaded, separator)
     if query.needs_scores:
         # it takes predictions of all documents, so it runs where datasets are scored
         first = await run_scoring(request, services, next, pages)
@@ -84,7 +85,6 @@ async def list_documents(
         return StreamingResponse(lines, media_type=NDJSON)
     dataset = await asyncio.to_thread(services.datasets.get, id)
     columns = document_columns(dataset, loaded and loaded.version)
-    separator = query.separator if media_type == CSV else None
     rows = document_rows(dataset, columns, chain([first], pages), separator)
     if separator is not None:
         return StreamingResponse(csv_blocks(columns, rows, exact=query.exact), media_type=CSV)

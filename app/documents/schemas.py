@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import Field
 
-from app.codecs.base import MAX_SEPARATOR, SEPARATOR
+from app.codecs.base import SEPARATOR
 from app.codecs.json_documents.document import DrawWord
 from app.http.answers import EXACT
-from app.http.schemas import Position, Schema
+from app.http.schemas import Position, Schema, Separator
 from storage.records import Label
 
 MAX_PAGE = 500
@@ -46,7 +46,9 @@ class DocumentQuery:
         Query(min_length=1, max_length=256, description="Text that a document contains, or a name of its features."),
     ] = None
     label: Annotated[str | None, Query(max_length=256, description="Label that the documents have.")] = None
-    predicted: Annotated[str | None, Query(max_length=256, description="Label that the model predicts.")] = None
+    predicted: Annotated[
+        str | None, Query(max_length=256, description="Label that the model gives, of several one of them.")
+    ] = None
     state: Annotated[
         State | None,
         Query(
@@ -55,7 +57,10 @@ class DocumentQuery:
         ),
     ] = None
     at_least: Annotated[
-        float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")
+        float,
+        Query(
+            ge=0, le=1, description="Least probability of the label that the model predicts, of several the likeliest."
+        ),
     ] = 0.0
     at_most: Annotated[float, Query(ge=0, le=1, description="Most probability of it.")] = 1.0
     order: Annotated[
@@ -67,7 +72,8 @@ class DocumentQuery:
         Query(max_length=300, description="Model whose predictions are shown: name, name@alias or name/number."),
     ] = None
     mistaken: Annotated[
-        bool, Query(description="Only documents with a label, to which the model gives another one.")
+        bool,
+        Query(description="Only documents with a label, to which the model gives another one, or others."),
     ] = False
     by: Annotated[
         str | None,
@@ -102,9 +108,7 @@ class DocumentQuery:
     ] = False
     flagged: Annotated[bool, Query(description="Only documents that somebody marked for others to look at.")] = False
     exact: Annotated[bool, Query(description=EXACT)] = False
-    separator: Annotated[
-        str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
-    ] = SEPARATOR
+    separator: Separator = SEPARATOR
 
     @property
     def needs_scores(self) -> bool:
@@ -160,11 +164,13 @@ class StoredDocument(Schema):
     flagged: bool
     """Whether somebody marked it for others to look at."""
     predicted: Label | None = None
-    """Label by the model; only if a model is named, as the next two."""
+    """Label by the model, of several labels the likeliest; only if a model is named, as the next two."""
     probability: float | None = None
     """Probability of that label; null if the model is not calibrated."""
     score: float | None = None
     """Score of the second of two classes; of more classes, score of the label."""
+    predicted_labels: list[Label] | None = None
+    """All labels that the model gives, the likeliest first; only of a model of several."""
 
 
 class DocumentPage(Schema):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.json.text import InvalidJson, decode_json
-from app.codecs.tables.cells import NONE_APPLIES, VOTE
-from app.datasets.documents import class_indices_among, stored_documents
+from app.codecs.tables.cells import VOTE, check_separator, joined
+from app.datasets.documents import stored_documents
 from app.datasets.shares import Part, claim, mixed, part_of
 from app.documents.schemas import MAX_PAGE, DocumentQuery
 from app.documents.search import search
@@ -20,6 +20,7 @@ from app.predictions.service import Loaded
 from app.services import Services
 from core.documents.drawn import Draw
 from core.documents.kinds import field_of
+from core.documents.label_sets import APPLIES, LabelSets
 from storage.records import Dataset, Label, Version
 from storage.repositories.datasets import Answer, Documents, StoredFields
 
@@ -62,10 +63,10 @@ def check(query: DocumentQuery) -> None:
 
 
 def pages(
-    services: Services, dataset: str, query: DocumentQuery, loaded: Loaded | None, *, joined: bool
+    services: Services, dataset: str, query: DocumentQuery, loaded: Loaded | None, separator: str | None
 ) -> Iterator[Page]:
-    """The page of a query and the following ones, each read when it is asked for; ``joined`` labels are to be written
-    with separators between them.
+    """The page of a query and the following ones, each read when it is asked for; several labels are to be written with
+    the separator between them, if one is given.
 
     Raises InvalidRequest, InvalidDocuments, NotFound.
     """
@@ -77,18 +78,9 @@ def pages(
         if scores.probabilities is None and query.bounded:
             raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
     opened = _Opened(dataset, documents, services.datasets.fields(dataset), part, loaded, scores)
-    if joined and opened.documents.label_kind == "several":
-        odd = next(
-            (
-                each
-                for each in map(str, opened.documents.classes)
-                if query.separator in each or each != each.strip() or each == NONE_APPLIES
-            ),
-            None,
-        )
-        if odd is not None:
-            detail = f"{query.separator!r} cannot part the label {odd!r}; give another, as by ?separator=|"
-            raise InvalidRequest("separator", f"{detail}, or ask for NDJSON")
+    if separator is not None:
+        told = [] if loaded is None or not loaded.model.several else loaded.version.classes
+        check_separator([*(documents.classes if documents.label_sets is not None else []), *told], separator)
     if query.ids is not None:
         named = _named(services, dataset, query.ids)
         yield _page(opened, named, None, len(named))
@@ -144,12 +136,24 @@ def _candidates(opened: _Opened, query: DocumentQuery) -> Positions:
         wanted &= _where(opened, lambda answer: answer.flagged)
     if scores is not None and opened.loaded is not None:
         if query.predicted is not None:
-            wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.loaded.version.classes)
+            place = _class_index("predicted", query.predicted, opened.loaded.version.classes)
+            wanted &= np.bincount(scores.owners[scores.given == place], minlength=len(wanted)) > 0
         if query.mistaken:
-            wanted &= labeled & (scores.predicted != class_indices_among(documents, opened.loaded.version.classes))
+            wanted &= labeled & _differing(documents, scores, opened.loaded.version.classes)
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
     return np.flatnonzero(wanted)
+
+
+def _differing(documents: Documents, scores: DatasetScores, classes: Sequence[Label]) -> NDArray[np.bool_]:
+    """Which documents have other labels than these of the classes of a model, shape (n_documents,)."""
+    known = (documents.label_sets or LabelSets.of_single(documents.class_indices, documents.classes)).among(classes)
+    applies, found = known.values == APPLIES, np.zeros(known.n_rows, bool)
+    # a label that the model does not know has the place 0, behind which the classes follow
+    width = len(classes) + 1
+    told = known.owners[applies] * width + known.indices[applies] + 1
+    found[np.setxor1d(told, scores.owners * width + scores.given + 1) // width] = True
+    return found
 
 
 def _class_index(field: str, label: str, classes: Any) -> int:
@@ -244,17 +248,19 @@ def _page(opened: _Opened, found: Positions, cursor: int | None, total: int | No
         }
     version = None if opened.loaded is None else opened.loaded.version
     if opened.loaded is not None:
-        ascending, scores = np.sort(found), opened.scores
+        ascending, scores, classes = np.sort(found), opened.scores, opened.loaded.version.classes
         if scores is None:
             scores, places = scores_at(opened.loaded.model, opened.documents, ascending), range(len(ascending))
         else:
             places = ascending.tolist()
-        for place, position in zip(places, ascending.tolist(), strict=True):
+        for place, position, given in zip(places, ascending.tolist(), scores.sets(places), strict=True):
             documents[position] |= {
-                "predicted": opened.loaded.version.classes[int(scores.predicted[place])],
+                "predicted": classes[int(scores.predicted[place])],
                 "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
                 "score": float(scores.scores[place]),
             }
+            if opened.loaded.model.several:
+                documents[position]["predicted_labels"] = [classes[label] for label in given]
     return {
         "documents": list(documents.values()),
         "next": None if cursor is None else str(cursor),
@@ -279,7 +285,7 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
     kind = _kind([label for label, _ in dataset.classes])
     labels = [Column("label", kind)]
     if dataset.label_kind == "several":
-        labels = [Column(name, "integers" if kind == "integer" else "texts") for name in ("labels", "not")]
+        labels = [_lists(name, kind) for name in ("labels", "not")]
     weight = [Column("weight", "number")] if "weights" in dataset.files else []
     own = [
         Column("id", "text"),
@@ -295,7 +301,9 @@ def document_columns(dataset: Dataset, version: Version | None) -> list[Column]:
         Column("flagged", "truth"),
     ]
     if version is not None:
-        own += [Column("predicted", _kind(version.classes)), Column("probability", "number"), Column("score", "number")]
+        kind = _kind(version.classes)
+        own += [Column("predicted", kind), Column("probability", "number"), Column("score", "number")]
+        own += [_lists("predicted_labels", kind)] * (version.label_kind == "several")
     return columns_beside(own, dataset.fields)
 
 
@@ -312,18 +320,19 @@ def document_rows(
                 for voter, vote in document.get("votes", {}).items()
             }
             cells = {**document, **votes, "people": document["people"] or None, "notes": document["notes"] or None}
-            if separator is not None and dataset.label_kind == "several":
-                cells |= {"labels": _joined(document["labels"], separator, NONE_APPLIES)}
-                cells |= {"not": _joined(document["not"], separator, None)}
+            if separator is not None:
+                lists = {name: document.get(name) for name in ("labels", "predicted_labels")}
+                cells |= {name: joined(labels, separator) for name, labels in lists.items() if labels is not None}
+                cells["not"] = separator.join(map(str, document.get("not", []))) or None
             yield (
                 *(cells.get(name) for name in own),
                 *(document.get("fields", {}).get(name) for name in dataset.fields),
             )
 
 
+def _lists(name: str, kind: Literal["integer", "text"]) -> Column:
+    return Column(name, "integers" if kind == "integer" else "texts")
+
+
 def _kind(labels: Sequence[Label]) -> Literal["integer", "text"]:
     return "integer" if labels and isinstance(labels[0], int) else "text"
-
-
-def _joined(labels: list[Label] | None, separator: str, nothing: str | None) -> str | None:
-    return None if labels is None else separator.join(map(str, labels)) or nothing

@@ -81,6 +81,9 @@ Cursor = Annotated[str | None, Query(pattern=f"^{names.NAME}$", description="`ne
 """Cursor of a list: the id or name that ends the page before."""
 Position = Annotated[str | None, Query(pattern="^(0|[1-9][0-9]{0,9})$", description="`next` of the page before.")]
 """Cursor of documents: the position that ends the page before."""
+Separator = Annotated[
+    str, Query(min_length=1, max_length=MAX_SEPARATOR, description="In CSV: text between several labels.")
+]
 _MOST_NAMED = 10
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from app.codecs.base import SEPARATOR
+from app.codecs.tables.cells import check_separator, joined
 from app.http.answers import Column, Row, columns_beside
 from storage.errors import StoreUnavailable
 from storage.repositories.datasets import StoredFields
@@ -32,27 +32,34 @@ _decoder = msgspec.json.Decoder(Line)
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
-def label_columns(path: Path, beside: Beside | None) -> list[Column]:
-    """The columns of the table. An extra field that is called as one of the others has "fields." before its name."""
+def label_columns(path: Path, beside: Beside | None, separator: str | None = None) -> list[Column]:
+    """The columns of the table. An extra field that is called as one of the others has "fields." before its name.
+
+    Several labels are lists, or texts with the separator between them; raises InvalidRequest where it cannot part them.
+    """
     with path.open("rb") as lines:
         first = lines.readline()
     line = _decoder.decode(first) if first else {}
-    own = [Column("id", "text"), Column("labels", "text")]
-    if "labels" not in line:
+    if "labels" in line:
+        given = {label for block, _ in _blocks(path, None) for each in block for label in each["labels"]}
+        if separator is not None:
+            check_separator(given, separator)
+        own = [Column("id", "text"), Column("labels", "integers" if int in map(type, given) else "texts")]
+    else:
         label = Column("label", "integer" if isinstance(line.get("label"), int) else "text")
         own = [Column("id", "text"), label, Column("score", "number"), Column("probability", "number")]
     return columns_beside(own, [] if beside is None else beside.fields.names)
 
 
-def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
-    """The rows of the table."""
+def label_rows(path: Path, beside: Beside | None, separator: str | None = None) -> Iterator[Row]:
+    """The rows of the table, as ``label_columns`` has its columns."""
     for block, fields in _blocks(path, beside):
         for line, found in zip(block, fields, strict=True):
-            own = (
-                (line["id"], SEPARATOR.join(map(str, line["labels"])))
-                if "labels" in line
-                else (line["id"], line["label"], line["score"], line["probability"])
-            )
+            if "labels" in line:
+                labels = line["labels"]
+                own: Row = (line["id"], labels if separator is None else joined(labels, separator))
+            else:
+                own = (line["id"], line["label"], line["score"], line["probability"])
             yield (
                 *own,
                 *((found.get(name) for name in beside.fields.names) if beside else ()),

@@ -11,6 +11,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from app.codecs.base import SEPARATOR
 from app.errors import Unauthenticated
 from app.http.access import KEY_ID
 from app.http.answers import (
@@ -34,7 +35,18 @@ from app.http.requests import (
     read_json,
     services_of,
 )
-from app.http.schemas import DOCUMENTS, ENCODING, EXTRA, NAME, Cursor, PageSize, error_responses, json_body, left_out
+from app.http.schemas import (
+    DOCUMENTS,
+    ENCODING,
+    EXTRA,
+    NAME,
+    Cursor,
+    PageSize,
+    Separator,
+    error_responses,
+    json_body,
+    left_out,
+)
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
@@ -256,7 +268,12 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
 
 @router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 406, 409, 422, 503)})
 async def download_labels(
-    request: Request, services: ServicesDep, id: str, include: Include = None, exact: Exact = False
+    request: Request,
+    services: ServicesDep,
+    id: str,
+    include: Include = None,
+    exact: Exact = False,
+    separator: Separator = SEPARATOR,
 ) -> Response:
     """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON or, by `Accept`, as a table:
     CSV or Parquet.
@@ -271,7 +288,9 @@ async def download_labels(
             if beside is None
             else StreamingResponse(label_lines(path, beside), media_type=NDJSON)
         )
-    columns, rows = await asyncio.to_thread(label_columns, path, beside), label_rows(path, beside)
+    between = separator if media_type == CSV else None
+    columns = await asyncio.to_thread(label_columns, path, beside, between)
+    rows = label_rows(path, beside, between)
     if media_type == CSV:
         return StreamingResponse(csv_blocks(columns, rows, exact=exact), media_type=CSV)
     file = await in_thread(services.pools.store, written_file, services.store, partial(write_parquet, columns, rows))

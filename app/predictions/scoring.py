@@ -209,10 +209,10 @@ def identify_fault(fault: Fault, batch: Batch, position: int) -> Fault:
 
 
 class DatasetScores(NamedTuple):
-    """Predictions of documents, a number a document each."""
+    """Predictions of documents, a number a document each but for ``given``."""
 
     predicted: NDArray[np.int32]
-    """Position of the label in the classes of the model, shape (n,)."""
+    """Position of the label in the classes of the model, of several labels that of the likeliest, shape (n,)."""
     probabilities: NDArray[np.float32] | None
     """Probability of that label, shape (n,); None if the model is not calibrated."""
     scores: NDArray[np.float32]
@@ -221,6 +221,20 @@ class DatasetScores(NamedTuple):
     """Difference of the two likeliest classes, shape (n,): see two_likeliest."""
     rivals: NDArray[np.int32]
     """Likeliest class beside the label, shape (n,)."""
+    n_given: NDArray[np.int32]
+    """Number of labels that each is given, shape (n,): 1 but by a model of several labels."""
+    given: NDArray[np.int32]
+    """Positions of these labels in the classes of the model, document after document, the likeliest first."""
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The document of each label in ``given``."""
+        return np.repeat(np.arange(len(self.n_given)), self.n_given)
+
+    def sets(self, places: Sequence[int]) -> Iterator[list[int]]:
+        """The labels that these documents are given."""
+        ends = np.cumsum(self.n_given)
+        return (self.given[ends[place] - self.n_given[place] : ends[place]].tolist() for place in places)
 
     @property
     def certainty(self) -> NDArray[np.float32]:
@@ -242,14 +256,19 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
     """Predictions of the documents at ascending positions, or of all; raises InvalidRequest if they are of another
     kind.
     """
-    nothing = np.zeros(0, np.float32)
-    found = [DatasetScores(np.zeros(0, np.int32), nothing, nothing, np.zeros(0), np.zeros(0, np.int32))]
+    nothing, none = np.zeros(0, np.float32), np.zeros(0, np.int32)
+    found = [DatasetScores(none, nothing, nothing, np.zeros(0), none, none, none)]
     for scored in score_stored(model, documents, positions):
         of_classes = model.probabilities(scored.scores)
         labels = model.labels_of(scored.scores, of_classes)
         everyone = np.arange(len(labels))
         columns = np.array([column_of(label, model.n_columns) for label in range(len(model.classes))])
         likeliest = two_likeliest(model, scored.scores, of_classes)
+        n_given, given = np.ones(len(labels), np.int64), labels
+        if model.several and of_classes is not None:
+            order = np.argsort(-of_classes, axis=1, kind="stable")
+            ranked = np.take_along_axis(model.given_labels(of_classes), order, axis=1)
+            n_given, given = ranked.sum(axis=1), order[ranked]
         found.append(
             DatasetScores(
                 labels.astype(np.int32),
@@ -257,6 +276,8 @@ def scores_at(model: Model, documents: Documents, positions: NDArray[np.int64] |
                 scored.scores[everyone, columns[labels]].astype(np.float32),
                 likeliest.margins,
                 np.where(likeliest.first == labels, likeliest.second, likeliest.first).astype(np.int32),
+                n_given.astype(np.int32),
+                given.astype(np.int32),
             )
         )
     joined = DatasetScores(*map(np.concatenate, zip(*found, strict=True)))

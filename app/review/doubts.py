@@ -10,7 +10,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.datasets.documents import class_indices_among, stored_documents
+from app.datasets.documents import stored_documents
 from app.errors import InvalidRequest
 from app.http.answers import json_answer
 from app.http.requests import read_json
@@ -19,7 +19,7 @@ from app.predictions.service import load_model
 from app.predictions.voting import rates_of
 from app.review.schemas import DoubtsBody
 from app.services import Services
-from core.documents.label_sets import LabelSets, label_order
+from core.documents.label_sets import LabelSets, label_order, places_among
 from core.evaluation.active_learning import comparable, similarities
 from core.evaluation.measures import doubtful
 from core.evaluation.voting import VoterRates
@@ -107,7 +107,8 @@ def _held_out(
     """The most doubtful labels that nobody has answered since, by the model and the votes together, and the number of
     left-out labels that still stand.
     """
-    labels = class_indices_among(documents, version.classes)[left_out.positions]
+    places = np.append(places_among(documents.classes, version.classes), -1)
+    labels = places[documents.class_indices[left_out.positions]]
     known = labels >= 0
     n_labeled = int(np.count_nonzero(known))
     known &= ~np.isin(left_out.positions, answered)

@@ -29,6 +29,7 @@ from core.models.model import LinearModel, Model
 from core.options.text import TextOptions
 from core.problem import Status
 from core.validation.calibration import Calibration
+from core.validation.label_calibration import LabelCalibration
 from storage.queue.connection import connect
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
@@ -244,11 +245,13 @@ def publish(
     model: Model | None = None,
     left_out: Mapping[int, Sequence[float]] | None = None,
     annotations: int | None = None,
+    lines: Sequence[dict[str, Any]] = ({"id": "c", "label": "yes", "score": 1.0, "probability": None},),
     **outcome: Any,
 ) -> Version:
     """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class.
 
-    ``left_out``: probabilities of the labels that cross-validation left out, by position. ``outcome``: more of its
+    ``left_out``: probabilities of the labels that cross-validation left out, by position. ``lines``: the labels that it
+    gave. ``outcome``: more of its
     outcome.
     """
     if model is None:
@@ -270,7 +273,7 @@ def publish(
     (folder / "model_meta").write_text(json.dumps(meta | {"facts": model.facts()}))
     point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 1.0, "seconds": 0.1}
     (folder / "trace").write_text(json.dumps([point]))
-    (folder / "labels").write_text('{"id":"c","label":"yes","score":1.0,"probability":null}\n')
+    (folder / "labels").write_text("".join(json.dumps(line) + "\n" for line in lines))
     if left_out is not None:
         arrays = {"positions": np.array(list(left_out)), "probabilities": np.array(list(left_out.values()), np.float32)}
         save_file(arrays, folder / "held_out")
@@ -325,6 +328,14 @@ def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
     )
     assert all(set(error) == {"document", "field", "detail"} for error in errors)
     return problem
+
+
+def publish_several(store: Store, classes: Sequence[str | int]) -> Version:
+    """A model of several labels, each of which a document has from the value 0.5 of its feature on."""
+    n = len(classes)
+    halves = LabelCalibration(np.full(n, 4.0), np.full(n, -2.0), np.full(n, 0.5))
+    model = LinearModel(classes, n, np.arange(n, dtype=np.uint32), np.eye(n), np.zeros(n), calibration=halves)
+    return publish(store, model=model, classes=classes, label_kind="several")
 
 
 def text_model() -> LinearModel:

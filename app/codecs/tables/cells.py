@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.base import COLUMNS, EXTRA_REMEDY, SEPARATOR, Column, Reading
+from app.errors import InvalidRequest
 from core.documents.kinds import TextRows
 from core.documents.votes import Vote
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, did_you_mean, refuse, refused
@@ -184,6 +185,8 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - MAX_FAULTS} more" if len(names) > MAX_FAULTS else shown
 
 
+_SEPARATORS = (SEPARATOR, "|", ",", "/", "~")
+"""separators that are proposed"""
 NONE_APPLIES = "[]"
 """Cell of a document that has none of the labels."""
 _NO_OBJECT = 'begins like an object of JSON and is none; probabilities by class are written {"spam": 0.8}'
@@ -281,6 +284,32 @@ def _labels(cell: Any, separator: str) -> list[Label] | None:
     if not isinstance(cell, str):
         return cell if cell is None or isinstance(cell, list) else [cell]
     return [] if cell.strip() == NONE_APPLIES else [label.strip() for label in cell.split(separator)]
+
+
+def joined(labels: Sequence[Label], separator: str) -> str:
+    """The cell of several labels, which the separator can part."""
+    return separator.join(map(str, labels)) or NONE_APPLIES
+
+
+def unparted(labels: Iterable[Label], separator: str) -> str | None:
+    """The first of these labels that would not be the same again after it stood in a cell; None if all would."""
+    return next(
+        (
+            name
+            for name in map(str, labels)
+            if any(_labels(joined(cell, separator), separator) != cell for cell in ([name], [name, name]))
+        ),
+        None,
+    )
+
+
+def check_separator(labels: Collection[Label], separator: str) -> None:
+    """Raises InvalidRequest where a separator cannot part these labels in a cell; it names one that can."""
+    odd = unparted(labels, separator)
+    if odd is not None:
+        others = (f"give another, as by ?separator={each}, or " for each in _SEPARATORS if not unparted(labels, each))
+        detail = f"{separator!r} cannot part the label {odd!r}; {next(others, '')}ask for NDJSON or Parquet"
+        raise InvalidRequest("separator", detail)
 
 
 def _indicated(columns: Mapping[str, Sequence[Any]], name: Name) -> LabelLists:

@@ -3,7 +3,7 @@
 import { Answers } from "./answers.js";
 import { get, modelOf, part } from "./api.js";
 import { useClasses } from "./classes.js";
-import { Opened, hits, isSeveral, labelsOf, marked, snippet, worded } from "./document.js";
+import { Opened, Predicted, hits, isSeveral, labelsOf, marked, snippet, worded } from "./document.js";
 import { Download } from "./download.js";
 import { outboxOf, Saved } from "./outbox.js";
 import { project } from "./project.js";
@@ -51,16 +51,14 @@ export function Documents({ dataset, query }) {
     });
   };
   const current = listed[opened];
-  const several = dataset.label_kind === "several";
-  const predicting = several ? "Likeliest" : "Predicted";
   return html`<h1>Documents</h1>
-    <${Filter} filters=${filters} onChange=${setFilters} classes=${classes.listed.value} people=${base.value?.people ?? []} version=${base.value?.version} several=${several} />
+    <${Filter} filters=${filters} onChange=${setFilters} classes=${classes.listed.value} people=${base.value?.people ?? []} version=${base.value?.version} />
     <${Download} dataset=${dataset} model=${base.value?.version?.name} />
     <p class="row quiet"><span role="status">${loading ? (ofModel(filters) ? reading(dataset.n_documents) : "Looking …") : found(listed.length, next, total)}</span><${Saved} outbox=${outbox} /></p>
     <${Problem} error=${error ?? base.error ?? classes.error.value} />
     ${outbox.refused.value.map((text) => html`<${Problem} key=${text} error=${{ message: text }} />`)}
-    ${listed.length > 0 && html`<${Scroll} label="Documents"><table class="stacked documents"><thead><tr><th>Document</th><th>Label</th><th>By</th>${base.value?.version && html`<th>${predicting}</th>`}</tr></thead>
-      <tbody>${listed.map((each, row) => html`<${Row} key=${each.id} document=${each} find=${filters.contains} classes=${classes.listed.value} predicting=${base.value?.version ? predicting : ""} onOpen=${() => setOpened(row)} onChange=${(/** @type {any} */ label) => change(row, label)} />`)}</tbody></table><//>`}
+    ${listed.length > 0 && html`<${Scroll} label="Documents"><table class="stacked documents"><thead><tr><th>Document</th><th>Label</th><th>By</th>${base.value?.version && html`<th>Predicted</th>`}</tr></thead>
+      <tbody>${listed.map((each, row) => html`<${Row} key=${each.id} document=${each} find=${filters.contains} classes=${classes.listed.value} predicting=${Boolean(base.value?.version)} onOpen=${() => setOpened(row)} onChange=${(/** @type {any} */ label) => change(row, label)} />`)}</tbody></table><//>`}
     ${!listed.length && !loading && html`<${Empty} title="No document is like this"><button onClick=${() => setFilters(ALL)}>Show all</button><//>`}
     ${next && listed.length > 0 && html`<p><button onClick=${more} disabled=${loading}>Show more</button></p>`}
     ${current && html`<${Opened} key=${current.id} document=${current} find=${filters.contains} onClose=${() => setOpened(-1)}>
@@ -89,7 +87,7 @@ function Votes({ votes }) {
 /** What people and the model say of a document. @param {{document: any}} props */
 function Said({ document }) {
   const votes = Object.entries(document.people), known = labelsOf(document);
-  return html`<p class="quiet">${votes.length ? votes.map(([person, label], k) => html`${k > 0 && ", "}${person || "somebody"}: <b><bdi>${worded(label)}</bdi></b>`) : known ? html`In the file it is <b><bdi>${worded(isSeveral(document) ? known : document.label)}</bdi></b>` : "Nobody has labeled it"}${document.predicted !== undefined && html`. The model: <b><bdi>${worded(document.predicted)}</bdi></b> ${typeof document.probability === "number" && percent(document.probability)}`}</p><${Votes} votes=${document.votes} />`;
+  return html`<p class="quiet">${votes.length ? votes.map(([person, label], k) => html`${k > 0 && ", "}${person || "somebody"}: <b><bdi>${worded(label)}</bdi></b>`) : known ? html`In the file it is <b><bdi>${worded(isSeveral(document) ? known : document.label)}</bdi></b>` : "Nobody has labeled it"}${document.predicted !== undefined && html`. The model: <${Predicted} document=${document} />`}</p><${Votes} votes=${document.votes} />`;
 }
 
 /** Whether it takes what the model says of all documents. @param {Filters} filters */
@@ -138,8 +136,8 @@ function useRows(dataset, filters, model) {
   return { ...state, more, replace };
 }
 
-/** @param {{filters: Filters, onChange: (filters: Filters) => void, classes: import("./classes.js").Class[], people: string[], version: any, several: boolean}} props */
-function Filter({ filters, onChange, classes, people, version, several }) {
+/** @param {{filters: Filters, onChange: (filters: Filters) => void, classes: import("./classes.js").Class[], people: string[], version: any}} props */
+function Filter({ filters, onChange, classes, people, version }) {
   const [text, setText] = useState(filters.contains);
   const set = (/** @type {Partial<Filters>} */ changes) => onChange({ ...filters, ...changes });
   const search = (/** @type {Event} */ event) => (event.preventDefault(), set({ contains: text.trim() }));
@@ -153,7 +151,7 @@ function Filter({ filters, onChange, classes, people, version, several }) {
     <${Choice} title="Order" value=${filters.order} options=${Object.entries(ORDERS).slice(0, version ? undefined : 2)} onChange=${(/** @type {string} */ order) => set({ order })} />
     <${Check} title="people disagree" value=${filters.disagreement} onChange=${(/** @type {boolean} */ disagreement) => set({ disagreement })} />
     <${Check} title="marked" value=${filters.flagged} onChange=${(/** @type {boolean} */ flagged) => set({ flagged })} />
-    ${version && !several && html`<${Check} title="the model disagrees" value=${filters.mistaken} onChange=${(/** @type {boolean} */ mistaken) => set({ mistaken })} />`}</form>`;
+    ${version && html`<${Check} title="the model disagrees" value=${filters.mistaken} onChange=${(/** @type {boolean} */ mistaken) => set({ mistaken })} />`}</form>`;
 }
 
 /** @param {{title: string, value: any, options: string[][], onChange: (value: string) => void}} props */
@@ -166,7 +164,7 @@ function Check({ title, value, onChange }) {
   return html`<label class="row"><input type="checkbox" checked=${value} onChange=${(/** @type {any} */ event) => onChange(event.target.checked)} />${title}</label>`;
 }
 
-/** @param {{document: any, find: string, classes: import("./classes.js").Class[], predicting: string, onOpen: () => void, onChange: (label: any) => void}} props */
+/** @param {{document: any, find: string, classes: import("./classes.js").Class[], predicting: boolean, onOpen: () => void, onChange: (label: any) => void}} props */
 function Row({ document, find, classes, predicting, onOpen, onChange }) {
   const text = snippet(document);
   const place = classes.findIndex(({ name }) => name === document.label);
@@ -174,5 +172,5 @@ function Row({ document, find, classes, predicting, onOpen, onChange }) {
   return html`<tr><td><button class="text" aria-label=${`Read ${document.id}`} onClick=${onOpen}><span class="lines" dir="auto">${marked(text, find ? hits(text, find) : [])}</span></button>${document.flagged && html`<span class="tag bad">marked</span>`}</td>
     <td data-head="Label">${isSeveral(document) ? html`<button class="small" aria-label=${`Labels of ${document.id}`} onClick=${onOpen}>${labelsOf(document) === null ? (document.skipped ? "skipped" : "not known") : worded(document.labels)}</button>` : html`<select aria-label=${`Label of ${document.id}`} value=${place} onChange=${(/** @type {any} */ event) => onChange(classes[event.target.value].name)}>${place < 0 && html`<option value="-1">${document.skipped ? "skipped" : "none"}</option>`}${classes.map(({ name }, k) => html`<option key=${name} value=${k}>${name}</option>`)}</select>`}</td>
     <td data-head="By" class=${disputed || document.by ? "" : "blank"}><span class="clip">${disputed ? Object.entries(document.people).map(([person, label]) => `${person || "?"}: ${worded(label)}`).join(", ") : (document.by ?? "")}</span></td>
-    ${predicting && html`<td data-head=${predicting}><span><bdi>${worded(document.predicted)}</bdi> <span class="quiet">${typeof document.probability === "number" ? percent(document.probability) : ""}</span></span></td>`}</tr>`;
+    ${predicting && html`<td data-head="Predicted"><span><${Predicted} document=${document} /></span></td>`}</tr>`;
 }

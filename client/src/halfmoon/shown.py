@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from os.path import isfile
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
@@ -147,8 +148,9 @@ class ShownJob(Shown):
     def _path(self) -> str:
         return f"/v1/jobs/{self.id}"
 
-    def _labels(self, fields: bool) -> str:
-        return f"{self._path}/labels{'?include=fields' if fields else ''}"
+    def _labels(self, fields: bool, separator: str | None = None) -> str:
+        query = {"include": "fields" if fields else None, "separator": separator}
+        return f"{self._path}/labels?{urlencode({name: value for name, value in query.items() if value is not None})}"
 
     def _heard(self, event: str, line: str) -> Progress | None:
         """Follow a line of the stream of events; the progress that it tells of, if it does."""

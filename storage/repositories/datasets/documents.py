@@ -25,7 +25,7 @@ from storage.repositories.datasets.files.npy import open_array, open_bytes
 from storage.repositories.datasets.files.row_writers import content_of
 from storage.repositories.datasets.files.votes import votes_in
 from storage.repositories.datasets.label_files import label_sets_in
-from storage.repositories.datasets.labels import UNLABELED
+from storage.repositories.datasets.labels import FEWER_CLASSES, UNLABELED
 from storage.store import KeyMissing, Store
 
 
@@ -233,7 +233,7 @@ def changed(
     found = {*(every[place] for place in named.tolist()), *(documents.classes[place] for place in voted)}
     left = sorted(found, key=label_order)
     if most is not None and len(left) > most:
-        raise LimitExceeded("classes", most)
+        raise LimitExceeded("classes", most, FEWER_CLASSES)
     if sets is None:
         class_indices = np.append(places_among(every, left), UNLABELED).astype(np.int32)[class_indices]
     return documents._replace(

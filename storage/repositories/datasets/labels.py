@@ -63,6 +63,7 @@ class Batch(NamedTuple):
 
 
 UNLABELED = -1
+FEWER_CLASSES = "leave rare ones out, or have HALFMOON_MAX_CLASSES raised"
 _INTEGERS = range(-(2**63), 2**63)
 
 
@@ -108,7 +109,7 @@ class Classes:
         for label in dict.fromkeys(labels):
             if label not in self._class_indices:
                 if len(self._class_indices) > self._limit:
-                    raise LimitExceeded("classes", self._limit)
+                    raise LimitExceeded("classes", self._limit, FEWER_CLASSES)
                 self.label_type = type(label)
                 self._class_indices[label] = len(self._class_indices) - 1
         return np.fromiter(map(self._class_indices.__getitem__, labels), np.int32, len(labels))
@@ -176,7 +177,7 @@ def list_faults(lists: LabelLists, labels: Sequence[Label | None], most: int) ->
             yield place, field, "stands beside label; give labels alone, with all that apply"
         for field, given in (("labels", applied or ()), ("not", excluded or ())):
             if len(given) > most:
-                yield place, field, f"has {len(given)} labels, more than the {most} that a document may have"
+                yield place, field, f"has {len(given)} labels, more than the {most} of HALFMOON_MAX_DOCUMENT_LABELS"
             elif len(set(given)) < len(given):
                 yield place, field, f"names {Counter(given).most_common(1)[0][0]!r} twice; name each label once"
         both = {*applied} & {*excluded} if applied and excluded else None

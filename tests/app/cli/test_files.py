@@ -8,7 +8,7 @@ import pytest
 
 from app.cli import files
 from app.cli.commands import main
-from tests.app.conftest import Gateway, publish, text_model
+from tests.app.conftest import Gateway, publish, publish_several, text_model
 
 WRONG = {
     "cut.csv": b'text,label\n"late,sport\n',
@@ -185,3 +185,19 @@ def test_from_the_page_to_a_file_by_name(gateway: Gateway, tmp_path: Path, capsy
     assert (job["dataset"], job["model_name"], job["annotations"]) == (dataset, "mails", 1)
     assert main(["labels", "males", *at(gateway)]) == 1
     assert "no dataset 'males'" in capsys.readouterr().err
+
+
+def test_several_labels_stand_in_cells_that_tell_them_apart(
+    gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = [{"id": "a", "indices": [0, 1], "labels": ["corn", "rye"]}, {"id": "b", "indices": [1], "labels": []}]
+    gateway.upload(documents, name="grain")
+    publish_several(gateway.store, ["corn", "r;e"])
+    out = [str(tmp_path / name) for name in ("out.csv", "out.ndjson")]
+    assert main(["labels", "grain", "--out", out[0], *at(gateway)]) == 0
+    assert Path(out[0]).read_text() == "id,labels,by\na,corn;rye,\nb,[],\n"
+    assert main(["labels", "grain", "--model", "news", "--out", out[0], *at(gateway)]) == 1
+    assert "';' cannot part the label 'r;e': write .ndjson" in capsys.readouterr().err
+    assert main(["labels", "grain", "--model", "news", "--out", out[1], *at(gateway)]) == 0
+    lines = [json.loads(line) for line in Path(out[1]).read_text().splitlines()]
+    assert [line["predicted_labels"] for line in lines] == [["corn", "r;e"], ["r;e"]]

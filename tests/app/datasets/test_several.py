@@ -150,7 +150,11 @@ def test_a_weight_is_pointed_out_and_may_be_kept(gateway: Gateway) -> None:
         ({"labels": ["x"], "not": ["x"]}, "not", "labels has, too"),
         ({"labels": "x"}, "labels", "one label goes in label, or alone in an array"),
         ({"labels": [""]}, "labels", "at least 1 character"),
-        ({"labels": list(range(10_001))}, "labels", "10001 labels, more than the 10000"),
+        (
+            {"labels": list(range(10_001))},
+            "labels",
+            "10001 labels, more than the 10000 of HALFMOON_MAX_DOCUMENT_LABELS",
+        ),
         ({"not": [1.5]}, "not", "must be an integer or a text"),
         ({"weight": -1}, "weight", "at least 0"),
         ({"weight": "heavy"}, "weight", "must be a number"),
@@ -244,6 +248,17 @@ def test_a_label_with_the_separator_in_it_is_not_written(gateway: Gateway) -> No
     assert "';' cannot part the label 'a;b'" in problem_of(answer, 422)["detail"]
     table = downloaded(gateway, made["id"], CSV, separator="|")
     assert send(gateway, table, CSV, separator="|", extra="ignore")["sha256"] == made["sha256"]
+
+
+@pytest.mark.parametrize("n", [1_001, 10_000])
+def test_more_labels_than_a_dataset_may_have_are_refused_with_the_setting(gateway: Gateway, n: int) -> None:
+    kept = gateway.upload([{"text": "x", "labels": list(range(1_000))}])["id"]
+    for answer in (
+        gateway.client.post("/v1/datasets", json={"documents": [{"text": "x", "labels": list(range(n))}]}),
+        gateway.client.put(f"/v1/datasets/{kept}/labels", json={"labels": {"0": list(range(n))}}),
+    ):
+        detail = problem_of(answer, 413)["detail"]
+        assert detail == "more than 1000 classes; leave rare ones out, or have HALFMOON_MAX_CLASSES raised"
 
 
 def test_labels_become_several_and_single_again(gateway: Gateway) -> None:

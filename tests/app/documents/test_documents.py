@@ -1,13 +1,16 @@
 """Pages of documents over HTTP: as they were sent, filtered, ordered, with predictions of a model."""
 
+import csv
+import io
 import json
 from typing import Any
 
 import httpx
+import pyarrow.parquet as pq
 import pytest
 
 from storage.queue.claims import DocumentClaims
-from tests.app.conftest import NDJSON, Gateway, annotate, body_of, problem_of, publish, summary
+from tests.app.conftest import NDJSON, Gateway, annotate, body_of, problem_of, publish, publish_several, summary
 
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 
@@ -308,3 +311,58 @@ def test_a_table_says_by_whom(gateway: Gateway, texts: str) -> None:
     assert lines[0] == "id,text,label,by,drawn,skipped,people,notes,flagged"
     assert lines[1] == "t0,Free ENTRY now,spam,,random,false,,,false"
     assert lines[2].split(",")[2:4] == ["ham", "'=ann"]
+
+
+SETS = {"v0": ["corn", "rye"], "v1": ["rye", "corn"], "v2": ["corn"], "v3": [], "v4": ["rye"]}
+"""Labels of documents by a model of several, the likeliest first."""
+TOLD: dict[str, Any] = {"v0": ["rye", "corn"], "v1": ["corn"], "v3": [], "v4": ["oat"]}
+
+
+@pytest.fixture
+def several(gateway: Gateway) -> str:
+    publish_several(gateway.store, ["corn", "rye"])
+    values = {"v0": [1.0, 0.75], "v1": [0.75, 1.0], "v2": [0.75, 0.25], "v3": [0.25, 0.125], "v4": [0.125, 1.0]}
+    told = {id: {"labels": TOLD[id]} if id in TOLD else {} for id in values}
+    lines = [{"id": id, "indices": [0, 1], "values": own, **told[id]} for id, own in values.items()]
+    return str(gateway.upload(lines)["id"])
+
+
+@pytest.mark.parametrize("query", [{}, {"order": "likeliest"}, {"ids": "v4,v0,v2,v3,v1"}])
+def test_documents_have_all_labels_of_a_model_of_several(gateway: Gateway, several: str, query: dict[str, str]) -> None:
+    found = documents(gateway, several, model="news", **query)["documents"]
+    assert {each["id"]: each["predicted_labels"] for each in found} == SETS
+    assert {each["id"]: each["predicted"] for each in found if SETS[each["id"]]} == {
+        id: labels[0] for id, labels in SETS.items() if labels
+    }
+    assert "predicted_labels" not in documents(gateway, several)["documents"][0]
+
+
+def test_documents_are_found_by_any_label_of_a_model_of_several(gateway: Gateway, several: str) -> None:
+    for label in ("corn", "rye"):
+        found = ids(documents(gateway, several, model="news", predicted=label))
+        assert found == [id for id, labels in SETS.items() if label in labels]
+    assert ids(documents(gateway, several, model="news", mistaken=True)) == ["v1", "v4"]
+    assert ids(documents(gateway, several, model="news", mistaken=True, predicted="corn")) == ["v1"]
+
+
+def test_downloads_have_all_labels_of_a_model_of_several(gateway: Gateway, several: str) -> None:
+
+    def content(media_type: str, **query: str) -> bytes:
+        path, headers = f"/v1/datasets/{several}/documents", {"accept": media_type}
+        answer = gateway.client.get(path, params={"model": "news", **query}, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.content
+
+    lines = [json.loads(line) for line in content(NDJSON).splitlines()]
+    assert {each["id"]: each["predicted_labels"] for each in lines} == SETS
+    for separator in (";", "|"):
+        rows = list(csv.DictReader(io.StringIO(content("text/csv", separator=separator).decode())))
+        assert {each["id"]: each["predicted_labels"] for each in rows} == {
+            id: separator.join(labels) or "[]" for id, labels in SETS.items()
+        }
+    table = pq.read_table(io.BytesIO(content("application/vnd.apache.parquet"))).to_pydict()
+    assert dict(zip(table["id"], table["predicted_labels"], strict=True)) == SETS
+    refused = gateway.client.get(
+        f"/v1/datasets/{several}/documents", params={"model": "news", "separator": "r"}, headers={"accept": "text/csv"}
+    )
+    assert "the label 'corn'" in problem_of(refused, 422)["detail"]

@@ -1,4 +1,4 @@
-"""The labels of a job as Parquet."""
+"""The labels of a job as a table."""
 
 import io
 import json
@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.http import answers
-from app.http.answers import PARQUET, write_parquet
+from app.http.answers import CSV, PARQUET, write_parquet
 from app.jobs import label_table
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from core.documents.kinds import TextRows
@@ -76,3 +76,16 @@ def test_labels_of_other_documents_are_an_error(tmp_path: Path) -> None:
 def test_what_may_stand_beside_labels(gateway: Gateway) -> None:
     answer = gateway.client.get(f"/v1/jobs/{publish(gateway.store).job}/labels", params={"include": "text"})
     assert "include" in problem_of(answer, 422)["detail"]
+
+
+def test_several_labels_in_tables_are_the_same_again(gateway: Gateway) -> None:
+    """In Parquet as lists, in CSV with a separator that no label has; ``[]`` says that none was given."""
+    given = {"a": ["x;y", "z"], "b": [], "c": ["z|"]}
+    lines = [{"id": id, "labels": labels, "probabilities": dict.fromkeys(labels, 0.5)} for id, labels in given.items()]
+    path = f"/v1/jobs/{publish(gateway.store, lines=lines).job}/labels"
+    table = pq.read_table(io.BytesIO(gateway.client.get(path, headers={"accept": PARQUET}).content))
+    assert table.to_pylist() == [{"id": id, "labels": labels} for id, labels in given.items()]
+    refused = problem_of(gateway.client.get(path, headers={"accept": CSV}), 422)
+    assert "';' cannot part the label 'x;y'; give another, as by ?separator=,, or ask" in refused["detail"]
+    cells = gateway.client.get(path, params={"separator": "/"}, headers={"accept": CSV}).text
+    assert cells == "id,labels\na,x;y/z\nb,[]\nc,z|\n"

@@ -12,8 +12,7 @@ from app.predictions import scoring
 from core.evaluation import active_learning as querying
 from core.models.model import LinearModel
 from core.validation.calibration import Calibration
-from core.validation.label_calibration import LabelCalibration
-from tests.app.conftest import NDJSON, Gateway, problem_of, publish, suggest
+from tests.app.conftest import NDJSON, Gateway, problem_of, publish, publish_several, suggest
 from tests.calls import noted
 from tests.stores import no_file_beyond
 from tests.waiting import until
@@ -116,9 +115,7 @@ def test_if_fewer_are_left_all_of_them_and_never_a_labeled_one(gateway: Gateway,
 
 def test_of_several_labels_the_one_with_more_in_doubt_has_more(gateway: Gateway) -> None:
     """Nine documents in doubt to two: shares of three to one."""
-    several = LabelCalibration(np.full(2, 4.0), np.full(2, -2.0), np.full(2, 0.5))
-    model = LinearModel(["no", "yes"], 2, np.arange(2, dtype=np.uint32), np.eye(2), np.zeros(2), calibration=several)
-    publish(gateway.store, model=model, classes=model.classes, label_kind="several")
+    publish_several(gateway.store, ["no", "yes"])
     dataset = upload(gateway, {f"{n // 9}{n}": [0.0] * (n // 9) + [0.6] for n in range(11)})
     found = suggest(gateway, dataset=dataset, n=4, strategy="uncertain", random=0)
     assert Counter(id[0] for id in ids(found)) == {"0": 3, "1": 1}

@@ -125,13 +125,14 @@ class AsyncJob(ShownJob):
         format: Literal["csv", "ndjson", "parquet"] = "csv",
         *,
         fields: bool = False,
+        separator: str | None = None,
     ) -> None:
         """Write the labels to a path or a binary file as the service does, with ``fields`` the extra fields of the
-        documents beside them.
+        documents beside them. In CSV the ``separator`` stands between several labels, by default a semicolon.
         """
         if format not in LABEL_TYPES:
             raise InvalidData(f"format {format!r}: labels are written as {', '.join(LABEL_TYPES)}")
-        await self._transport.download(self._labels(fields), file, {"Accept": LABEL_TYPES[format]})
+        await self._transport.download(self._labels(fields, separator), file, {"Accept": LABEL_TYPES[format]})
 
     @operation("show_trace")
     async def trace(self) -> Trace:
