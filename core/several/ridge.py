@@ -27,8 +27,8 @@ from core.options.auto import MOST_LABELED, MOST_ROWS, N_DIRECTIONS
 from core.problem import NO_RESULT, Linear, Problem, Result, Status, ensure_complete
 from core.progress import Checkpoint, Phase, Span
 from core.several.members import LabelSolutions, Spread
+from core.several.sigmoids import fit_labels
 from core.several.task import SeveralTask
-from core.validation.label_calibration import fit_labels
 
 RIDGE = 0.1
 """weight of |w|² beside the squared errors of the labels, of rows of a mean square length of 1"""

@@ -26,9 +26,10 @@ from core.selection.data import ScaledRows, scale_features
 from core.selection.report import time_report, time_warnings
 from core.several.members import FOLD_TOLERANCE, LabelSolutions, solve_labels
 from core.several.ridge import find_directions, is_solvable, solve_ridge
+from core.several.sigmoids import LabelFit, best_thresholds, fit_labels
 from core.several.task import SeveralTask
 from core.task import Run, Training, TrainingContext, TrainingTask, untrained
-from core.validation.label_calibration import LabelCalibration, LabelFit, best_thresholds, fit_labels
+from core.validation.label_calibration import LabelCalibration
 
 _SMOOTHING = 0.2
 """λ of auto times the number of labeled documents: a document weighs as much in a mean of few as of many"""

@@ -5,7 +5,7 @@ import pytest
 
 from core.documents.drawn import Draw
 from core.numerics.elementary import expit
-from core.validation.label_calibration import best_thresholds, fit_labels, offsets_at
+from core.several.sigmoids import best_thresholds, fit_labels, offsets_at
 
 RNG = np.random.default_rng(0)
 
