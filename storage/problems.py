@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from core.errors import Fault, HalfmoonError, InvalidDocuments, InvalidOption, ModelTooLarge, UnknownAlgorithm
 from storage import errors
-from storage.records import Problem
+from storage.records import Failure
 
 
 class ProblemType(NamedTuple):
@@ -61,14 +61,14 @@ def faults_of(error: Exception) -> list[dict[str, str]]:
     ]
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> Failure:
     """The problem of an error, for the owner of a job. Details for operators are logged instead."""
     return problem(problem_type_of(error), _detail(error), faults_of(error))
 
 
-def problem(kind: ProblemType, detail: str, named: list[dict[str, str]] | None = None) -> Problem:
+def problem(kind: ProblemType, detail: str, named: list[dict[str, str]] | None = None) -> Failure:
     """A problem of a type, with its detail and the documents or fields that it names."""
-    return Problem(
+    return Failure(
         type=f"/problems/{kind.type}", title=kind.title, status=kind.status, detail=detail, errors=named or []
     )
 

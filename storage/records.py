@@ -39,7 +39,7 @@ class File(Record):
     bytes: int
 
 
-class Problem(Record):
+class Failure(Record):
     """Why a job failed, as a problem of RFC 9457."""
 
     type: str
@@ -314,7 +314,7 @@ class Outcome(Record):
     """comparison of a success with the version that was served then"""
     held_out: HeldOut | None = None
     """predictions of labels left out; null without cross-validation"""
-    error: Problem | None = None
+    error: Failure | None = None
     versions_before: int = 0
     """number of versions of the model that existed before this outcome; a version of this job has a higher number"""
     progress: Progress | None = None
@@ -325,7 +325,7 @@ class Outcome(Record):
     (safetensors)"""
 
 
-Confidence = Literal["high", "low", "none"]
+ConfidenceLevel = Literal["high", "low", "none"]
 """How far a model can be trusted; none: it knows nothing that chance would not."""
 
 
@@ -364,7 +364,7 @@ class VersionFacts(Record):
     objective: float | None
     comparison: Comparison | None = None
     """Comparison with the version that was served before; null of versions from before there were comparisons."""
-    confidence: Confidence | None = None
+    confidence: ConfidenceLevel | None = None
     """How far the report of the training trusts the model; none: it knows nothing that chance would not; null if the
     report does not say."""
     created_at: AwareDatetime

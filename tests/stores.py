@@ -25,7 +25,7 @@ from core.documents.rows import SparseRows
 from core.problem import Status
 from storage.names import new_id
 from storage.queue.connection import connect
-from storage.records import Dataset, JobDraft, JobState, Label, Outcome, Problem, Publication
+from storage.records import Dataset, Failure, JobDraft, JobState, Label, Outcome, Publication
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.store import Store, open_store
@@ -186,7 +186,7 @@ def submit(
 ) -> str:
     """The id of a new job, of a new dataset unless one is given."""
     dataset = dataset or make_dataset(store).id
-    job, _ = Jobs(store).submit(
+    job, _ = Jobs(store).create(
         JobDraft(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, text=text, start=start)
     )
     return job.request.id
@@ -197,7 +197,7 @@ def outcome_of(store: Store, id: str) -> Outcome:
     return there(Jobs(store).get(id).outcome)
 
 
-def failure_of(store: Store, id: str) -> Problem:
+def failure_of(store: Store, id: str) -> Failure:
     """The problem by which a job has failed, which has no model then."""
     outcome = outcome_of(store, id)
     assert outcome.state is JobState.FAILED

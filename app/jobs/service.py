@@ -159,7 +159,7 @@ def _submit(
         caller=key_id,
         traceparent=tracing.traceparent(),
     )
-    job, created = services.jobs.submit(draft, key)
+    job, created = services.jobs.create(draft, key)
     if created:
         _log.info(
             "job accepted",

@@ -150,14 +150,14 @@ class _RunningAttempt(RunningAttempt):
         super().__init__(context, job_id, number)
         self._simulation = simulation
 
-    def _outcome(self, request: JobRequest) -> Outcome | None:
+    def _train(self, request: JobRequest) -> Outcome | None:
         world, store = self._simulation.world, self._simulation.store
         if self._retry.call(lambda: self._jobs.cancel_requested(request.id)):
             return self._ended(JobState.CANCELLED)
         for _ in range(world.random.randrange(1, 8)):
             world.sleep(0.5)
             if self.heartbeat.reason is not None:
-                return self._outcome_of_stop()
+                return self._after_stop()
         self._simulation.keepers.trained(request.id, request.dataset)
         file = self._retry.call(lambda: store.add_file(f"{self._prefix}/model.json", _META))
         return self._ended(JobState.SUCCEEDED).model_copy(
@@ -289,7 +289,7 @@ class Simulation:
             with suppress(Unavailable, NotFound):
                 dataset = self.keepers.any_dataset()
                 try:
-                    job, created = jobs.submit(
+                    job, created = jobs.create(
                         JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey(key, None, FINGERPRINT)
                     )
                 except JobDeleted as deleted:

@@ -32,7 +32,7 @@ from core.selection.held_out import (
     TOLERANCE,
     Fits,
     FoldFit,
-    HeldOut,
+    FoldScores,
     compared_svm,
     held_out_scores,
 )
@@ -220,7 +220,7 @@ class Trial:
         """Report that this method is tried next."""
         self.watch.begin(Phase(method.key).to("candidate"))
 
-    def estimate(self, held_out: HeldOut, predicted: Prediction) -> FractionEstimate:
+    def estimate(self, held_out: FoldScores, predicted: Prediction) -> FractionEstimate:
         """The class fractions, of two classes by a method's own scores and prediction; raises Stopped."""
         if self.found.grid is None:
             return self.found

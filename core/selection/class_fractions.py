@@ -19,7 +19,7 @@ from core.progress import Checkpoint, Phase, Span
 from core.selection import log_evidence
 from core.selection.answers import SHARED, adjust_answers, count_answers, posterior_of_classes
 from core.selection.data import SelectionData
-from core.selection.held_out import FoldFit, HeldOut, compared_svm, held_out_scores
+from core.selection.held_out import FoldFit, FoldScores, compared_svm, held_out_scores
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.posterior import (
     RANDOM_LABELS,
@@ -86,7 +86,7 @@ def by_class(fractions: Vector, classes: Sequence[str | int]) -> dict[str, float
 
 def combine_evidence(
     data: SelectionData,
-    held_out: HeldOut,
+    held_out: FoldScores,
     predicted: Prediction,
     tried: Vector,
     checkpoint: Checkpoint = lambda: None,
@@ -120,7 +120,9 @@ def combine_evidence(
     )
 
 
-def _log_evidence(at: Vector, tried: Vector, held_out: HeldOut, data: SelectionData, predicted: Prediction) -> Vector:
+def _log_evidence(
+    at: Vector, tried: Vector, held_out: FoldScores, data: SelectionData, predicted: Prediction
+) -> Vector:
     """The sum of all sources but numbers of unknown origin at some fractions of two classes, shape (n,). Scores are
     compared at those that are ``tried``, and their evidence lies between. A source that is not finite is left out.
     """
@@ -157,7 +159,7 @@ def estimate_fractions(
     held_out = found.held_out[:, 0]
     predicted = centred_prediction(found.scores[:, 0], held_out, data.class_indices, data.balanced)
     grid = grid_around(grid_centre(predicted.fraction, data.counts))
-    return combine_evidence(data, HeldOut(held_out, found.unlabeled), predicted, grid, checkpoint)
+    return combine_evidence(data, FoldScores(held_out, found.unlabeled), predicted, grid, checkpoint)
 
 
 def _of_many_classes(scheduler: Scheduler, data: SelectionData, span: Span, checkpoint: Checkpoint) -> FractionEstimate:

@@ -70,7 +70,7 @@ def left_out_scores(by_fit: NDArray[np.float64], folds: NDArray[np.int64]) -> ND
     return found
 
 
-class HeldOut(NamedTuple):
+class FoldScores(NamedTuple):
     """Scores of two classes by fits without the labels of each fold."""
 
     labeled: Vector

@@ -38,7 +38,7 @@ class IdempotencyKey(NamedTuple):
 
 
 class IdempotencyRecord(Record):
-    """Claim of a job to a key, with the fingerprint of its request."""
+    """The job that has a key, with the fingerprint of its request."""
 
     job: str
     fingerprint: str
@@ -55,8 +55,8 @@ class IdempotencyKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def claim(self, key: IdempotencyKey, job: str) -> str:
-        """Claim a key for a job; returns the job that has it, which of many is the first.
+    def take(self, key: IdempotencyKey, job: str) -> str:
+        """Take a key for a job; returns the job that has it, which of many is the first.
 
         Raises IdempotencyConflict, JobDeleted.
         """
@@ -79,7 +79,7 @@ class IdempotencyKeys:
         return job
 
     def find(self, digest: str) -> IdempotencyRecord | None:
-        """The claim to the key of this digest, None if it is free."""
+        """The job that has the key of this digest, None if it is free."""
         return json_records.find(self._store, _path(digest), IdempotencyRecord)
 
     def retire(self, digest: str | None, job: str) -> None:
@@ -106,10 +106,10 @@ class IdempotencyKeys:
         on a condition.
         """
         # the mark goes last: a key without it would stand for a job that was never stored
-        claim = None
+        owner = None
         with suppress(StoreDamaged):
-            claim = self.find(digest)
-        if claim is None or claim.job == job:
+            owner = self.find(digest)
+        if owner is None or owner.job == job:
             self._store.delete(_path(digest))
         self._store.delete(_mark(digest, job))
 

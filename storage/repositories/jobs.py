@@ -58,14 +58,14 @@ class Jobs(JobAttempts):
         self._unfinished_requests = UnfinishedRequests(store)
         self._webhooks = Webhooks(store)
 
-    def submit(self, draft: JobDraft, key: IdempotencyKey | None = None) -> tuple[Job, bool]:
+    def create(self, draft: JobDraft, key: IdempotencyKey | None = None) -> tuple[Job, bool]:
         """Store a request; returns the job, and whether it is new: an idempotency key that was used before has its job
         already.
 
         The options are not validated. Raises InvalidName, NotFound for the dataset, IdempotencyConflict, JobDeleted.
         """
         check_name("model", draft.model)
-        # before the key is claimed: a request that is refused has none
+        # before the key is taken: a request that is refused has none
         if (missing := self._missing(draft.dataset, draft.start)) is not None:
             known = None if key is None else self.find_by_idempotency_key(key)
             if known is None:
@@ -73,7 +73,7 @@ class Jobs(JobAttempts):
             return known, False
         new = id = new_id("job")
         if key is not None:
-            id = self._idempotency_keys.claim(key, new)
+            id = self._idempotency_keys.take(key, new)
             if id != new and self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
         digest = None if key is None else key.digest
@@ -84,14 +84,14 @@ class Jobs(JobAttempts):
 
         Raises IdempotencyConflict.
         """
-        claim = self._idempotency_keys.find(key.digest)
-        if claim is None:
+        owner = self._idempotency_keys.find(key.digest)
+        if owner is None:
             return None
         try:
-            job = self.get(claim.job)
+            job = self.get(owner.job)
         except NotFound:
             return None
-        claim.check(key)
+        owner.check(key)
         return job
 
     def _store_request(self, request: JobRequest) -> tuple[Job, bool]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from storage.errors import Conflict, NotFound, StoreDamaged
 from storage.names import check_name, first_page, is_name, numbers_in, version_number
 from storage.recent import Recent
-from storage.records import Confidence, File, Job, JobRequest, Outcome, Record, Version
+from storage.records import ConfidenceLevel, File, Job, JobRequest, Outcome, Record, Version
 from storage.repositories.aliases import Alias, Aliases
 from storage.repositories.sightings import Sightings
 from storage.store import KeyMissing, Store, json_records
@@ -267,7 +267,7 @@ class Models:
             status=outcome.status,
             comparison=outcome.comparison,
             held_out=outcome.held_out,
-            confidence=confidence if confidence in get_args(Confidence) else None,
+            confidence=confidence if confidence in get_args(ConfidenceLevel) else None,
             created_at=datetime.now(UTC),
             files=_files_of(outcome),
         )

@@ -4,7 +4,7 @@ webhooks/{id}.json                      the address, its events and its secret, 
 outbox/{job}                            the end of this job is to be announced; created before its outcome, removed when
                                         its messages exist
 outbox/{job}.{event}.{webhook}.json     a message; replaced after each try, removed when it is delivered or given up
-outbox/{job}.{event}.{webhook}.{n}.try  try n of a message was claimed; of many processes one creates it
+outbox/{job}.{event}.{webhook}.{n}.try  try n of a message has begun; of many processes one creates it
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ Event = Literal["job.ended", "version.published"]
 EVENTS: tuple[Event, ...] = ("job.ended", "version.published")
 _RECORD, _TRY = ".json", ".try"
 _TRY_SECONDS = 60.0
-"""seconds for which a claim of a try must have been seen before the process that made it counts as dead"""
+"""seconds for which the mark of a try must have been seen before the process that made it counts as dead"""
 
 
 class WebhookFacts(Record):
@@ -100,7 +100,7 @@ class Webhooks:
         return self._store.exists(f"webhooks/{id}{_RECORD}")
 
     def remove_all(self, id: str) -> None:
-        """Remove the messages that wait for a webhook, and the claims of their tries."""
+        """Remove the messages that wait for a webhook, and the marks of their tries."""
         for name in self._names():
             if name.endswith((f".{id}{_RECORD}", _TRY)) and f".{id}." in name:
                 self._store.delete(f"outbox/{name}")
@@ -126,7 +126,7 @@ class Webhooks:
     def waiting(self) -> dict[str, list[str]]:
         """The names of the messages that wait, oldest first, by the id of their webhook.
 
-        Claims whose message has gone were left by a process that was killed, and are removed after a while.
+        Marks of tries whose message has gone were left by a process that was killed, and are removed after a while.
         """
         found: dict[str, list[str]] = {}
         names = set(self._names())
@@ -144,15 +144,15 @@ class Webhooks:
         """A message as it is now, None if there is none that can be read."""
         return json_records.find_readable(self._store, f"outbox/{name}{_RECORD}", Message)
 
-    def claim(self, waiting: Waiting) -> bool:
-        """Claim the next try of a message: whether this process is to make it.
+    def begin_try(self, waiting: Waiting) -> bool:
+        """Begin the next try of a message: whether this process is to make it.
 
         A try whose process has died counts as one that failed.
         """
         number = waiting.message.tries + 1
         key = f"outbox/{waiting.name}.{number}{_TRY}"
         if self._store.create(key, b""):
-            # another process may have delivered the message, and removed its claims, since it was read
+            # another process may have delivered the message, and removed its marks, since it was read
             return self.message(waiting.name) == waiting.message
         if self._sightings.seconds(key) > _TRY_SECONDS:
             failed = {"tries": number, "due_at": datetime.now(UTC), "error": "the sender died"}
@@ -164,7 +164,7 @@ class Webhooks:
         self._store.replace(f"outbox/{name}{_RECORD}", json_records.encode(message))
 
     def remove(self, waiting: Waiting) -> None:
-        """Remove a message, delivered or given up, and the claims of its tries."""
+        """Remove a message, delivered or given up, and the marks of its tries."""
         name, message = waiting
         self._store.delete(f"outbox/{name}{_RECORD}")
         for number in range(1, message.tries + 2):

@@ -14,6 +14,7 @@ import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -124,25 +125,24 @@ def _in_order(store: Client, damaged: Callable[[str], object]) -> Iterator[tuple
         else:
             whole.add(job)
         yield key, record
-    yield from _without_content(_keys(store, "keys"))
-    yield from _without_content(_keys(store, "webhooks"))
-    yield from _without_content(_keys(store, "idempotency"))
-    yield from _without_content(
-        _keys(store, "jobs", lambda key: key[2:] == ["cancel.json"] or (key[1] in whole and not _request(key)))
+    files_of_jobs = _keys(
+        store, "jobs", lambda key: key[2:] == ["cancel.json"] or (key[1] in whole and not _request(key))
     )
+    small = (_keys(store, part) for part in ("keys", "webhooks", "idempotency"))
+    yield from _without_content(chain(*small, files_of_jobs))
     for key in _keys(store, "jobs", _request):
         yield key, None
         if key.split("/")[1] not in over:
             yield f"open/{key.split('/')[1]}", b""
     manifests = list(_keys(store, "datasets", _manifest))
-    yield from _without_content(_keys(store, "datasets", lambda key: not _manifest(key)))
-    yield from _without_content(manifests)
     # the files of these versions may be gone by now
-    yield from _without_content(
+    deleted = (
         key
         for key in _keys(store, "models", lambda key: key[2:3] == ["deleted"])
         if key.replace("/deleted/", "/versions/") in versions
     )
+    files_of_datasets = _keys(store, "datasets", lambda key: not _manifest(key))
+    yield from _without_content(chain(files_of_datasets, manifests, deleted))
 
 
 def _without_content(keys: Iterable[str]) -> Iterator[tuple[str, None]]:

@@ -177,18 +177,16 @@ def remove_expired(datasets: Datasets, jobs: Jobs, models: Models, policy: Polic
     """
     now = datetime.now(UTC)
     removed = Removed(
-        list(_remove_old_versions(models, jobs, policy.versions, now)),
-        list(_remove_old_jobs(jobs, policy.jobs, now)),
-        list(_remove_old_datasets(datasets, jobs, models, policy.datasets, now)),
+        [] if policy.versions is None else list(_remove_old_versions(models, jobs, policy.versions, now)),
+        [] if policy.jobs is None else list(_remove_old_jobs(jobs, policy.jobs, now)),
+        [] if policy.datasets is None else list(_remove_old_datasets(datasets, jobs, models, policy.datasets, now)),
     )
     if any(removed):
         _log.info("removed what the policy does not keep", **removed._asdict())
     return removed
 
 
-def _remove_old_versions(models: Models, jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
-    if keep is None:
-        return
+def _remove_old_versions(models: Models, jobs: Jobs, keep: Keep, now: datetime) -> Iterator[str]:
     for name in models.every():
         with suppress(NotFound):
             versions = reversed(models.versions(name))
@@ -202,9 +200,7 @@ def _remove_old_versions(models: Models, jobs: Jobs, keep: Keep | None, now: dat
                         yield f"{name}/{version.number}"
 
 
-def _remove_old_jobs(jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[str]:
-    if keep is None:
-        return
+def _remove_old_jobs(jobs: Jobs, keep: Keep, now: datetime) -> Iterator[str]:
     over = [(job.request.id, job.outcome) for job in jobs.every() if job.state.final]
     sized = [(id, outcome.finished_at, _size(outcome.files.values())) for id, outcome in over if outcome]
     for id in surplus(sized, keep, now):
@@ -213,11 +209,7 @@ def _remove_old_jobs(jobs: Jobs, keep: Keep | None, now: datetime) -> Iterator[s
             yield id
 
 
-def _remove_old_datasets(
-    datasets: Datasets, jobs: Jobs, models: Models, keep: Keep | None, now: datetime
-) -> Iterator[str]:
-    if keep is None:
-        return
+def _remove_old_datasets(datasets: Datasets, jobs: Jobs, models: Models, keep: Keep, now: datetime) -> Iterator[str]:
     # in this order: a job that ends in between is found as a version
     named = {request.dataset for request in jobs.unfinished_requests().values()}
     named |= {version.dataset for version in models.every_version()}

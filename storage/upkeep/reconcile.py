@@ -31,7 +31,7 @@ from storage.names import new_id
 from storage.problems import WORKER_DIED, problem
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
-from storage.records import Job, JobState, Outcome, Problem, QueuePlace
+from storage.records import Failure, Job, JobState, Outcome, QueuePlace
 from storage.repositories.job_attempts import Death
 from storage.repositories.jobs import Jobs
 from storage.repositories.sightings import Sightings
@@ -156,7 +156,7 @@ class Reconciler:
         self._queue.enqueue(id, QueuePlace(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
 
-    def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:
+    def _end(self, job: Job, state: JobState, error: Failure | None = None) -> None:
         """Record an outcome in the place of a worker, with the progress and the trace of the last attempt that Redis
         still knows.
         """

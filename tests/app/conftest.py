@@ -263,7 +263,7 @@ def publish(
         features = np.arange(len(weights), dtype=np.uint32)
         model = LinearModel(classes, len(weights), features, weights, np.full(n_columns, bias), calibration=calibration)
     jobs = Jobs(store)
-    submitted = jobs.submit(
+    submitted = jobs.create(
         JobDraft(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", annotations=annotations)
     )[0]
     id = submitted.request.id

@@ -147,9 +147,9 @@ def a_job_is_published_at_the_first_free_number(patch: pytest.MonkeyPatch) -> No
     patch.setattr(Models, "publish", publish)
 
 
-def idempotency_keys_are_not_claimed(patch: pytest.MonkeyPatch) -> None:
-    """The first request claims the key, and the others get its job."""
-    patch.setattr(IdempotencyKeys, "claim", lambda self, key, caller, job, fingerprint: job)
+def idempotency_keys_are_not_taken(patch: pytest.MonkeyPatch) -> None:
+    """The first request takes the key, and the others get its job."""
+    patch.setattr(IdempotencyKeys, "take", lambda self, key, job: job)
 
 
 def deleted_jobs_free_their_keys(patch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
 MUTANTS: dict[Patch, int] = {
     claims_are_not_exclusive: 12,
     a_job_is_published_at_the_first_free_number: 8,
-    idempotency_keys_are_not_claimed: 0,
+    idempotency_keys_are_not_taken: 0,
     deleted_jobs_free_their_keys: 384,
     lost_jobs_are_not_enqueued: 0,
     half_published_jobs_stay_so: 3,

@@ -28,7 +28,7 @@ from storage.errors import (
 )
 from storage.problems import TIMED_OUT, problem, problem_of
 from storage.process.tracing import Attributes, tracing
-from storage.records import JobRequest, JobState, Outcome, Problem, QueuePlace
+from storage.records import Failure, JobRequest, JobState, Outcome, QueuePlace
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from workers.worker.context import WorkerContext
@@ -112,13 +112,13 @@ class RunningAttempt:
                 self._jobs.claim_attempt, self._job_id, self._context.worker, self._number, datetime.now(UTC)
             )
             claimed = self._retry.call(claim)
-            ended = claimed is None or self._run(claimed.started_at)
+            ended = claimed is None or self._watched(claimed.started_at)
         # not before the heartbeat has stopped renewing the lease
         if not ended:
             self._hand_back_job()
 
-    def _run(self, started_at: datetime) -> bool:
-        """Run the attempt to its outcome; false if it was handed back or superseded."""
+    def _watched(self, started_at: datetime) -> bool:
+        """Run the attempt while the store is watched for its end; false if it was handed back or superseded."""
         _log.info("attempt begins", job=self._job_id, attempt=self._number)
         with suppress(RedisUnavailable):
             self._context.redis_state.clear_progress(self._job_id)
@@ -127,7 +127,7 @@ class RunningAttempt:
             try:
                 request = self._retry.call(lambda: self._jobs.request(self._job_id))
                 self._place = QueuePlace(request.size, request.caller)
-                return self._traced(request, started_at)
+                return self._train_and_publish(request, started_at)
             except NotFound:
                 # another attempt had ended it; what is left here may be files of a version, which garbage collection
                 # knows
@@ -139,7 +139,7 @@ class RunningAttempt:
                     raise
                 return False
 
-    def _traced(self, request: JobRequest, started_at: datetime) -> bool:
+    def _train_and_publish(self, request: JobRequest, started_at: datetime) -> bool:
         """Reach the outcome, record and publish it, in spans that continue the trace of the request; false if the
         attempt was given up.
         """
@@ -150,25 +150,25 @@ class RunningAttempt:
         with tracing.span(f"train {request.algorithm}", about, parent=request.traceparent, kind="consumer") as span:
             if self._number == 1:
                 tracing.add("wait in queue", request.created_at, started_at)
-            outcome = self._outcome(request)
+            outcome = self._train(request)
             if outcome is not None:
                 with tracing.span("publish"):
-                    self._record_outcome(request, started_at, outcome)
+                    self._publish(request, started_at, outcome)
             if span is not None:
                 span.set_attribute("halfmoon.outcome", "handed back" if outcome is None else outcome.state.value)
                 if outcome is not None and outcome.error is not None:
                     tracing.mark_failed(span, outcome.error.type)
         return outcome is not None
 
-    def _outcome(self, request: JobRequest) -> Outcome | None:
+    def _train(self, request: JobRequest) -> Outcome | None:
         """Train, store the results and return the outcome; None if the attempt was handed back or superseded."""
         work = Work(self._context, request, self.heartbeat, self._retry, self._prefix)
         try:
             if self._retry.call(lambda: self._jobs.cancel_requested(request.id)):
                 return self._ended(JobState.CANCELLED)
-            training, comparison, files = work.done()
+            training, comparison, files = work.run()
         except Exception as error:
-            return self._outcome_of(error)
+            return self._after_error(error)
         return self._ended(JobState.SUCCEEDED).model_copy(
             update={
                 "status": training.status,
@@ -181,16 +181,16 @@ class RunningAttempt:
             }
         )
 
-    def _outcome_of(self, error: Exception) -> Outcome | None:
+    def _after_error(self, error: Exception) -> Outcome | None:
         """The outcome of an attempt that ended with an error; None if another worker gets the job, or has it.
 
         An error that a later attempt may not meet is raised again.
         """
         match error:
             case Stopped():
-                return self._outcome_of_stop()
+                return self._after_stop()
             case StoreFull() if self.heartbeat.reason is not None:  # asked to stop while it waited
-                return self._outcome_of_stop()
+                return self._after_stop()
             case StoreFull() | StoreDamaged():
                 pass
             case Unavailable():
@@ -201,7 +201,7 @@ class RunningAttempt:
                 _log.error("training failed", job=self._job_id, attempt=self._number, traceback=traceback.format_exc())
         return self._ended(JobState.FAILED, error=problem_of(error))
 
-    def _outcome_of_stop(self) -> Outcome | None:
+    def _after_stop(self) -> Outcome | None:
         """The outcome of an attempt that was asked to stop; None if another worker gets the job, or has it."""
         if self.heartbeat.reason in WITHOUT_OUTCOME:
             return None
@@ -211,17 +211,23 @@ class RunningAttempt:
             return self._ended(JobState.FAILED, error=problem(TIMED_OUT, detail))
         return self._ended(JobState.CANCELLED)
 
-    def _ended(self, state: JobState, error: Problem | None = None) -> Outcome:
+    def _ended(self, state: JobState, error: Failure | None = None) -> Outcome:
         return Outcome(state=state, attempt=self._number, finished_at=datetime.now(UTC), error=error)
 
-    def _record_outcome(self, request: JobRequest, started_at: datetime, outcome: Outcome) -> None:
-        """Store the trace, then the outcome, and publish it; retried while the store does not answer."""
+    def _publish(self, request: JobRequest, started_at: datetime, outcome: Outcome) -> None:
+        """Store the trace, create the outcome and publish it; if there is another already, remove the files of this
+        attempt. Each is retried while the store does not answer.
+        """
 
         def stop() -> bool:
             return self.heartbeat.reason in WITHOUT_OUTCOME
 
         complete = self._retry.call(lambda: self._completed(outcome, request), stop)
-        self._retry.call(lambda: self._record(request, started_at, complete), stop)
+        redis_state = self._context.redis_state
+        won = self._retry.call(lambda: self._jobs.end(request, complete, started_at, redis_state), stop)
+        if not won:
+            self._retry.call(lambda: self._context.store.delete(self._prefix), stop)
+        _log.info("attempt ends", job=request.id, attempt=self._number, state=outcome.state.value, won=won)
 
     def _completed(self, outcome: Outcome, request: JobRequest) -> Outcome:
         """The outcome with the progress and the trace of the attempt, which Redis forgets, and from which number on its
@@ -234,16 +240,6 @@ class RunningAttempt:
         return outcome.model_copy(
             update={"progress": self.heartbeat.progress, "files": files, "versions_before": before}
         )
-
-    def _record(self, request: JobRequest, started_at: datetime, outcome: Outcome) -> None:
-        """Create the outcome and publish it; if there is another already, remove the files of this attempt.
-
-        Idempotent.
-        """
-        won = self._jobs.end(request, outcome, started_at, self._context.redis_state)
-        if not won:
-            self._context.store.delete(self._prefix)
-        _log.info("attempt ends", job=request.id, attempt=self._number, state=outcome.state.value, won=won)
 
     def _hand_back_job(self) -> None:
         """Record that the attempt did not die; unless it was superseded, enqueue the job again."""

@@ -120,36 +120,19 @@ def _write_labels(path: Path, training: "Training", documents: Documents) -> Non
 def _lines(training: "Training") -> Iterator[dict[str, Any]]:
     """Label, score and probability of each document that was unlabeled, by a nested model with the path to it."""
     scores, model = training.scores, training.model
-    if model.nested:
-        yield from _nested_lines(training)
-        return
     places = model.labels_of(scores, training.probabilities)
     for start in range(0, len(scores), _ROWS):
         part = slice(start, start + _ROWS)
         chosen = places[part]
-        best = own_scores(scores[part], chosen)
-        sure = (
-            None
-            if training.probabilities is None
-            else training.probabilities[part][range(len(chosen)), chosen].tolist()
-        )
-        for row, place in enumerate(chosen.tolist()):
-            yield {
-                "label": model.classes[place],
-                "score": float(best[row]),
-                "probability": sure[row] if sure else None,
-            }
-
-
-def _nested_lines(training: "Training") -> Iterator[dict[str, Any]]:
-    assert training.probabilities is not None
-    likeliest = training.probabilities.argmax(axis=1)
-    scores = own_scores(training.scores, likeliest).tolist()
-    for start in range(0, len(scores), _ROWS):
-        part = slice(start, start + _ROWS)
-        told = training.model.tree.told(training.probabilities[part])
-        for (label, path), score in zip(told, scores[part], strict=True):
-            yield {"label": label, "score": score, "probability": path[label], "path": path}
+        best = own_scores(scores[part], chosen).tolist()
+        likely = None if training.probabilities is None else training.probabilities[part]
+        if likely is not None and model.nested:
+            for (label, path), score in zip(model.tree.told(likely), best, strict=True):
+                yield {"label": label, "score": score, "probability": path[label], "path": path}
+            continue
+        sure = [None] * len(chosen) if likely is None else likely[range(len(chosen)), chosen].tolist()
+        for place, score, probability in zip(chosen.tolist(), best, sure, strict=True):
+            yield {"label": model.classes[place], "score": score, "probability": probability}
 
 
 def _lines_of_several(training: "Training") -> Iterator[dict[str, Any]]:

@@ -177,7 +177,7 @@ class Work:
         self._prefix = prefix
         self._began = time.monotonic()
 
-    def done(self) -> Trained:
+    def run(self) -> Trained:
         """Do the work. Raises Stopped, Unavailable, and errors that fail the job: OutOfRange, InvalidDocuments, …"""
         with tracing.span("read documents"), reported_to(self._report_fetched):
             documents = self._retried(

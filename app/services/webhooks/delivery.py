@@ -172,7 +172,7 @@ class Delivery:
             return earlier
         if message.tries >= _MAX_TRIES:
             self._give_up(waiting, webhook, str(message.error))
-        elif self.webhooks.claim(waiting):
+        elif self.webhooks.begin_try(waiting):
             try:
                 if earlier is not None:
                     raise earlier

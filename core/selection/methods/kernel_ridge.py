@@ -20,7 +20,7 @@ from core.numerics.elementary import Matrix, Vector
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
-from core.selection.held_out import HeldOut, left_out_scores
+from core.selection.held_out import FoldScores, left_out_scores
 from core.selection.methods.kernel_regression import known_scores
 from core.selection.prediction import Prediction, centred_prediction, judge
 from core.selection.registry import Method
@@ -86,9 +86,9 @@ class KernelRidge:
         )
 
     @property
-    def of_two(self) -> HeldOut:
+    def of_two(self) -> FoldScores:
         """The scores of two classes without each fold."""
-        return HeldOut(self.held_out[:, -1], list(self._unlabeled[:-1, :, -1]))
+        return FoldScores(self.held_out[:, -1], list(self._unlabeled[:-1, :, -1]))
 
     def steps(self, column: int) -> Steps:
         """The scores of the unlabeled rows in one two-class problem. Nothing is left to solve."""

@@ -16,7 +16,7 @@ from core.numerics.elementary import Matrix, Vector
 from core.progress import Checkpoint, Phase
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
-from core.selection.held_out import HeldOut, left_out_scores
+from core.selection.held_out import FoldScores, left_out_scores
 from core.selection.methods.kernel_regression import known_scores, row_strips
 from core.selection.prediction import ERROR, Prediction, predicted_fraction
 from core.selection.registry import Method
@@ -42,10 +42,10 @@ class LabelSpreading:
         self._scores = self._spread()
 
     @property
-    def of_two(self) -> HeldOut:
+    def of_two(self) -> FoldScores:
         """The scores of two classes without each fold."""
         n_labeled = len(self._data.class_indices)
-        return HeldOut(self._left_out[:, -1], list(self._scores[:-1, n_labeled:, -1]))
+        return FoldScores(self._left_out[:, -1], list(self._scores[:-1, n_labeled:, -1]))
 
     def held_out(self, fractions: Vector) -> Matrix:
         """shape (n_labeled, n_problems): scores of the labeled rows without their labels; NaN where no fold leaves the

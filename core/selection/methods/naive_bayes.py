@@ -26,7 +26,7 @@ from core.problem import Linear, Result
 from core.progress import Checkpoint, Phase, Span
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.data import SelectionData
-from core.selection.held_out import HeldOut
+from core.selection.held_out import FoldScores
 from core.selection.naive_bayes_em import Moments, NaiveBayesEM
 from core.selection.prediction import Judgement, Prediction, judge, midpoint
 from core.selection.registry import Method
@@ -116,7 +116,7 @@ class NaiveBayes:
     divided by it"""
     predicted: Prediction
     """prediction for the unlabeled rows of two classes"""
-    of_two: HeldOut
+    of_two: FoldScores
     """of two classes the log-odds without each fold, of mean size 1"""
     columns: Matrix
     """shape (n_labeled, n_problems): held-out scores of a model's columns"""
@@ -155,7 +155,7 @@ class NaiveBayes:
             run,
             common,
             Prediction(float(run.priors[-1]), middle.error(data.balanced), _OTHER_CLUSTERS),
-            HeldOut(margins[:, 0], [scores / sizes[0] for scores in best.unlabeled]),
+            FoldScores(margins[:, 0], [scores / sizes[0] for scores in best.unlabeled]),
             best.columns / common,
             margins,
             best.weight,

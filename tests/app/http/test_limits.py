@@ -123,10 +123,10 @@ def test_a_refusal_names_the_limit_that_was_reached(start: Start) -> None:
 def test_an_accepted_job_is_answered_though_the_store_is_unavailable(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset, submit = gateway.upload(TWO_CLASSES)["id"], Jobs.submit
+    dataset, create = gateway.upload(TWO_CLASSES)["id"], Jobs.create
 
     def last(self: Jobs, *arguments: Any) -> tuple[Job, bool]:
-        made = submit(self, *arguments)
+        made = create(self, *arguments)
         monkeypatch.setattr(Jobs, "unfinished_ids", away)
         monkeypatch.setattr(Jobs, "get", away)
         return made
@@ -134,7 +134,7 @@ def test_an_accepted_job_is_answered_though_the_store_is_unavailable(
     def away(*_: object) -> None:
         raise StoreUnavailable("away")
 
-    monkeypatch.setattr(Jobs, "submit", last)
+    monkeypatch.setattr(Jobs, "create", last)
     answer = gateway.job(dataset=dataset)
     assert (answer.status_code, answer.headers["ratelimit"]) == (202, '"jobs";r=999')
 

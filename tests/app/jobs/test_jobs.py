@@ -309,7 +309,7 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
         assert gateway.kept() == before
     assert gateway.client.get(f"/v1/jobs/{version.job}").json()["state"] == "succeeded"
     assert gateway.client.get("/v1/jobs").status_code == 200
-    running, _ = Jobs(gateway.store).submit(JobDraft(dataset=made["id"], model="news", algorithm="svm"))
+    running, _ = Jobs(gateway.store).create(JobDraft(dataset=made["id"], model="news", algorithm="svm"))
     assert gateway.client.get(f"/v1/jobs/{running.request.id}/trace").json() == {
         "job": running.request.id,
         "points": [],
@@ -341,7 +341,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(
         gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.1)
         jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]
         for _ in range(8):
-            job, _ = jobs.submit(JobDraft(dataset=dataset, model="news", algorithm="svm"))
+            job, _ = jobs.create(JobDraft(dataset=dataset, model="news", algorithm="svm"))
             assert jobs.claim_attempt(job.request.id, "w") is not None
         before = waited()
         listed = gateway.client.get("/v1/jobs").json()["jobs"]

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from app.predictions.suggestion import ignorance
-from storage.records import Confidence, HeldOut, Version
+from storage.records import ConfidenceLevel, HeldOut, Version
 from tests.app.conftest import Gateway, publish, suggest
 from tests.app.predictions.test_suggestion import drawn, ids, upload
 
 SAID = "the model knows no more than chance would, so all of these documents are random ones"
 
 
-def version(held_out: HeldOut | None, confidence: Confidence = "none", n_classes: int = 2) -> Version:
+def version(held_out: HeldOut | None, confidence: ConfidenceLevel = "none", n_classes: int = 2) -> Version:
     known: dict[str, Any] = {"classes": [*range(n_classes)], "held_out": held_out, "confidence": confidence}
     return Version.model_construct(**known)
 

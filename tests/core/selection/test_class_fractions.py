@@ -6,7 +6,7 @@ import numpy as np
 
 from core.selection.class_fractions import combine_evidence
 from core.selection.data import SelectionData
-from core.selection.held_out import HeldOut
+from core.selection.held_out import FoldScores
 from core.selection.posterior import grid_around
 from core.selection.prediction import ERROR, Prediction
 from core.selection.registry import left_out_bytes
@@ -18,7 +18,7 @@ def test_what_evidence_takes_is_in_the_estimate_of_memory() -> None:
     n_labeled, n_classes = 40_000, 2
     data = SelectionData.of(rows_of(np.ones((n_labeled + 10, 1))), np.arange(n_labeled) % n_classes, ["a", "b"], 0)
     rng = np.random.default_rng(0)
-    held_out = HeldOut(rng.standard_normal(n_labeled), [rng.standard_normal(10) for _ in range(data.n_folds)])
+    held_out = FoldScores(rng.standard_normal(n_labeled), [rng.standard_normal(10) for _ in range(data.n_folds)])
     tracemalloc.start()
     combine_evidence(data, held_out, Prediction(1 / 2, ERROR), grid_around(0.3))
     peak = tracemalloc.get_traced_memory()[1]

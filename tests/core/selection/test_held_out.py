@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.selection.held_out import HeldOut, left_out_scores
+from core.selection.held_out import FoldScores, left_out_scores
 
 
 def test_scores_are_by_the_fit_without_the_row() -> None:
@@ -15,7 +15,7 @@ def test_scores_at_a_fraction_have_this_share_of_the_unlabeled_rows_above_zero()
     rng = np.random.default_rng(0)
     unlabeled, labeled, folds = rng.standard_normal((3, 1_000)), np.zeros(4), [0, 1, 2, 2]
     fractions = np.array([0.1, 0.5, 0.9])
-    found = HeldOut(labeled, list(unlabeled)).at(fractions, np.array(folds))
+    found = FoldScores(labeled, list(unlabeled)).at(fractions, np.array(folds))
     for row, fold in enumerate(folds):
         for place, fraction in enumerate(fractions):
             assert (unlabeled[fold] + found[place, row] > 0).mean() == fraction

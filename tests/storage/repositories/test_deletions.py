@@ -53,7 +53,7 @@ def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(
     with later(monkeypatch, 12):
         datasets.recover_deletions()
     if store.exists(f"datasets/{id}/manifest.json"):
-        assert Jobs(store).submit(JobDraft(dataset=id, model="m", algorithm="svm"))[1]
+        assert Jobs(store).create(JobDraft(dataset=id, model="m", algorithm="svm"))[1]
         assert list(datasets.open(id).class_indices)
     else:
         assert store.children("datasets") == []

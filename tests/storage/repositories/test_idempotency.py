@@ -25,7 +25,7 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(
     dataset = make_dataset(store).id
 
     def post() -> tuple[str, bool]:
-        job, created = Jobs(store).submit(
+        job, created = Jobs(store).create(
             JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f")
         )
         return job.request.id, created
@@ -42,7 +42,7 @@ def test_a_job_that_was_refused_when_it_was_stored_keeps_its_key(store: Store, m
     first, second, create = make_dataset(store).id, make_dataset(store).id, type(store).create
 
     def post(dataset: str) -> tuple[Job, bool]:
-        return Jobs(store).submit(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
+        return Jobs(store).create(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
 
     def overtaken(self: Store, key: str, data: bytes) -> bool:
         if key.endswith("request.json"):
@@ -68,7 +68,7 @@ def test_a_job_that_is_deleted_while_its_request_is_repeated_is_not_made_again(
     dataset, exists = make_dataset(store).id, type(store).exists
 
     def post() -> tuple[Job, bool]:
-        return Jobs(store).submit(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
+        return Jobs(store).create(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
 
     job, _ = post()
     Jobs(store).cancel(job.request.id)
@@ -93,7 +93,7 @@ def test_a_request_that_hangs_until_its_job_was_done_and_deleted_elsewhere_makes
     dataset, create = make_dataset(store).id, type(store).create
 
     def post() -> Job:
-        return Jobs(store).submit(
+        return Jobs(store).create(
             JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f")
         )[0]
 
@@ -133,13 +133,13 @@ def test_a_job_that_was_made_again_after_its_deletion_is_withdrawn(store: Store,
 
 def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
     with pytest.raises(NotFound):
-        Jobs(store).submit(
+        Jobs(store).create(
             JobDraft(dataset="ds-000000000000000000000000", model="m", algorithm="svm"),
             IdempotencyKey("k", None, "first"),
         )
     assert store.children("idempotency") == []
     dataset = make_dataset(store).id
-    _, created = Jobs(store).submit(
+    _, created = Jobs(store).create(
         JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "second")
     )
     assert created
@@ -147,7 +147,7 @@ def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(sto
 
 def submit_by(store: Store, caller: str | None, fingerprint: str = "f") -> str:
     draft = JobDraft(dataset=make_dataset(store).id, model="m", algorithm="svm", caller=caller)
-    return Jobs(store).submit(draft, IdempotencyKey("k", caller, fingerprint))[0].request.id
+    return Jobs(store).create(draft, IdempotencyKey("k", caller, fingerprint))[0].request.id
 
 
 def test_callers_choose_their_idempotency_keys_apart(store: Store) -> None:

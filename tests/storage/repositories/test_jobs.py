@@ -67,7 +67,7 @@ def test_an_idempotency_key_stands_for_one_job(store: Store) -> None:
     dataset = make_dataset(store).id
 
     def post(_: int) -> tuple[str, bool]:
-        job, created = Jobs(store).submit(
+        job, created = Jobs(store).create(
             JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("key", None, "same")
         )
         return job.request.id, created
@@ -176,7 +176,7 @@ def test_a_job_that_has_ended_when_its_submission_looks_for_deletions_was_accept
         return created
 
     def post() -> tuple[Job, bool]:
-        return Jobs(store).submit(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
+        return Jobs(store).create(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
 
     with monkeypatch.context() as patch:
         patch.setattr(type(store), "create", slow)

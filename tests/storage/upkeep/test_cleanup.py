@@ -223,7 +223,7 @@ def test_the_key_of_a_deleted_job_stays_its_own_for_a_day(store: Store, monkeypa
     dataset, jobs = make_dataset(store).id, Jobs(store)
 
     def post() -> str:
-        job, created = jobs.submit(
+        job, created = jobs.create(
             JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f")
         )
         assert created

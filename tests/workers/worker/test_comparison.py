@@ -58,7 +58,7 @@ class Loop:
         self.dataset = Datasets(self.store).relabel(self.dataset, labels).id
 
     def submit(self, publish: Publish = "if_better", algorithm: str = "auto") -> str:
-        job, _ = Jobs(self.store).submit(
+        job, _ = Jobs(self.store).create(
             JobDraft(dataset=self.dataset, model="news", algorithm=algorithm, publish=publish)
         )
         return job.request.id

@@ -60,7 +60,7 @@ def job_of(
 ) -> str:
     ref = EncoderRef(name=encoder.name, digest=encoder.digest)
     draft = JobDraft(dataset=dataset, model="news", algorithm=algorithm, text={}, encoder=ref, start=start)
-    return Jobs(store).submit(draft)[0].request.id
+    return Jobs(store).create(draft)[0].request.id
 
 
 def ended(store: Store, context: WorkerContext, id: str) -> Job:
@@ -339,7 +339,7 @@ def test_a_training_of_seconds_reads_for_half_of_them(
     dataset = make_dataset(store, [Batch(TextRows.of(WORDS), labels)]).id
     ref = EncoderRef(name=id.name, digest=id.digest)
     draft = JobDraft(dataset=dataset, model="news", text={}, encoder=ref, options={"seconds": 4})
-    job = ended(store, context._replace(encoders=encoders), Jobs(store).submit(draft)[0].request.id)
+    job = ended(store, context._replace(encoders=encoders), Jobs(store).create(draft)[0].request.id)
     assert job.outcome is not None, job
     assert job.outcome.report is not None, job.outcome
     assert (job.outcome.report["encoder"]["read"], len(encoder.texts)) == (16, 16)

@@ -128,7 +128,7 @@ def test_labels_of_weight_0_are_left_out_of_a_training(store: Store, context: Wo
     draft = JobDraft(
         dataset=make_dataset(store, [batch]).id, model="news", algorithm="auto", options={}, text=None, nested=nested
     )
-    finished(store, context, Jobs(store).submit(draft)[0].request.id)
+    finished(store, context, Jobs(store).create(draft)[0].request.id)
     left_out = Models(store).held_out(Models(store).resolve("news"))
     assert there(left_out).positions.tolist() == list(range(2, 12))
 

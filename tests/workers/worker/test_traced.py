@@ -15,7 +15,7 @@ TRACE, REQUEST = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 def submitted(store: Store) -> str:
-    job, _ = Jobs(store).submit(
+    job, _ = Jobs(store).create(
         JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm", traceparent=f"00-{TRACE}-{REQUEST}-01")
     )
     return job.request.id

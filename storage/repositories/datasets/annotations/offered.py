@@ -52,6 +52,8 @@ class Audit(Record):
 
 
 _CACHED_RECORDS = 10_000
+_FIELDS = {Draw.RANDOM: "random", Draw.FOUND: "found", Draw.CHOSEN: "chosen"}
+"""fields of ``Suggested``; what stands in several counts as the last of them"""
 
 
 class SuggestedDocuments:
@@ -68,9 +70,9 @@ class SuggestedDocuments:
         alone. What a search has found counts as found for the same reason.
         """
         known = list(self._all(documents))
-        random = {position: Draw.RANDOM for record in known for position in record.random}
-        found = {position: Draw.FOUND for record in known for position in record.found}
-        return random | found | {position: Draw.CHOSEN for record in known for position in record.chosen}
+        return {
+            position: draw for draw, field in _FIELDS.items() for record in known for position in getattr(record, field)
+        }
 
     def record(self, documents: str, suggested: Mapping[int, Draw]) -> None:
         """Record documents, by position, that are suggested as random or as chosen ones, or that a search has found.
@@ -78,11 +80,14 @@ class SuggestedDocuments:
         Idempotent.
         """
         known = list(self._all(documents))
-        chosen = _positions(suggested, Draw.CHOSEN).difference(*(record.chosen for record in known))
-        random = _positions(suggested, Draw.RANDOM).difference(*(record.random for record in known))
-        found = _positions(suggested, Draw.FOUND).difference(*(record.found for record in known))
-        if chosen or random or found:
-            data = json_records.encode(Suggested(chosen=sorted(chosen), random=sorted(random), found=sorted(found)))
+        fresh = {
+            field: {position for position, each in suggested.items() if each is draw}.difference(
+                *(getattr(record, field) for record in known)
+            )
+            for draw, field in _FIELDS.items()
+        }
+        if any(fresh.values()):
+            data = json_records.encode(Suggested(**{field: sorted(positions) for field, positions in fresh.items()}))
             self._store.create(f"datasets/{documents}/suggested/{hashlib.sha256(data).hexdigest()}.json", data)
 
     def _all(self, documents: str) -> Iterator[Suggested]:
@@ -138,7 +143,3 @@ class Audits:
 
 def _key(audit: str, dataset: str) -> str:
     return f"datasets/{dataset}/audits/{audit}.json"
-
-
-def _positions(suggested: Mapping[int, Draw], wanted: Draw) -> set[int]:
-    return {position for position, draw in suggested.items() if draw is wanted}

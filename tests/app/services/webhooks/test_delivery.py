@@ -75,7 +75,7 @@ def register(store: Store, url: str = "https://example.com/", events: Any = EVEN
 
 def fail(store: Store) -> str:
     jobs = Jobs(store)
-    id = jobs.submit(JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm"))[0].request.id
+    id = jobs.create(JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm"))[0].request.id
     outcome = Outcome(
         state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC), error=problem(WORKER_DIED, "three times")
     )
@@ -134,7 +134,7 @@ def test_without_webhooks_nothing_is_written(store: Store, process: Process) -> 
 
 def test_a_job_that_has_not_ended_is_announced_when_it_has(store: Store, process: Process) -> None:
     register(store)
-    id = Jobs(store).submit(JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm"))[0].request.id
+    id = Jobs(store).create(JobDraft(dataset=make_dataset(store).id, model="news", algorithm="svm"))[0].request.id
     Webhooks(store).note_end(id)  # as if the process had died before it created the outcome
     assert process.deliver() == []
     Jobs(store).cancel(id)
