@@ -3,14 +3,17 @@ does."""
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from halfmoon import Halfmoon
 from halfmoon.errors import InvalidData
 
+from core.validation.label_calibration import LabelCalibration
 from tests.app.conftest import Gateway, publish, text_model
 
 TEXTS = [f"late vote {word}" for word in "abcdefghijklmnopqrstuvwxy"]
@@ -76,6 +79,30 @@ def test_labels_go_to_the_service(gateway: Gateway, recipe: Recipe) -> None:
     assert sorted(rest + [task["text"] for task in tasks]) == sorted(TEXTS), (
         "each text comes once, and then the stream ends"
     )
+    components["on_exit"](None)
+
+
+def test_several_labels_are_chosen_and_shown(gateway: Gateway, recipe: Recipe) -> None:
+    one = text_model()
+    columns, halves = np.hstack([-one.coefficients, one.coefficients]), np.full(2, 0.5)
+    calibration = LabelCalibration(np.full(2, 9.0), np.full(2, -1.0), halves)
+    model = replace(one, coefficients=columns, intercepts=np.zeros(2), calibration=calibration)
+    publish(gateway.store, "texts", model=model, classes=model.classes, label_kind="several")
+    told: dict[str, Any] = {"id": "known", "text": "goal", "labels": ["sport"]}
+    dataset = gateway.upload([told, {"id": "v", "text": "vote vote"}, {"id": "n", "text": "nothing"}])["id"]
+    components = recipe("news", dataset, "texts", preselect=True)
+    assert components["config"]["choice_style"] == "multiple"
+    tasks = {task["halfmoon_id"]: task for task in islice(components["stream"], 2)}
+    assert {id: task["accept"] for id, task in tasks.items()} == {"v": ["politics"], "n": []}
+    chosen = {"v": ["politics", "sport"], "n": []}
+    components["update"]([tasks[id] | {"answer": "accept", "accept": labels} for id, labels in chosen.items()])
+    components["update"]([tasks["v"] | {"answer": "ignore", "accept": ["sport"]}])
+    log = gateway.client.get(f"/v1/datasets/{dataset}/annotations").json()["annotations"]
+    assert [(entry["document"], entry["action"], entry["labels"]) for entry in log] == [
+        ("v", "label", ["politics", "sport"]),
+        ("n", "label", []),
+        ("v", "skip", None),
+    ]
     components["on_exit"](None)
 
 

@@ -277,7 +277,9 @@ def test_a_doubt_is_followed_or_not(at: Seat, service: Service, tmp_path: Path) 
 
 
 def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Path) -> None:
-    """Classes with steps make a nested model; votes make one without a label, and the voters are listed."""
+    """Classes with steps make a nested model, and who sees its label first may still stop above; votes make one without
+    a label, and the voters are listed.
+    """
     steps = ("sport/football", "sport/tennis", "politics/vote")
     rows = [[f"d{k}", f"{steps[k % 3].replace('/', ' ')} {k}", steps[k % 3] if k < 24 else ""] for k in range(60)]
     write_table(tmp_path / "steps.csv", [["id", "text", "label"], *rows])
@@ -287,6 +289,13 @@ def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Pa
     open_data(at, tmp_path / "steps.csv")
     trained(at)
     assert service.get("/v1/jobs?model=steps")["jobs"][0]["nested"] is True
+    at.view("Label")
+    page.get_by_label("Model's answer").select_option("assisted")
+    page.get_by_text("the model:").wait_for()
+    at.leave_field()
+    answered = answer(at, ["2", "Enter"])
+    saved(at, 1)
+    assert [(each["document"], each["label"]) for each in answers_of(service)] == [(answered, "sport")]
     at.view("Data")
     open_data(at, tmp_path / "voted.csv")
     trained(at)

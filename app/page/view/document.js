@@ -1,6 +1,6 @@
 /** @file A document as a person reads it. Text is only ever a text node. */
 
-import { html, percent, useEffect, useRef, useState } from "./ui.js";
+import { html, useEffect, useRef, useState } from "./ui.js";
 
 const MOST = 20_000;
 const SNIPPET = 400;
@@ -33,12 +33,6 @@ export const isSeveral = (document) => document.labels !== undefined || document
 
 /** The labels of a document, one or several; null if they are not known. @param {any} document @returns {any[] | null} */
 export const labelsOf = (document) => (isSeveral(document) ? (document.labels ?? null) : document.label === null ? null : [document.label]);
-
-/** What a model says of a document: its label, or all of several, and how likely the likeliest is. @param {{document: any}} props */
-export function Predicted({ document: { predicted, predicted_labels, probability } }) {
-  const likely = typeof probability === "number" ? percent(probability) : "";
-  return html`<bdi>${worded(predicted_labels ?? predicted)}</bdi> <span class="quiet">${predicted_labels ? html`(<bdi>${predicted}</bdi> ${likely})` : likely}</span>`;
-}
 
 /** A document over the others, to be read whole. @param {{document: any, find?: string, onClose: () => void, children?: any}} props */
 export function Opened({ document, find, onClose, children }) {

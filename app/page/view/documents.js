@@ -3,7 +3,7 @@
 import { Answers } from "./answers.js";
 import { get, modelOf, part } from "./api.js";
 import { useClasses } from "./classes.js";
-import { Opened, Predicted, hits, isSeveral, labelsOf, marked, snippet, worded } from "./document.js";
+import { Opened, hits, isSeveral, labelsOf, marked, snippet, worded } from "./document.js";
 import { Download } from "./download.js";
 import { outboxOf, Saved } from "./outbox.js";
 import { project } from "./project.js";
@@ -88,6 +88,11 @@ function Votes({ votes }) {
 function Said({ document }) {
   const votes = Object.entries(document.people), known = labelsOf(document);
   return html`<p class="quiet">${votes.length ? votes.map(([person, label], k) => html`${k > 0 && ", "}${person || "somebody"}: <b><bdi>${worded(label)}</bdi></b>`) : known ? html`In the file it is <b><bdi>${worded(isSeveral(document) ? known : document.label)}</bdi></b>` : "Nobody has labeled it"}${document.predicted !== undefined && html`. The model: <${Predicted} document=${document} />`}</p><${Votes} votes=${document.votes} />`;
+}
+
+/** What a model says of a document: its label, or all of several, and how likely the likeliest is. @param {{document: any}} props */
+function Predicted({ document: { predicted, predicted_labels: labels = [predicted], probability } }) {
+  return html`<bdi>${worded(labels)}</bdi> <span class="quiet">${typeof probability === "number" && html`${labels.length !== 1 && html`<bdi>${predicted}</bdi> `}${percent(probability)}`}</span>`;
 }
 
 /** Whether it takes what the model says of all documents. @param {Filters} filters */

@@ -130,7 +130,7 @@ export function Label({ dataset, query }) {
     if (letters && event.key === "h") open("guide");
     if (event.key === "?") open("keys");
     if (event.key === "Escape") setPanel("");
-    if (event.key === "Enter" && assisted && !several && guess.value?.label !== undefined && !pressed) label(guess.value.label);
+    if (event.key === "Enter" && assisted && !several && guess.value?.label !== undefined && !pressed && !event.defaultPrevented) label(guess.value.label);
   });
 
   return html`<h1 class="unseen">Label</h1><div class="seat">

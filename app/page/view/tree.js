@@ -38,7 +38,7 @@ export function Tree({ tree, guess, onLabel }) {
     if (place >= 0 && listed[place]) event.preventDefault(), take(listed[place]);
     if (at.length && (event.key === "Backspace" || event.key === "Escape")) event.preventDefault(), setAt(at.slice(0, -1));
     if (at.length && event.key === "Enter" && !(/** @type {HTMLElement} */ (event.target).closest("button, a"))) event.preventDefault(), done(node.path);
-  });
+  }, true);
   return html`${at.length > 0 && html`<p class="row wide" role="status"><button class="small" onClick=${() => setAt(at.slice(0, -1))}><${Key}>⌫<//> back</button><b dir="auto">${at.join(" / ")}</b> <span class="quiet">which one?</span></p>`}
     ${listed.map((each, k) => html`<button key=${each.path} class=${guess === each.path || String(guess ?? "").startsWith(`${each.path}/`) ? "answer guessed" : "answer"} onClick=${() => take(each)}>${KEYS[k] && html`<${Key}>${KEYS[k]}<//>`}<span class="clip" dir="auto">${each.step}</span>${each.below.size > 0 && html`<span class="quiet" aria-label=${`with ${each.below.size} below`}>› ${each.below.size}</span>`}</button>`)}
     ${at.length > 0 && html`<button class="answer" onClick=${() => done(node.path)}><${Key}>Enter<//><span class="clip" dir="auto">${node.step}, no deeper</span></button>`}`;

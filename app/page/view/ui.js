@@ -129,8 +129,8 @@ export function useInterval(tick, milliseconds) {
   }, [milliseconds]);
 }
 
-/** Hear keys that are not typed into a field. @param {(event: KeyboardEvent) => void} hear */
-export function useKeys(hear) {
+/** Hear keys that are not typed into a field. @param {(event: KeyboardEvent) => void} hear @param {boolean} first before others */
+export function useKeys(hear, first = false) {
   const latest = useRef(hear);
   latest.current = hear;
   // before the screen is painted: a key whose button is seen is heard
@@ -146,8 +146,8 @@ export function useKeys(hear) {
       if (early || typed || held || event.ctrlKey || event.metaKey || event.altKey) return;
       latest.current(event);
     };
-    document.addEventListener("keydown", listen);
-    return () => document.removeEventListener("keydown", listen);
+    document.addEventListener("keydown", listen, first);
+    return () => document.removeEventListener("keydown", listen, first);
   }, []);
 }
 

@@ -47,24 +47,28 @@ def textcat(
     by: str | None = None,
     preselect: bool = False,
 ) -> dict[str, Any]:
-    """Choose one class for each text that the model suggests."""
+    """Choose one class for each text that the model suggests, or in a dataset of several labels all that apply."""
     hm = Halfmoon()
     data, suggesting = hm.datasets.get(source), hm.models[model]
+    several = data.record.label_kind == "several"
     classes: dict[str, Label] = {str(each): each for each in suggesting.info().classes}
     labels = {name: classes.get(name, name) for name in label or classes}
     waiting: set[str] = set()
 
     def update(answers: Sequence[Mapping[str, Any]]) -> None:
-        data.append([entry_of(answer, labels, by, preselect) for answer in answers])
+        data.append([entry_of(answer, labels, by, preselect, several) for answer in answers])
         waiting.difference_update(str(answer[_ID]) for answer in answers)
 
     return {
         "dataset": dataset,
         "view_id": "choice",
-        "stream": (task_of(each, labels, preselect) for each in _suggested(suggesting, data, by, waiting)),
+        "stream": (
+            task_of(each, labels, _given(each, suggesting, several) if preselect else None)
+            for each in _suggested(suggesting, data, by, waiting)
+        ),
         "update": update,
         "on_exit": lambda controller: hm.close(),
-        "config": {"choice_style": "single", "batch_size": _BATCH},
+        "config": {"choice_style": "multiple" if several else "single", "batch_size": _BATCH},
     }
 
 
@@ -83,20 +87,30 @@ def _suggested(model: Model, data: Dataset, by: str | None, waiting: set[str]) -
         yield from (each for each in found if each.text)
 
 
-def task_of(suggestion: Suggestion, labels: Iterable[str], preselect: bool) -> dict[str, Any]:
-    """The task of a suggestion; its id comes back with the answer."""
+def _given(suggestion: Suggestion, model: Model, several: bool) -> list[str]:
+    """What the model gives to a suggested document: a suggestion itself has one of several labels."""
+    given = model.predict([suggestion.text]).labels[0] if several else suggestion.label
+    return [str(each) for each in (given if isinstance(given, list) else [given])]
+
+
+def task_of(suggestion: Suggestion, labels: Iterable[str], accept: list[str] | None) -> dict[str, Any]:
+    """The task of a suggestion, with these labels chosen beforehand; its id comes back with the answer."""
     task = {
         "text": suggestion.text,
         "options": [{"id": label, "text": label} for label in labels],
         "meta": {"document": suggestion.id, "drawn": suggestion.drawn},
         _ID: suggestion.id,
     }
-    return task | ({"accept": [str(suggestion.label)]} if preselect else {})
+    return task if accept is None else task | {"accept": accept}
 
 
-def entry_of(answer: Mapping[str, Any], labels: Mapping[str, Label], by: str | None, preselect: bool) -> dict[str, Any]:
-    """The entry for the log: the label if one was chosen and accepted, else a skip."""
-    chosen = answer.get("accept") or []
-    label = labels[chosen[0]] if answer.get("answer") == "accept" and len(chosen) == 1 else None
+def entry_of(
+    answer: Mapping[str, Any], labels: Mapping[str, Label], by: str | None, preselect: bool, several: bool
+) -> dict[str, Any]:
+    """The entry for the log: the label if one was chosen and accepted, or all of several, else a skip."""
+    chosen = [labels[each] for each in answer.get("accept") or []]
+    label: Label | list[Label] | None = None
+    if answer.get("answer") == "accept" and (several or len(chosen) == 1):
+        label = chosen if several else chosen[0]
     mode = {"mode": "assisted" if preselect else "blind"}
     return annotation_of(answer[_ID], label, "skip" if label is None else "label", by, mode)
