@@ -103,39 +103,115 @@ def product_rows(
     meanwhile. Measured: half the time.
     """
     bias, end = np.uintp(len(vectors) - 1), np.uintp(indptr[stop])
-    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     for i in range(start, stop):
         if not _any(weights, i):
             continue
         first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
-        lanes = (load(vectors, bias), spread(0.0), spread(0.0), spread(0.0))  # those of core.engine.csr_loops
-        position = first
-        while position + three < last:
-            fetch(out, np.uintp(indices[position]))
-            fetch(out, np.uintp(indices[position + one]))
-            fetch(out, np.uintp(indices[position + two]))
-            fetch(out, np.uintp(indices[position + three]))
-            lanes = (
-                _plus_product(lanes[0], vectors, indices[position], values[position]),
-                _plus_product(lanes[1], vectors, indices[position + one], values[position + one]),
-                _plus_product(lanes[2], vectors, indices[position + two], values[position + two]),
-                _plus_product(lanes[3], vectors, indices[position + three], values[position + three]),
-            )
-            position += four
-        rest = lanes[0]
-        while position < last:
-            rest = _plus_product(rest, vectors, indices[position], values[position])
-            position += one
-        score = plus(plus(rest, lanes[1]), plus(lanes[2], lanes[3]))
+        score = _row_scores(indices, values, first, last, vectors, out)
         store(scores, i, score)
         pull = times(score, load(weights, i))
-        ahead = min(last - first, np.uintp(_AHEAD))
-        for k in range(first, last):
-            if k + ahead < end:
-                fetch(vectors, np.uintp(indices[k + ahead]))
-            column = np.uintp(indices[k])
-            store(out, column, plus(load(out, column), times(pull, spread(np.float64(values[k])))))
+        _add_row(indices, values, first, last, end, vectors, pull, out)
         store(out, bias, plus(load(out, bias), pull))
+
+
+@compiled
+def score_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    vectors: Block,
+    weights: Block,
+    scores: Block,
+    _: Block,
+) -> None:
+    """core.engine.csr_loops.score_rows for WIDTH vectors, to the same bits, over the rows that have a weight in any of
+    them.
+    """
+    end = np.uintp(indptr[stop])
+    for i in range(start, stop):
+        if not _any(weights, i):
+            continue
+        first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
+        for k in range(last, min(last + np.uintp(_AHEAD), end)):
+            fetch(vectors, np.uintp(indices[k]))
+        store(scores, i, _row_scores(indices, values, first, last, vectors, vectors))
+
+
+@compiled
+def adjoint_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    vectors: Block,
+    weights: Block,
+    _: Block,
+    out: Block,
+) -> None:
+    """core.engine.csr_loops.adjoint_rows for WIDTH vectors of weights, to the same bits."""
+    bias, end = np.uintp(len(out) - 1), np.uintp(indptr[stop])
+    for i in range(start, stop):
+        if not _any(weights, i):
+            continue
+        pull = load(weights, i)
+        _add_row(indices, values, np.uintp(indptr[i]), np.uintp(indptr[i + 1]), end, out, pull, out)
+        store(out, bias, plus(load(out, bias), pull))
+
+
+@njit(nogil=True, error_model="numpy", inline="always")
+def _row_scores(
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    first: np.uintp,
+    last: np.uintp,
+    vectors: Block,
+    near: Block,
+) -> Any:
+    """The products of a row and some vectors, bias included, in the lanes of core.engine.csr_loops; the row's lines of
+    the block ``near`` are fetched."""
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    lanes = (load(vectors, np.uintp(len(vectors) - 1)), spread(0.0), spread(0.0), spread(0.0))
+    position = first
+    while position + three < last:
+        fetch(near, np.uintp(indices[position]))
+        fetch(near, np.uintp(indices[position + one]))
+        fetch(near, np.uintp(indices[position + two]))
+        fetch(near, np.uintp(indices[position + three]))
+        lanes = (
+            _plus_product(lanes[0], vectors, indices[position], values[position]),
+            _plus_product(lanes[1], vectors, indices[position + one], values[position + one]),
+            _plus_product(lanes[2], vectors, indices[position + two], values[position + two]),
+            _plus_product(lanes[3], vectors, indices[position + three], values[position + three]),
+        )
+        position += four
+    rest = lanes[0]
+    while position < last:
+        rest = _plus_product(rest, vectors, indices[position], values[position])
+        position += one
+    return plus(plus(rest, lanes[1]), plus(lanes[2], lanes[3]))
+
+
+@njit(nogil=True, error_model="numpy", inline="always")
+def _add_row(
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    first: np.uintp,
+    last: np.uintp,
+    end: np.uintp,
+    near: Block,
+    pull: Any,
+    out: Block,
+) -> None:
+    """``out += pull · row`` without the bias; the next row's lines of the block ``near`` are fetched."""
+    ahead = min(last - first, np.uintp(_AHEAD))
+    for k in range(first, last):
+        if k + ahead < end:
+            fetch(near, np.uintp(indices[k + ahead]))
+        column = np.uintp(indices[k])
+        store(out, column, plus(load(out, column), times(pull, spread(np.float64(values[k])))))
 
 
 @njit(nogil=True, error_model="numpy", inline="always")

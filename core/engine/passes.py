@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from core.documents.rows import MEMORY, FullRows, Pages, Space, SparseRows
 from core.engine import EngineName, block_loops, csr_loops, full_loops
 from core.engine.parts import part_ranges
-from core.engine.requests import Adjoint, Adjoints, Cut, Product, Request, Scores, Vector, share
+from core.engine.requests import Adjoint, Adjoints, AllScores, Cut, Product, Request, Scores, Vector, share
+from core.numerics.elementary import Matrix
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads
@@ -121,6 +122,8 @@ class Passes:
                 return self.product(request, alone)
             case Scores():
                 self.scores(request, alone)
+            case AllScores(requests):
+                self.all_scores(requests, alone)
             case Adjoint():
                 self.adjoint(request, alone)
             case Adjoints(requests):
@@ -137,6 +140,17 @@ class Passes:
             alone=alone,
         )
 
+    def all_scores(self, requests: Sequence[Scores], alone: bool = False) -> None:
+        """Answer several scores, up to WIDTH in one pass; ``alone`` as in scores."""
+        for first in range(0, len(requests), WIDTH):
+            vectors, skipped, scores = zip(*requests[first : first + WIDTH], strict=True)
+            read = [(each == 0).astype(np.float64) for each in skipped]
+            if self.suits_block(read, alone):
+                self._sparse_block(block_loops.score_rows, 0, vectors, read, scores)
+            else:
+                for request in requests[first : first + WIDTH]:
+                    self.scores(request, alone)
+
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """``sums += Xᵀ weights``; ``alone`` as in scores."""
         weights, sums = request
@@ -150,8 +164,19 @@ class Passes:
             sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
 
     def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
-        """Answer several adjoints, one after the other: each reads the rows that have a weight in it."""
-        for request in requests:
+        """Answer several adjoints, up to WIDTH in one pass; ``alone`` as in scores."""
+        few = [each for each in requests if self.reads_few(each)]
+        many = [each for each in requests if not self.reads_few(each)]
+        for first in range(0, len(many), WIDTH):
+            together = many[first : first + WIDTH]
+            weights, sums = zip(*together, strict=True)
+            if self.suits_block(weights, alone):
+                found = self._sparse_block(block_loops.adjoint_rows, len(sums), (), weights, ())
+                for own, answer in zip(sums, found, strict=True):
+                    own += answer
+            else:
+                few += together
+        for request in few:
             self.adjoint(request, alone)
 
     def reads_few(self, request: Adjoint) -> bool:
@@ -190,7 +215,9 @@ class Passes:
         return answers
 
     def _block(self, requests: Sequence[Product]) -> list[Vector]:
-        return self._full_block(requests) if self._full else self._sparse_block(requests)
+        if self._full:
+            return self._full_block(requests)
+        return list(self._sparse_block(block_loops.product_rows, len(requests), *zip(*requests, strict=True)))
 
     def _full_block(self, requests: Sequence[Product]) -> list[Vector]:
         sums = np.empty((len(self._slices), len(requests), self._rows.n_features + 1))
@@ -204,31 +231,42 @@ class Passes:
         self._over_parts(self._block_slices, multiply, sums)
         return [_added(sums[:, column]) for column in range(len(requests))]
 
-    def _sparse_block(self, requests: Sequence[Product]) -> list[Vector]:
+    def suits_block(self, weights: Sequence[Vector], alone: bool) -> bool:
+        """Whether rows with these weights are read in one pass for several right-hand sides, not one after another."""
+        return not self._full and not alone and sum(map(share, weights)) >= _BLOCK
+
+    def _sparse_block(
+        self, loop: Any, n_sums: int, vectors: Sequence[Vector], weights: Sequence[Vector], scores: Sequence[Vector]
+    ) -> Matrix:
+        """A pass of up to WIDTH right-hand sides by a loop of block_loops. ``scores`` are written on the rows with a
+        weight; the sums are returned, shape (n_sums, n_features + 1). There are no vectors, scores or sums of a loop
+        that has none.
+        """
         rows, length = self._rows, self._rows.n_features + 1
         space = self._workspace or _Workspace.of(rows.n_rows, length, len(self._slices))
         self._workspace = None  # a pass that is stopped leaves sums behind
-        vectors, weights, scores = (block_loops.padded(columns) for columns in zip(*requests, strict=True))
-        self.side_by_side(
-            [partial(block_loops.pack, vectors, *span, space.vectors) for span in self._spans(length)]
-            + [partial(block_loops.pack, weights, *span, space.weights) for span in self._spans(rows.n_rows)]
-        )
+        own, over_rows, over_features = block_loops.padded, self._spans(rows.n_rows), self._spans(length)
+        works = [partial(block_loops.pack, own(weights), *span, space.weights) for span in over_rows]
+        if vectors:
+            works += [partial(block_loops.pack, own(vectors), *span, space.vectors) for span in over_features]
+        self.side_by_side(works)
         self._over_parts(
             self._block_slices,
-            lambda start, stop, part: block_loops.product_rows(
+            lambda start, stop, part: loop(
                 *rows.csr, start, stop, space.vectors, space.weights, space.scores, space.sums[part]
             ),
         )
-        answers = np.empty((len(requests), length))
-        self.side_by_side(
-            [partial(block_loops.unpack_sums, space.sums, *span, answers) for span in self._spans(length)]
-            + [
-                partial(block_loops.unpack_scores, space.scores, space.weights, *span, scores)
-                for span in self._spans(rows.n_rows)
+        answers, works = np.empty((n_sums, length)), []
+        if n_sums:
+            works += [partial(block_loops.unpack_sums, space.sums, *span, answers) for span in over_features]
+        if scores:
+            works += [
+                partial(block_loops.unpack_scores, space.scores, space.weights, *span, own(scores))
+                for span in over_rows
             ]
-        )
+        self.side_by_side(works)
         self._workspace = space
-        return list(answers)
+        return answers
 
     def _spans(self, length: int) -> list[tuple[int, int]]:
         """A range in as many spans as there are threads, for work that no sum depends on."""

@@ -40,6 +40,12 @@ class Scores(NamedTuple):
     scores: Vector
 
 
+class AllScores(NamedTuple):
+    """Requests several of these at once, each with scores of its own; the answer is None."""
+
+    requests: Sequence[Scores]
+
+
 class Adjoint(NamedTuple):
     """Requests ``sums += Xᵀ weights``; the answer is None."""
 
@@ -217,7 +223,7 @@ class Barrier(NamedTuple):
     """called once a barrier, by the thread of the scheduler"""
 
 
-Request = Product | Scores | Adjoint | Adjoints | Cut | KernelRequest | Report | Yield | Barrier
+Request = Product | Scores | AllScores | Adjoint | Adjoints | Cut | KernelRequest | Report | Yield | Barrier
 T = TypeVar("T")
 Procedure = Generator[Request, Any, T]
 """A part of a solver: it yields requests, is sent the answers, and returns what it has found."""

@@ -21,6 +21,7 @@ from core.engine.passes import Engine
 from core.engine.requests import (
     Adjoint,
     Adjoints,
+    AllScores,
     Barrier,
     Cut,
     KernelRequest,
@@ -189,7 +190,7 @@ class Scheduler:
     def _count_passes(runs: list[_Run]) -> None:
         """Count the passes that the requests of solvers take."""
         for run in runs:
-            for request in run.request.requests if isinstance(run.request, Adjoints) else [run.request]:
+            for request in run.request.requests if isinstance(run.request, AllScores | Adjoints) else [run.request]:
                 run.passes += cost(request)
 
     def _resume(self, runs: list[_Run], answers: list[Any]) -> None:
@@ -213,7 +214,7 @@ class Scheduler:
         """Whether one thread is to answer a request, while others answer other solvers."""
         if isinstance(request, Product):
             return self._passes.is_light(request)
-        return isinstance(request, Adjoint | Adjoints | Scores | Within | Report | Yield)
+        return isinstance(request, Adjoint | Adjoints | Scores | AllScores | Within | Report | Yield)
 
     def _answer(self, run: _Run, alone: bool = False) -> Any:
         """The answer to a solver; ``alone``: by the calling thread, while others are at something else."""

@@ -4,17 +4,18 @@ All features are independent given the class: terms are drawn, numbers are norma
 are latent.
 """
 
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.engine.requests import Adjoint, Procedure, Report, Scores, Steps
+from core.engine.requests import Adjoint, Adjoints, AllScores, Procedure, Report, Scores, Steps
 from core.numerics.compiled import compiled, exp, log, read_only
 from core.numerics.compiled import log_of as compiled_log_of
 from core.numerics.elementary import Matrix, Vector, log_of
 from core.numerics.vectors import dot
+from core.numerics.width import WIDTH
 from core.problem import Linear, Result, Status
 from core.progress import Checkpoint, Phase
 from core.selection.data import SelectionData, mean_squares
@@ -56,17 +57,20 @@ class TermDensities:
         """Of the average rows that are added to each class."""
         return sum(dot(of_class[:-1], self._moments.added * self._moments.mean) for of_class in coefficients)
 
-    def leave_out(self, place: int, of_class: Vector, counted: Vector, logits: Vector) -> None:
+    def leave_out(self, coefficients: Matrix, counted: Matrix, logits: Matrix) -> None:
         """Without the counts of a row its terms are rarer in the class, and the class is smaller."""
-        rows, total, worths = self._moments.unlabeled, self._totals[place], self._moments.term_worths
-        counts = np.where(worths > 0.0, total * exp(of_class[:-1] / np.where(worths > 0.0, worths, 1.0)), 0.0)
+        rows, worths = self._moments.unlabeled, self._moments.term_worths
+        counts = np.where(worths > 0.0, exp(coefficients[:, :-1] / np.where(worths > 0.0, worths, 1.0)), 0.0)
+        counts *= np.array(self._totals)[:, None]
         for start, stop in rows.slices(_SLICE):
             part = rows.between(start, stop)
             first, last = int(part.indptr[0]), int(part.indptr[-1])
             own = read_only(rows.columns(first, last))
             values = worths[own] * rows.values[first:last]
-            _leave_out(read_only(part.indptr), own, values, counted[start:stop], counts, total, logits[start:stop])
-            self._moments.checkpoint()
+            for place, total in enumerate(self._totals):
+                span = place, slice(start, stop)
+                _leave_out(read_only(part.indptr), own, values, counted[span], counts[place], total, logits[span])
+                self._moments.checkpoint()
 
 
 class NormalDensities:
@@ -110,7 +114,7 @@ class NormalDensities:
         logs = float(log(np.where(self._moments.constant, 1.0, self._precisions)).sum())
         return added - 0.5 * dot(squares, self._precisions) + 0.5 * n_rows * logs
 
-    def leave_out(self, place: int, of_class: Vector, counted: Vector, logits: Vector) -> None:
+    def leave_out(self, coefficients: Matrix, counted: Matrix, logits: Matrix) -> None:
         """Rows of numbers stay: what it is worth to leave them out was measured of terms alone."""
 
     def _with_added(self, n_classes: int, weight: float) -> tuple[Vector, float]:
@@ -130,8 +134,8 @@ coefficients the intercept. Each unlabeled row has the ``weight`` in the sums.
 ``common`` is the part of the log-posterior that the scores of rows leave out: the average rows that are added, and the
 term that all classes share. ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit.
 
-``leave_out`` turns the ``logits`` of the unlabeled rows in the class at ``place``, shape (n_unlabeled,), into those by
-the density of all other rows, in place. Each is ``counted`` so many times in the class, shape (n_unlabeled,)."""
+``leave_out`` turns the ``logits`` of the unlabeled rows, shape (n_classes, n_unlabeled), into those by the densities of
+all other rows, in place. Each row is ``counted`` so many times in each class, of the same shape."""
 
 
 class Moments:
@@ -257,8 +261,7 @@ class NaiveBayesEM:
                 self.status = Status.CONVERGED
                 break
         # a document's own counts make it like its class, and no new document has any among those that were learned from
-        for place, (of_class, logits) in enumerate(zip(self.coefficients, self.logits, strict=True)):
-            self._densities.leave_out(place, of_class, fitted[place], logits[self.n_labeled :])
+        self._densities.leave_out(self.coefficients, fitted, self.logits[:, self.n_labeled :])
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
     @cached_property
@@ -281,18 +284,18 @@ class NaiveBayesEM:
         ``left`` is what the sums of all classes add up to. That of the last is what the others leave of it; without it,
         only labeled rows are of a class.
         """
-        last = len(self.coefficients) - 1
-        for place, (responsibilities, sums) in enumerate(zip(self.responsibilities, self.coefficients, strict=True)):
-            if left is not None and place == last:
-                sums[:] = left
-                continue
-            sums[:] = 0.0
-            yield Adjoint(responsibilities * self._counted, sums)
-            if left is not None:
-                left -= sums
+        known = len(self.coefficients) - (left is not None)
+        self.coefficients[:known] = 0.0
+        for first in range(0, known, WIDTH):
+            block = slice(first, min(first + WIDTH, known))
+            weights = self.responsibilities[block] * self._counted
+            yield Adjoints([Adjoint(*each) for each in zip(weights, self.coefficients[block], strict=True)])
+        if left is not None:
+            self.coefficients[known] = reduce(np.subtract, self.coefficients[:known], left)
         self._densities.fit(self.coefficients, 0.0 if left is None else self._weight)
-        for of_class, logits in zip(self.coefficients, self.logits, strict=True):
-            yield Scores(of_class, np.zeros(len(logits)), logits)
+        none = np.zeros(self.logits.shape[1])
+        pairs = zip(self.coefficients, self.logits, strict=True)
+        yield AllScores([Scores(of_class, none, logits) for of_class, logits in pairs])
 
     def _expect(self) -> float:
         """The E-step: objective, responsibilities of the unlabeled rows, priors.

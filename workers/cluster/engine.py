@@ -204,6 +204,10 @@ class ClusterPasses(Passes):
         """See Passes."""
         self._ask(tasks.scores, [request.vector], [request.skipped], [(request.scores, request.skipped == 0)])
 
+    def suits_block(self, weights: Sequence[Vector], alone: bool) -> bool:
+        """See Passes: scores are asked for one after the other."""
+        return False
+
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """See Passes."""
         self.adjoints([request], alone)

@@ -228,8 +228,12 @@ def test_the_bits_depend_neither_on_threads_nor_on_company(monkeypatch: pytest.M
     found = []
     for threads in (1, 2, 3, 8):
         with closing(Passes(rows, threads, lambda: None)) as made:
-            scores, sums = np.zeros((3, WIDTH, rows.n_rows)), np.zeros((2, WIDTH, length))
-            asked = [[Product(*each) for each in zip(vectors, weights, part, strict=True)] for part in scores]
+            scores, sums = np.zeros((5, WIDTH, rows.n_rows)), np.zeros((3, WIDTH, length))
+            asked = [[Product(*each) for each in zip(vectors, weights, part, strict=True)] for part in scores[:3]]
+            reads = [
+                [Scores(*each) for each in zip(vectors, (weights == 0.0) * 1.0, part, strict=True)]
+                for part in scores[3:]
+            ]
             answers = [
                 [made.product(one) for one in asked[0]],
                 [made.product(one, alone=True) for one in asked[1]],
@@ -238,12 +242,16 @@ def test_the_bits_depend_neither_on_threads_nor_on_company(monkeypatch: pytest.M
             for column in range(WIDTH):
                 made.adjoint(Adjoint(weights[column], sums[0, column]))
                 made.adjoint(Adjoint(weights[column], sums[1, column]), alone=True)
+                made.scores(reads[0][column])
+            made.adjoints([Adjoint(*each) for each in zip(weights, sums[2], strict=True)])
+            made.all_scores(reads[1])
         found += [
             np.concatenate([each, part, total], axis=1).tobytes()
-            for each, part, total in zip(answers[:2], scores[:2], sums, strict=True)
+            for each, part, total in zip(answers[:2], scores[:2], sums[:2], strict=True)
         ]
         assert np.array(answers[2]).tobytes() == np.array(answers[0]).tobytes()
-        assert scores[2].tobytes() == scores[0].tobytes()
+        assert {each.tobytes() for each in scores} == {scores[0].tobytes()}
+        assert sums[2].tobytes() == sums[0].tobytes()
     assert len(set(found)) == 1
 
 

@@ -88,6 +88,9 @@ def test_answers_have_the_bits_of_memory(
         scores, cut, other, sums = np.full(n_rows, 7.0), np.full(n_rows, 7.0), np.full(n_rows, 7.0), np.ones(length)
         found.append(answers.product(Product(vectors[0], weights[1], scores)))
         answers.scores(Scores(vectors[1], skipped, scores))
+        many = [Scores(each, skipped, np.full(n_rows, 7.0)) for each in vectors]
+        answers.all_scores(many)
+        found += [each.scores for each in many]
         answers.adjoint(Adjoint(weights[0], sums))
         few, none = np.zeros(n_rows), np.zeros(n_rows)
         few[:2], little = 1.5, np.ones(length)
