@@ -52,13 +52,15 @@ def fit_labels(
     """Fit sigmoids to standardised scores of labeled documents by models without their labels.
 
     ``held_out`` of shape (n_labeled, n_labels) is NaN where nothing was left out; ``known`` of that shape is 1 where
-    the label applies, -1 where it does not and 0 where that is not known. ``scores`` of shape (n_unlabeled, n_labels)
-    are those of the whole model. A label of which fewer than ``least`` documents could be left out has the share of the
-    labeled ones as its fraction. To the share of each among those left out one document is added that has it as often
-    as labels are had in the mean. ``drawn``, shape (n_labeled,), says how documents were drawn, by default at
-    random: those that were found by their labels say nothing of how frequent these are. ``checkpoint`` is called
-    between slices of the work; what it raises ends it.
+    the label applies, -1 where it does not and 0 where that is not known; rows with a 0 do not count. ``scores`` of
+    shape (n_unlabeled, n_labels) are those of the whole model. A label of which fewer than ``least`` documents could be
+    left out has the share of the labeled ones as its fraction. To the share of each among those left out one document
+    is added that has it as often as labels are had in the mean. ``drawn``, shape (n_labeled,), says how documents were
+    drawn, by default at random: those that were found by their labels say nothing of how frequent these are.
+    ``checkpoint`` is called between slices of the work; what it raises ends it.
     """
+    # where some labels are not known none applies: such documents say nothing of how often labels do
+    known = known * (known != 0).all(axis=1, keepdims=True)
     applies = known > 0
     left_out = np.isfinite(held_out) & (known != 0)
     checked = (left_out & applies).sum(axis=0) >= least

@@ -58,11 +58,14 @@ class SeveralTask(CheckedTask):
         )
 
     def known_fractions(self) -> NDArray[np.float64] | None:
-        """The shares of the labeled documents, shape (n_labels,), where the options ask for them; else None."""
+        """The shares of the documents whose labels are all known, shape (n_labels,), where the options ask for them;
+        else None.
+        """
         requested = self.options.requested_fractions(self.classes)
         if requested is None or requested.source != "labeled":
             return None
-        return np.asarray((self.known > 0).sum(axis=0) / np.maximum((self.known != 0).sum(axis=0), 1))
+        complete = self.known[(self.known != 0).all(axis=1)]
+        return np.asarray((complete > 0).sum(axis=0) / max(1, len(complete)))
 
     @cached_property
     def folds(self) -> NDArray[np.int64]:

@@ -61,6 +61,17 @@ def test_documents_found_by_a_label_do_not_say_how_frequent_it_is() -> None:
     assert unknown == found == pytest.approx(0.05, abs=0.7 * (random - 0.05))
 
 
+def test_what_only_does_not_apply_says_nothing_of_frequencies() -> None:
+    """Documents of which some labels are not known have none that applies."""
+    known = np.where(RNG.random((100, 2)) < 0.3, 1, -1).astype(np.int8)
+    scores, others = RNG.normal(known), RNG.normal(-1.0, size=(400, 2))
+    partly = np.tile(np.array([[-1, 0]], np.int8), (400, 1))
+    alone = fit_labels(scores, known, scores)
+    both = fit_labels(np.vstack([scores, others]), np.vstack([known, partly]), scores)
+    assert both.fractions == pytest.approx(alone.fractions)
+    assert both.offsets == pytest.approx(alone.offsets)
+
+
 def test_the_best_thresholds_are_those_of_all_thresholds() -> None:
     probabilities = RNG.random((300, 3)) ** [1, 4, 20]
     given = probabilities >= probabilities[:, None]  # by each threshold, of each row

@@ -93,6 +93,19 @@ def test_a_label_that_is_known_of_few_documents_is_learned_from_these() -> None:
     assert f1(TOPICS.truth[:, [1]], given)[0] > 0.9
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "svm"])
+def test_what_does_not_apply_is_learned_from(algorithm: str) -> None:
+    """All labels are known of 40 documents; of 260 others the first that does not apply."""
+    applied = [np.flatnonzero(row).tolist() if place < 40 else None for place, row in enumerate(TOPICS.truth)]
+    first = [np.flatnonzero(~row)[:1].tolist() for row in TOPICS.truth[40:300]]
+    partly = LabelSets.of(applied, [*[None] * 40, *first, *[None] * 300], LABELS)
+    alone, both = (train(TOPICS.task(40, algorithm, **each)) for each in ({}, {"label_sets": partly}))
+    own, more = (
+        f1(TOPICS.truth[300:], each.model.given_labels(there(each.probabilities)[-300:]))[0] for each in (alone, both)
+    )
+    assert more > own
+
+
 def test_a_label_of_one_document_is_kept_and_told() -> None:
     rare = Topics(300, seed=2)
     rare.truth[:, 2] = np.arange(300) == 7
