@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from benchmarks.base import class_indices_of, commit, machine, put_section, table
@@ -24,12 +23,10 @@ from tests.core.problems import rows_of
 
 BANANA_NOISE = 0.31
 LABEL_NOISE = 0.1
-_LABELS, _DRAWS, _TRIALS = 50, 5, 10
+_TRIALS = 10
 _TITLES = {
     "collobert": "Collobert, Sinz, Weston & Bottou 2006: Trading convexity for scalability",
     "universvm": "UniverSVM: 100 labels",
-    "cuts3vm": "Zhao, Wang & Zhang 2008: CutS3VM",
-    "ctsvm": "The convex relaxation of the transductive SVM",
 }
 _TWO = 2
 
@@ -52,17 +49,6 @@ def official(name: str, labeled: str = "labeled", count: int | None = None) -> l
     data = load(name)
     rows = rows_of(data.X)
     return [Draw(rows, data.y, drawn.astype(np.int64)) for drawn in data.splits[labeled][:count]]
-
-
-def drawn(X: Any, y: NDArray[Any]) -> list[Draw]:
-    """Draws by seed of 50 labels: one of each class, the rest at random."""
-    rows, found = rows_of(X), []
-    for seed in range(_DRAWS):
-        order = np.random.default_rng(seed).permutation(len(y))
-        first = order[np.unique(y[order], return_index=True)[1]]
-        rest = order[~np.isin(order, first)]
-        found.append(Draw(rows, y, np.sort(np.concatenate([first, rest[: _LABELS - len(first)]]))))
-    return found
 
 
 def evenly(X: Any, y: NDArray[Any], count: int, n_draws: int = 10) -> list[Draw]:
@@ -122,25 +108,6 @@ def digits() -> list[Draw]:
     return [Draw(rows_of(data.X), data.y, labeled)]
 
 
-def newsgroups(name: str) -> list[Draw]:
-    """Two questions on 20 newsgroups: the four groups ``rec``, and Windows against Mac."""
-    X, groups = tfidf("20news-bydate")
-    if name == "rec":
-        chosen = np.char.startswith(groups, "rec.")
-    else:
-        chosen = np.isin(groups, ["comp.os.ms-windows.misc", "comp.sys.mac.hardware"])
-    return drawn(X[chosen], groups[chosen])
-
-
-def cora(part: str) -> list[Draw]:
-    """A part of Cora, its rows of length one."""
-    data = load("cora-hier")
-    chosen = data.splits[f"subset_{part}"]
-    X = data.X[chosen]
-    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    return drawn(sp.diags(1 / np.maximum(norms, 1e-12)) @ X, data.y[chosen])
-
-
 def balanced(X: Any, y: NDArray[Any], n: int, n_labeled: int) -> list[Draw]:
     """Ten draws of ``n`` documents with ``n_labeled`` labels, as many of either class (Table 2 of CTSVM)."""
     found = []
@@ -181,17 +148,6 @@ SETS: dict[str, Callable[[], list[Draw]]] = {
     "USPS+N": lambda: [usps_noise(seed) for seed in range(10)],
     "Adult": adult,
     "mnist-t10k": digits,
-    "rec, 4 groups": lambda: newsgroups("rec"),
-    "Windows/Mac": lambda: newsgroups("windows-mac"),
-    "cora DS": lambda: cora("DS"),
-    "cora HA": lambda: cora("HA"),
-    "cora ML": lambda: cora("ML"),
-    "cora OS": lambda: cora("OS"),
-    "cora PL": lambda: cora("PL"),
-    "webkb, 4 topics": lambda: drawn(*tfidf("webkb4-stemmed")),
-    "Breast": breast,
-    "WinMac 300": lambda: windows_mac(300, 20),
-    "WinMac 1000": lambda: windows_mac(1000, 50),
 }
 
 
@@ -206,7 +162,7 @@ class Run(NamedTuple):
     fractions: bool = False
     """Whether the true class fractions of the unlabeled rows are given."""
     sums: bool = False
-    """Whether C and C_u weigh sums over rows, as the paper's do, not means."""
+    """Whether C weighs each row, with a label or without, where the algorithm has λ for the mean loss."""
 
 
 def _collobert() -> Iterator[Run]:
@@ -254,43 +210,9 @@ def _universvm() -> Iterator[Run]:
         yield Run("universvm", name, "cccp_tsvm", {**options, "C_u": C_u}, printed, fractions=True)
 
 
-def _cuts3vm() -> Iterator[Run]:
-    for name, printed, C, C_u, epsilon in (
-        ("pcmac", "5.33 (text1)", 960, 270, 0.01),
-        ("g50c", "4.08", 1, 1, 0.01),
-        ("rec, 4 groups", "15.26 (20 news)", 128, 64, 0.1),
-        ("Windows/Mac", "", 128, 64, 0.1),
-        ("cora DS", "54.21", 128, 4, 0.1),
-        ("cora HA", "32.86", 32, 2, 0.1),
-        ("cora ML", "36.63", 64, 8, 0.1),
-        ("cora OS", "31.02", 256, 4, 0.1),
-        ("cora PL", "57.84", 64, 0.25, 0.1),
-        ("webkb, 4 topics", "11.74 to 20.86 (by school)", 128, 0.125, 0.1),
-    ):
-        for algorithm in ("tsvm", "da", "cuts3vm"):
-            yield Run("cuts3vm", name, algorithm, {}, "", fractions=True)
-        own = {"C": C, "C_u": C_u, "epsilon": epsilon}
-        yield Run("cuts3vm", name, "cuts3vm", own, printed, fractions=True, sums=True)
-
-
-def _ctsvm() -> Iterator[Run]:
-    for name, transductive, relaxed in (
-        ("Breast", "3.1", "2.2"),
-        ("WinMac 300", "15.7", "15.2"),
-        ("WinMac 1000", "9.0", "8.7"),
-    ):
-        for algorithm, printed in (("tsvm", ""), ("da", ""), ("cccp_tsvm", transductive), ("ctsvm", relaxed)):
-            options: dict[str, Any] = {"positive_fraction": "labeled"}
-            if algorithm in ("cccp_tsvm", "ctsvm"):
-                options["kernel"] = "linear"
-            yield Run("ctsvm", name, algorithm, options, printed)
-
-
 RUNS: dict[str, Callable[[], Iterator[Run]]] = {
     "collobert": _collobert,
     "universvm": _universvm,
-    "cuts3vm": _cuts3vm,
-    "ctsvm": _ctsvm,
 }
 
 
@@ -310,8 +232,8 @@ def trained(run: Run, draw: Draw) -> tuple[Training, float]:
         given = {"positive_fraction": shares[str(classes[1])]} if len(classes) == _TWO else {"class_fractions": shares}
         options |= given
     if run.sums:
-        share = len(draw.labeled) / len(draw.y)
-        options |= {"C": options["C"] * share, "C_u": options["C_u"] * (1 - share)}
+        n_labeled = len(draw.labeled)
+        options |= {"lambda": 1 / (2 * options.pop("C") * n_labeled), "lambda_u": len(draw.unlabeled) / n_labeled}
     names = [str(label) for label in classes]
     training = train(TrainingTask(draw.rows, class_indices, names, run.algorithm, options))
     expected = draw.y[training.unlabeled].astype(str)

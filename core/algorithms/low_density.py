@@ -27,12 +27,13 @@ from core.losses.squared_hinge import SquaredHinge, labeled_costs
 from core.numerics.compiled import compiled, exp_of
 from core.numerics.vectors import dot, lane_sum
 from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise, result_of
-from core.optimizers.smo import empty_result, hinge
+from core.optimizers.smo import empty_result
 from core.optimizers.subspace import in_kernel_space, within
 from core.options.linear import SemiSupervisedOptions
 from core.options.subspace import RHOS, GradientTsvmOptions, LdsOptions
 from core.problem import Problem, Result, Status
 from core.progress import Phase, Span, Stopped
+from core.validation.folds import folds_of, without
 
 
 class LowDensity(NamedTuple):
@@ -162,8 +163,11 @@ class _Search:
 
 
 _FOLDS = 5
+"""folds by which ρ is chosen, but no more than either class has labels"""
 _DEFAULT = 4.0
-"""ρ where labels are too few to choose it by"""
+"""ρ where a class has one label"""
+_CHOICE = 0.7
+"""share of the work that the choice of ρ takes"""
 _RIDGE, _GAP = 1e-6, 1e-3
 """λ of the model that predicts scores, and how near it comes to its minimum"""
 
@@ -173,17 +177,20 @@ def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) ->
 
     Objective: that of ``gradient_tsvm`` over the coordinates of core.kernels.paths (LDS, Algorithm 2 of Chapelle & Zien
     2005; λ is theirs after division by the variance, since coordinates have length 1 in the mean). ``rho`` by
-    cross-validation is the one of the least squared hinge loss of labels left out by the SVM over the coordinates.
+    cross-validation is the one by which ∇TSVM gets the fewest labels left out wrong, of equals the one of the least
+    objective, as in the program of Chapelle & Zien.
     Coordinates are those of these documents alone. So new ones get what a least squares model of all scores, in the
     space of ``kernel``, predicts: ``1/n Σ (o_k − f(x_k))² + 1e-6 |f|²``. The result has that model, and the scores o of
     the unlabeled rows; stopped before that, the model as far as it is fitted, and its scores. The result is a
     stationary point, by what ``init`` would not help.
     """
     try:
-        rho = (yield from _chosen_rho(problem, options)) if options.rho == "auto" else options.rho
+        begin, rho = 0.0, options.rho
+        if rho == "auto":
+            begin, rho = _CHOICE, (yield from _chosen_rho(problem, options))
         subspace: Subspace = yield PathSpace(rho, options.left_out)
         own = replace(problem, rows=subspace.coordinates.rows)
-        found = yield from within(as_part(smooth_tsvm(own, options, "lds"), Span(0.0, 0.9)), subspace)
+        found = yield from within(as_part(smooth_tsvm(own, options, "lds"), Span(begin, 0.9)), subspace)
         if found.status in (Status.CANCELLED, Status.NUMERICAL_ERROR):
             return empty_result(options, problem, found.status)
         scores = np.zeros(problem.rows.n_rows)
@@ -208,31 +215,29 @@ def lds(problem: Problem, options: LdsOptions, init: Vector | None = None, /) ->
 
 
 def _chosen_rho(problem: Problem, options: LdsOptions) -> Procedure[float]:
-    n_folds = min(_FOLDS, *(int(np.count_nonzero(problem.y == label)) for label in (-1.0, 1.0)))
+    positive = (problem.y > 0).astype(np.int64)
+    n_folds = min(_FOLDS, *(int(count) for count in np.bincount(positive, minlength=2)))
     if n_folds < 2:
         return _DEFAULT
-    folds = np.empty(problem.n_labeled, np.int64)
-    for label in (-1.0, 1.0):
-        own = np.flatnonzero(problem.y == label)
-        folds[own] = np.arange(len(own)) % n_folds
-    losses = []
-    for rho in RHOS:
+    folds, found = folds_of(positive, problem.seed, n_folds), []
+    for rho, span in zip(RHOS, Span(0.0, _CHOICE).equal(len(RHOS)), strict=True):
         subspace: Subspace = yield PathSpace(rho, options.left_out)
-        own_rows = replace(problem, rows=subspace.coordinates.rows)
-        losses.append((yield from within(_held_out_loss(own_rows, options, folds), subspace)))
-    return RHOS[int(np.argmin(losses))]
+        own = replace(problem, rows=subspace.coordinates.rows)
+        found.append((yield from within(_missed(own, options, folds, span), subspace)))
+    return RHOS[found.index(min(found))]
 
 
-def _held_out_loss(problem: Problem, options: LdsOptions, folds: NDArray[np.int64]) -> Procedure[float]:
-    """The sum of squared hinge losses of labels, each by an SVM without its fold."""
-    scores = np.empty(problem.n_labeled)
-    for fold in range(int(folds.max()) + 1):
-        left_out = np.concatenate([folds == fold, np.zeros(problem.n_unlabeled, np.bool_)])
-        without = replace(problem, costs=np.where(left_out, 0.0, problem.costs))
-        iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
-        costs, rule = labeled_costs(without), StoppingRule(options.tolerance, max_iterations=options.max_iterations)
-        report = Report(Phase("lds").then("svm"), 0, 0.0, None, 0.0)
-        yield from minimise(iterate, costs, options.lambda_, rule, report)
-        yield Scores(iterate.coefficients, np.zeros(problem.rows.n_rows), iterate.scores)
-        scores[folds == fold] = iterate.scores[: problem.n_labeled][folds == fold]
-    return float(lane_sum(hinge(problem.y * scores) ** 2, len(scores)))
+def _missed(
+    problem: Problem, options: LdsOptions, folds: NDArray[np.int64], span: Span
+) -> Procedure[tuple[int, float]]:
+    """The number of labels that ∇TSVM without their fold gets wrong, and the sum of its objectives."""
+    count, objectives = 0, 0.0
+    for fold, part in enumerate(span.equal(int(folds.max()) + 1)):
+        found = yield from as_part(smooth_tsvm(without(problem, folds == fold), options, "lds"), part)
+        if found.status is Status.CANCELLED:
+            raise Stopped
+        scores = np.zeros(problem.rows.n_rows)
+        yield Scores(found.coefficients, np.zeros_like(scores), scores)
+        count += int(np.count_nonzero((problem.y * scores[: problem.n_labeled] <= 0) & (folds == fold)))
+        objectives += found.objective
+    return count, objectives

@@ -21,7 +21,7 @@ _BELIEFS, _ITERATES = 200, 120
 """bytes of a class: its vectors over documents and their beliefs, and its vectors over features"""
 _DISTANCES = 24
 """bytes of the distance of two documents: its square, and while paths are found"""
-RHOS = (1.0, 4.0, 16.0)
+RHOS = (1.0, 2.0, 4.0, 8.0)
 """that ``auto`` chooses from"""
 _BLOCK = 4 * 128
 """bytes of the kernel values of a document that a thread computes at once"""
@@ -143,7 +143,7 @@ class LdsOptions(GradientTsvmOptions):
     rho: Annotated[float, Field(ge=1e-3, le=100, allow_inf_nan=False)] | Literal["auto"] = Field(
         default="auto",
         description="How much longer steps through sparse places are, by the mean distance of a document from its "
-        "nearest; auto: of 1, 4 and 16 the one by which labels left out are predicted best.",
+        "nearest; auto: of 1, 2, 4 and 8 the one by which labels left out are predicted best.",
     )
     left_out: float = Field(
         default=0.1, ge=1e-6, lt=1, description="Share of the sum of squared distances that coordinates leave out."

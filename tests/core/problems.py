@@ -60,6 +60,13 @@ def rows_of(matrix: Any) -> SparseRows:
     )
 
 
+def arcs() -> tuple[Array, NDArray[np.int64]]:
+    """Two half circles, each in the other's mouth, of 60 rows each, and their classes."""
+    rng, t = np.random.default_rng(0), np.linspace(0, np.pi, 60)
+    dense = np.concatenate([np.column_stack([np.cos(t), np.sin(t)]), np.column_stack([1 - np.cos(t), 0.4 - np.sin(t)])])
+    return dense + 0.03 * rng.standard_normal(dense.shape), np.repeat([0, 1], 60)
+
+
 def dense_of(rows: SparseRows) -> Array:
     """Rows as a dense float64 array, element by element."""
     dense = np.zeros((rows.n_rows, rows.n_features))
@@ -94,6 +101,17 @@ def weights_of(result: Result) -> Array:
     """Coefficients with the bias last."""
     assert isinstance(result.decision, Linear)
     return np.append(result.decision.coefficients, result.decision.intercept)
+
+
+def answer_of(steps: Generator[object, None, Any]) -> tuple[Any, int]:
+    """The answer of a generator that needs none, and how often it pauses."""
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, pauses
+        pauses += 1
 
 
 def as_steps(work: Generator[Request, Any, Any], answers: list[Any]) -> Generator[Request, Any, Result]:

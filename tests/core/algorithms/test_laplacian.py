@@ -8,7 +8,7 @@ import pytest
 from core.options.subspace import LaplacianOptions
 from core.problem import Expansion, Problem, Result, Status
 from core.train import TrainingTask, train
-from tests.core.problems import Array, rows_of, small, solve, weights_of
+from tests.core.problems import Array, arcs, rows_of, small, solve, weights_of
 from tests.reference import laplacian as reference
 
 SOLUTIONS = {"laplacian_svm": reference.svm, "laplacian_rls": reference.least_squares}
@@ -71,18 +71,13 @@ def test_in_the_space_of_a_kernel_it_is_the_solution_over_a_root_of_the_kernel_m
 @every
 def test_neighbours_tell_classes_apart_that_labels_do_not(name: str) -> None:
     """Two arcs, a label on each: the score of most rows is right only along the graph."""
-    rng = np.random.default_rng(0)
-    t = np.linspace(0, np.pi, 60)
-    arcs = np.concatenate([np.column_stack([np.cos(t), np.sin(t)]), np.column_stack([1 - np.cos(t), 0.4 - np.sin(t)])])
-    arcs += 0.03 * rng.standard_normal(arcs.shape)
-    truth = np.repeat([0, 1], 60)
+    dense, truth = arcs()
     class_indices = np.full(120, -1, np.int32)
     class_indices[[5, 65]] = 0, 1
-    given = {"kernel": "rbf", "gamma": 5.0, "lambda": 1e-4}
     errors = {}
     for weight in (1e-9, 1.0):
-        task = TrainingTask(rows_of(arcs), class_indices, ["a", "b"], name, {**given, "lambda_graph": weight})
-        training = train(task)
+        options = {"kernel": "rbf", "gamma": 5.0, "lambda": 1e-4, "lambda_graph": weight}
+        training = train(TrainingTask(rows_of(dense), class_indices, ["a", "b"], name, options))
         errors[weight] = np.mean((training.scores[:, 0] > 0) != truth[training.unlabeled])
     assert errors[1.0] < 0.05 < 0.2 < errors[1e-9]
 
@@ -90,5 +85,4 @@ def test_neighbours_tell_classes_apart_that_labels_do_not(name: str) -> None:
 @every
 def test_a_single_document_has_no_neighbours(name: str) -> None:
     data = small(0, n=2, labeled=2)
-    result = solve(name, Problem.of(data.rows, data.y), options_of())
-    assert np.isfinite(weights_of(result)).all()
+    assert np.isfinite(weights_of(solve(name, Problem.of(data.rows, data.y), options_of()))).all()

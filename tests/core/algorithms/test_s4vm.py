@@ -9,34 +9,22 @@ from core.algorithms import s4vm
 from core.options.linear import SvmOptions
 from core.options.subspace import S4vmOptions
 from core.problem import Status
-from tests.core.problems import Array, small, solve, weights_of
+from tests.core.problems import Array, answer_of, small, solve, weights_of
 
 COUNT = 9
 
 
 def safest_labels(own: Array, separators: Array, weights: Array, loss_weight: float) -> Array | None:
     """The result of the steps."""
-    steps = s4vm.safest_labels(own, separators, weights, loss_weight)
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        found: Array | None = end.value
-        return found
+    found: Array | None = answer_of(s4vm.safest_labels(own, separators, weights, loss_weight))[0]
+    return found
 
 
 def worst_gain(labels: Array, own: Array, separators: Array, weights: Array, loss_weight: float) -> float:
-    """Gains less losses for the worst separator, row by row."""
-    gains = []
-    for separator in separators:
-        total = 0.0
-        for y, mine, theirs, weight in zip(labels, own, separator, weights, strict=True):
-            if y == theirs != mine:
-                total += weight
-            if y != theirs == mine:
-                total -= weight * loss_weight
-        gains.append(total)
-    return min(gains)
+    """Gains less losses for the worst separator."""
+    gained = [weights[(labels == each) & (own != each)].sum() for each in separators]
+    lost = [weights[(labels != each) & (own == each)].sum() for each in separators]
+    return float(np.min(np.array(gained) - loss_weight * np.array(lost)))
 
 
 @pytest.mark.parametrize("loss_weight", [0.5, 3.0])
@@ -79,8 +67,7 @@ def test_the_model_learns_the_labels_or_is_the_svm(seed: int) -> None:
     errors = [float(np.mean(np.sign(each.unlabeled_scores) != data.truth[10:])) for each in (result, plain)]
     assert result.status is Status.CONVERGED
     assert errors[0] <= errors[1] + 0.02
-    again = solve("s4vm", data.problem, options)
-    np.testing.assert_array_equal(weights_of(again), weights_of(result))
+    np.testing.assert_array_equal(weights_of(solve("s4vm", data.problem, options)), weights_of(result))
 
 
 def test_it_gains_where_the_separators_are_right() -> None:

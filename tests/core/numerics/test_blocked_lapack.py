@@ -1,25 +1,13 @@
 """Dense algebra in pieces: against LAPACK all at once, however it is cut, and how long it stays silent."""
 
 from collections.abc import Generator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from core.numerics import blocked_lapack as dense
 from core.numerics.blocked_lapack import Indefinite, Matrix
-from tests.core.problems import normal
-
-
-def answer_of(steps: Generator[None, None, Any]) -> tuple[Any, int]:
-    """The answer of a generator, and how often it pauses."""
-    pauses = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value, pauses
-        pauses += 1
+from tests.core.problems import answer_of, normal
 
 
 def definite(n: int) -> Matrix:

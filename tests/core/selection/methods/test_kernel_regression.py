@@ -8,7 +8,7 @@ from core.problem import Expansion, Result, Status
 from core.progress import Checkpoint, Phase, Stopped
 from core.selection.methods import kernel_regression as module
 from core.selection.methods.kernel_regression import KernelRegression, known_scores
-from tests.core.problems import dense_of
+from tests.core.problems import answer_of, dense_of
 from tests.core.selection.methods.test_label_spreading import kernel_of, rings, selection_data_of
 
 
@@ -21,13 +21,8 @@ def regression_of(checkpoint: Checkpoint = lambda: None) -> tuple[KernelRegressi
 
 
 def solved(regression: KernelRegression) -> Result:
-    steps = regression.steps(0)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as ended:
-            result: Result = ended.value
-            return result
+    result: Result = answer_of(regression.steps(0))[0]
+    return result
 
 
 def test_it_predicts_the_scores_as_linear_algebra_has_it() -> None:
