@@ -101,15 +101,18 @@ def _answered(url: str, key: str) -> float:
 
 
 def _train(url: str, key: str) -> None:
-    """A model to be asked, by a version of one label a document and a newer one of several."""
+    """A model to be asked, by versions of a tree of labels, of one label a document, and of several."""
     given = documents(300)
     with httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=60.0, trust_env=False) as client:
-        for content, media_type in (
-            (as_npz(given, labels_of(given)), "application/x-npz"),
-            (lines("several", 500), "application/x-ndjson"),
+        for content, media_type, more in (
+            (lines("tree", 400), "application/x-ndjson", {"algorithm": "auto", "nested": True}),
+            (as_npz(given, labels_of(given)), "application/x-npz", {}),
+            (lines("several", 500), "application/x-ndjson", {}),
         ):
             dataset = client.post("/v1/datasets", content=content, headers={"Content-Type": media_type}).json()["id"]
-            job = client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm"}).json()["id"]
+            job = client.post(
+                "/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm", **more}
+            ).json()["id"]
             while client.get(f"/v1/jobs/{job}").json()["state"] != "succeeded":
                 time.sleep(0.1)
 

@@ -87,8 +87,9 @@ def section(storm: Storm, kind: str, title: str, evidence: Evidence, log: Log) -
 
 def _told(storm: Storm, kind: str, log: Log) -> str:
     return (
-        "Three clients upload documents, some with several labels or votes, relabel, train, cancel, delete, predict "
-        f"and read on `halfmoon up` with {storm.workers} workers. A lease lasts {storm.lease_seconds:g} s, a worker "
+        "Three clients upload documents, some with several labels, labels below labels or votes, relabel, train, "
+        f"cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers. "
+        f"A lease lasts {storm.lease_seconds:g} s, a worker "
         f"drains for {storm.drain_seconds:g} s. Faults are injected one after the other, at seeded moments. "
         "Afterwards the service is checked against everything that the clients were answered.\n\n"
         "A full disk is a limit of the system on the size of files of gateway and workers, and of the server of a "

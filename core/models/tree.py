@@ -20,7 +20,8 @@ SURE = 0.8
 def check_tree(classes: Sequence[str | int], *, several: bool) -> None:
     """Raise InvalidOption where labels make no tree."""
     if several:
-        raise InvalidOption("nested", "is for documents of one label each; leave it out")
+        above = "give each document the labels above its own, too: sport beside sport/football"
+        raise InvalidOption("nested", f"is for documents of one label each; leave it out, and {above}")
     empty = next((label for label in classes if "" in str(label).split(STEP)), None)
     if empty is not None:
         raise InvalidOption("nested", f"the label {empty!r} has an empty step; name a step before and after each /")

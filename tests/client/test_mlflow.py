@@ -17,7 +17,7 @@ from halfmoon import Halfmoon
 from halfmoon.halfmoon_pyfunc import _load_pyfunc, documents_of
 
 from core.exports.archive import write_archive
-from tests.app.conftest import Gateway, publish, text_model
+from tests.app.conftest import Gateway, publish, publish_several, text_model
 from tests.core.exports.test_exports import cases
 
 TEXTS = ["late vote vote", "go\u00e9al", ""]
@@ -124,3 +124,15 @@ def test_documents_of_frames() -> None:
     assert documents_of(parts, "parts") == [{"text": "late", "vector": [1.0, 2.0]}, {}]
     with pytest.raises(ValueError, match="the columns a, b are none of text, features"):
         documents_of(pd.DataFrame({"a": [1], "b": [2]}), "parts")
+
+
+def test_a_model_of_several_labels_has_lists_of_them(gateway: Gateway, mlflow: MLflow) -> None:
+    publish_several(gateway.store, ["corn", "rye"])
+    from halfmoon.mlflow import log_model
+
+    with Halfmoon(str(gateway.client.base_url)) as hm:
+        log_model(hm.models["news"], name="news")
+    outputs = [(["string"], "label"), (["double"], "scores"), (["double"], "probabilities")]
+    assert mlflow.given["signature"] == (None, outputs)
+    labels = mlflow.load("news").predict(np.array([[1.0, 0.75], [0.75, 1.0], [0.25, 0.0]]))["label"].tolist()
+    assert labels == [["corn", "rye"], ["rye", "corn"], []]

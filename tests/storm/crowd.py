@@ -27,12 +27,13 @@ _ALGORITHMS = {
     "long": _LINEAR,
     "several": ("auto", "svm", "tsvm"),
     "votes": ("auto", *_LINEAR),
+    "tree": ("auto",),
 }
 _SIZES = {"small": (250, 200, 10), "medium": (4_000, 5_000, 30), "long": (30_000, 20_000, 50)}
 """documents, features, features a document"""
-_LINES = {"several": 500, "votes": 600}
-"""documents of several labels, and with votes"""
-_SHARES = {"small": 2, "medium": 3, "long": 2, "several": 1, "votes": 1}
+_LINES = {"several": 500, "votes": 600, "tree": 400}
+"""documents of several labels, with votes, and with labels below labels"""
+_SHARES = {"small": 2, "medium": 3, "long": 2, "several": 1, "votes": 1, "tree": 1}
 
 
 class Body(NamedTuple):
@@ -195,6 +196,7 @@ class Member:
                 "model": chance.choice(_MODELS),
                 "algorithm": algorithm,
                 "seed": chance.randrange(1000),
+                "nested": body.size == "tree",
             }
             job = caller.train(asked, f"{name}-{dataset}")
             if job is None:
@@ -274,7 +276,7 @@ def probes(dataset: str, away: Callable[[], bool]) -> list[Callable[[Caller, int
 
 
 def bodies() -> list[Body]:
-    """Documents of all sizes, and those of several labels and with votes."""
+    """Documents of all sizes, and those of several labels, with votes, and with labels below labels."""
     vectors = [
         Body(size, large(*shape, labeled=min(_LABELED, shape[0] // 5)), shape[0]) for size, shape in _SIZES.items()
     ]
@@ -285,7 +287,7 @@ def bodies() -> list[Body]:
 
 
 def lines(kind: str, n_documents: int) -> bytes:
-    """Documents of two sides as NDJSON: of several labels, or with votes."""
+    """Documents of two sides as NDJSON: of several labels, with votes, or with labels below those of the sides."""
     chance, documents = Random(kind), []
     for number in range(n_documents):
         side = chance.choice(("left", "right"))
@@ -293,6 +295,8 @@ def lines(kind: str, n_documents: int) -> bytes:
         document: dict[str, Any] = {"indices": indices, "values": [1.0] * 4}
         if kind == "votes" and chance.random() < 0.5:
             document["votes"] = {"rule": side, "model": {side: 0.8}}
+        if kind == "tree":
+            side = f"{side}/{number % 2}"
         if number < n_documents // 10:
             document |= {"labels": [side, "either"][: 1 + number % 2]} if kind == "several" else {"label": side}
         documents.append(json.dumps(document))

@@ -69,10 +69,9 @@ def _arguments(model: Model | str | Path) -> Iterator[dict[str, Any]]:
 def _signature(meta: Mapping[str, Any]) -> ModelSignature:
     """Outputs of any model, and the input of texts. Other documents come in several forms, which no signature has."""
     numbers = Array(DataType.double)
-    outputs = [
-        ColSpec(DataType.string if isinstance(meta["classes"][0], str) else DataType.long, "label"),
-        ColSpec(numbers, "scores"),
-    ]
+    label = DataType.string if isinstance(meta["classes"][0], str) else DataType.long
+    several = "thresholds" in meta.get("calibration", {})
+    outputs = [ColSpec(Array(label) if several else label, "label"), ColSpec(numbers, "scores")]
     if "calibration" in meta:
         outputs.append(ColSpec(numbers, "probabilities"))
     is_text = meta["vocabulary"].get("kind") == "text"

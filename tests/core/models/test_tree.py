@@ -68,7 +68,7 @@ def test_measures_are_those_by_hand() -> None:
         (["a", "b"], False, "no label has steps"),
         (["a/b", "a//c"], False, "'a//c' has an empty step"),
         (["a/", "b"], False, "'a/' has an empty step"),
-        (["a/b", "b"], True, "one label each"),
+        (["a/b", "b"], True, "give each document the labels above its own, too"),
     ],
 )
 def test_what_makes_no_tree_is_refused(classes: list[str], several: bool, words: str) -> None:
