@@ -171,15 +171,19 @@ def find_algorithm(name: str) -> Algorithm:
         raise UnknownAlgorithm(name, tuple(OFFERED)) from None
 
 
+_FEWEST = 3
+"""labels of one class from which on some can be left out"""
+
+
 def with_rest(
-    algorithm: str, classes: Sequence[str | int], other: str | int | None, all_labeled: bool
+    algorithm: str, classes: Sequence[str | int], other: str | int | None, n_labeled: int, n_unlabeled: int
 ) -> list[str | int]:
-    """The classes of a training, sorted: of one labeled class, and of documents without a label, ``auto`` makes two.
+    """The classes of a training, sorted: of one class, and of documents without a label, ``auto`` makes two.
 
     ``other`` names the class of all documents that are not of the labeled one; None: ``other``, of integers 0 (1 beside
-    0). Raises InvalidOption for a name that cannot be.
+    0). Raises InvalidOption for a name that cannot be, and InvalidDocuments for too few labels.
     """
-    if algorithm != AUTO.name or len(classes) != 1 or all_labeled:
+    if algorithm != AUTO.name or len(classes) != 1 or not n_unlabeled:
         if other is None:
             return list(classes)
         needed = "the algorithm auto, labels of one class, and documents without a label"
@@ -191,6 +195,12 @@ def with_rest(
         raise InvalidOption("other", "must be a text where labels are texts, and an integer where they are integers")
     if other == label:
         raise InvalidOption("other", f"{label!r} is the class that is labeled: name the others in another way")
+    if n_labeled < _FEWEST:
+        raise refused(
+            f"{label!r} is the only class, and {n_labeled} of its documents have a label: label {_FEWEST} or more, or "
+            "some of another class",
+            "label",
+        )
     return sorted([label, other], key=lambda each: (str(each), 0) if isinstance(each, str) else ("", each))
 
 

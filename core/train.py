@@ -279,14 +279,17 @@ def _derived(task: TrainingTask, context: TrainingContext) -> Training | None:
     labeled = SingleTask.labeled(task)
     if task.algorithm == CLUSTERS.name:
         derive, labeled, classes = partial(Clusters.of, task), np.zeros_like(labeled), list[str | int]([0, 1])
-    elif task.votes is not None:
-        derive, classes = partial(Pooled.of, task, task.votes), list(task.votes.classes)
     else:
-        classes = [task.classes[position] for position in np.unique(task.class_indices[labeled])]
-        both = with_rest(task.algorithm, classes, task.other, bool(labeled.all()))
-        if both == classes:
+        named = [task.classes[position] for position in np.unique(task.class_indices[labeled])]
+        named = named if task.votes is None else list(task.votes.classes)
+        n_labeled = int(np.count_nonzero(labeled))
+        classes = with_rest(task.algorithm, named, task.other, n_labeled, len(labeled) - n_labeled)
+        if classes != named:
+            derive = partial(OneClass.of, task, classes)
+        elif task.votes is not None:
+            derive = partial(Pooled.of, task, task.votes)
+        else:
             return None
-        derive, classes = partial(OneClass.of, task, both), both
     try:
         return learn(derive, _train, context)
     except Stopped:

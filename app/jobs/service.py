@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 import structlog
 from msgspec import UNSET
 from msgspec.structs import fields
@@ -127,13 +128,14 @@ def _submit(
     services: Services, body: JobBody, dataset: Dataset, key_id: str | None, key: IdempotencyKey | None
 ) -> tuple[Job, bool]:
     annotations = resolved(services, dataset.id, body.annotations)
-    classes, all_labeled = [label for label, _ in dataset.classes], dataset.n_labeled == dataset.n_documents
+    classes, n_labeled = [label for label, _ in dataset.classes], dataset.n_labeled
     if annotations:
         opened = services.datasets.open(dataset.id, annotations)
-        classes, all_labeled = list(opened.classes), bool(opened.labeled.all())
+        classes, n_labeled = list(opened.classes), int(np.count_nonzero(opened.labeled))
     several = dataset.label_kind == "several"
     try:
-        classes = with_rest(body.algorithm, classes, body.other, all_labeled or several or bool(dataset.voters))
+        n_unlabeled = 0 if several else dataset.n_documents - n_labeled
+        classes = with_rest(body.algorithm, classes, body.other, n_labeled, n_unlabeled)
     except InvalidOption as error:
         raise InvalidRequest(error.field, error.detail) from None
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents, several=several)

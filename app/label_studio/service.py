@@ -196,9 +196,11 @@ def documents_of(choice: TextChoice, tasks: Any) -> list[dict[str, Any]]:
             found.append({"id": str(task.id), "text": text} | known)
     agreed = {each["label"] for each in found if "label" in each and "votes" not in each}
     for document in found:
-        # votes stand in place of the label, unless they are for a class on which nobody agrees anywhere
+        # votes stand in place of the label; those for a class on which nobody agrees anywhere are not heard
         if "votes" in document:
-            del document["label" if {*document["votes"].values()} <= agreed else "votes"]
+            heard = {person: label for person, label in document["votes"].items() if label in agreed}
+            document["votes"] = heard
+            del document["label" if len({*heard.values()}) > 1 else "votes"]
     return found
 
 

@@ -94,15 +94,14 @@ class Clusters(Derived):
             _described(self.task, trained.model, places, own_scores(trained.scores, places)),
             key=lambda each: -each["size"],
         )
-        about = (
-            f"{np.count_nonzero([each['size'] for each in described])} clusters, the largest: "
-            f"{'; '.join(each['name'] for each in described[:_NAMED])}"
-        )
+        n_found = np.count_nonzero([each["size"] for each in described])
+        about = f"{n_found} clusters, the largest: {'; '.join(each['name'] for each in described[:_NAMED])}"
+        empty = f"of {len(described)} clusters only {n_found} have a document in the end: ask for {n_found} or fewer"
         return replace(
             trained,
             held_out=None,
             confidence=None,
-            warnings=self.warnings,
+            warnings=[*self.warnings, *([empty] if n_found < len(described) else [])],
             report={name: value for name, value in (trained.report or {}).items() if name != "confidence"}
             | {"summary": [about], "clusters": described},
         )

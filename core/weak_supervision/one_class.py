@@ -3,18 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.documents.votes import checked_weights
-from core.errors import refused
-from core.numerics.elementary import Vector
+from core.documents.votes import Votes, checked_weights
+from core.numerics.elementary import Vector, log
 from core.options.auto import AutoOptions
 from core.problem import Status
 from core.task import Run, SingleTask, Training, TrainingTask
 from core.validation.calibration import Calibration, fit_sigmoid
 from core.weak_supervision.derived import Derived
+from core.weak_supervision.voters import Ballots, VoterModel
 
 _MEDIAN = 0.8275735551899077
 """median of Kolmogorov's distribution: the largest error of an empirical distribution of n numbers, times √n"""
@@ -22,8 +22,6 @@ _SURE = 1.3580986393225505
 """the same at the end of 95 %"""
 _FRACTIONS = ("class_fractions", "positive_fraction", "labels_drawn")
 _LEAST = 1e-12
-_FEWEST = 3
-"""labels from which on some can be left out"""
 _ASSUMED = (
     "the share of the class rests on its labels being chosen at random among their kind; the other class has no label, "
     "so nothing was left out that says how right the model is: an audit does"
@@ -71,18 +69,14 @@ class OneClass(Derived):
     """class that is labeled"""
     told: float | None
     """its share among the documents without a label, if that is told"""
+    votes: Votes | None
+    """for the class, about the documents without a label"""
 
     @classmethod
     def of(cls, task: TrainingTask, classes: Sequence[str | int], run: Run) -> "OneClass":
-        """The task with two classes, of which one is labeled; raises InvalidDocuments for too few labels."""
+        """The task with two classes, of which one is labeled."""
         labeled = SingleTask.labeled(task)
-        n_labeled = int(np.count_nonzero(labeled))
         label = task.classes[int(task.class_indices[labeled][0])]
-        if n_labeled < _FEWEST:
-            raise refused(
-                f"{n_labeled} documents of class {label!r} are labeled, and none of another: label {_FEWEST} or more",
-                "label",
-            )
         given = AutoOptions.parse(task.options).class_fractions
         told = given.get(str(label)) if isinstance(given, dict) else None
         place = classes.index(label)
@@ -97,12 +91,15 @@ class OneClass(Derived):
             drawn=None,
             options=options,
             other=None,
+            votes=None,
         )
-        return cls(taken, labeled, {}, [_ASSUMED], label, told if isinstance(told, float) else None)
+        votes = None if task.votes is None else task.votes.among(classes).taken(np.flatnonzero(~labeled))
+        return cls(taken, labeled, {}, [_ASSUMED], label, told if isinstance(told, float) else None, votes)
 
     def answered(self, trained: Training) -> Training:
         """See Derived: documents without a label have the scores of models that did not know them, and the threshold
-        gives so many the class as its share says.
+        gives so many the class as its share says. Votes for the class are heard beside these scores, which say how
+        right voters are: labels of one class do not.
         """
         if trained.held_out is None or trained.status is Status.CANCELLED:
             return trained
@@ -125,11 +122,18 @@ class OneClass(Derived):
             f"about {100 * found.share:.0f} of 100 documents without a label are {self.label!r}, likely "
             f"{100 * found.low:.0f} to {100 * found.high:.0f}"
         )
+        probabilities, voters = model.calibrated_probabilities(scores), dict[str, Any]()
+        if self.votes is not None:
+            # fitted once, in which the model, which has not heard the votes, is the judge
+            shares, unknown = np.array([*fractions.values()]), np.zeros(len(scores), bool)
+            heard = VoterModel.of(Ballots.of(self.votes), probabilities, unknown, shares)
+            probabilities = heard.posteriors(log(np.maximum(probabilities, _LEAST)))
+            voters = {"voters": heard.report(self.votes, probabilities)}
         return replace(
             trained,
             model=model,
             scores=scores,
-            probabilities=model.probabilities(scores),
+            probabilities=probabilities,
             held_out=None,
             confidence=None,
             warnings=self.warnings,
@@ -138,5 +142,6 @@ class OneClass(Derived):
                 "summary": [about] if self.told is None else [],
                 "share": found._asdict(),
                 "class_fractions": fractions,
-            },
+            }
+            | voters,
         )

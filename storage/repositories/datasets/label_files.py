@@ -211,21 +211,25 @@ class LabelWriters:
     def _refuse_unknown(
         self, classes: Sequence[Label], counts: NDArray[np.int64], final: NDArray[np.int32], ids: Ids
     ) -> None:
-        """Raise InvalidDocuments for classes that one voter alone names, beside labels that have others."""
+        """Raise InvalidDocuments for classes that one voter alone names, beside labels that have several others. Where
+        all labels are of one class, somebody must name the others: only what looks like this class is refused.
+        """
         if not counts.any():
             return
         lonely = {int(final[class_index]): each for class_index, each in self._votes.lonely().items()}
         unknown = {index: each for index, each in lonely.items() if not counts[index]}
         names = ids.by_position(position for _, position in unknown.values())
         labeled = [str(classes[index]) for index in np.flatnonzero(counts).tolist()]
+        likely = {index: did_you_mean(str(classes[index]), labeled) for index in unknown}
         refuse(
             Fault(
                 position if names[position] == str(position) else names[position],
                 "votes",
                 f"{voter!r} votes for {classes[index]!r}, which neither a label nor another voter names"
-                f"{did_you_mean(str(classes[index]), labeled)}{_UNKNOWN}",
+                f"{likely[index]}{_UNKNOWN}",
             )
             for index, (voter, position) in sorted(unknown.items())
+            if len(labeled) > 1 or likely[index]
         )
 
 

@@ -69,7 +69,7 @@ def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -
 @pytest.mark.parametrize(
     ("documents", "detail"),
     [
-        ([{"indices": [1], "label": "a"}, {"indices": [2]}], "'a' is the only class"),
+        ([{"indices": [1], "label": "a"}, {"indices": [2]}], "'a' is the only class: label some of another"),
         ([{"indices": [1]}], "no document is labeled"),
         ([{"indices": [-1], "label": "a"}], "must be at least 0"),
         ([], "no document"),
@@ -80,6 +80,20 @@ def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -
 def test_refused_documents_in_the_job(gateway: Gateway, queue: Queue, documents: Any, detail: str) -> None:
     problem = problem_of(gateway.job(documents=documents), 422)
     assert detail in problem["detail"]
+    assert gateway.kept() == []
+    assert queue.depth() == 0
+
+
+@pytest.mark.parametrize("known", [{"label": "a"}, {"label": "a", "votes": {"v": "a"}}, {"votes": {"v": "a"}}])
+def test_few_labels_of_one_class_are_refused_at_once(gateway: Gateway, queue: Queue, known: dict[str, Any]) -> None:
+    documents = [{"indices": [1]} | known, {"indices": [2]} | known, {"indices": [3]}]
+    problem = problem_of(gateway.job(documents=documents, algorithm="auto"), 422)
+    n_labels = 2 if "label" in known else 0
+    assert problem["detail"] == (
+        f"label: 'a' is the only class, and {n_labels} of its documents have a label: label 3 or more, or some of "
+        "another class"
+    )
+    assert problem["errors"][0]["field"] == "label"
     assert gateway.kept() == []
     assert queue.depth() == 0
 

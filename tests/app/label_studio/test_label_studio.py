@@ -340,6 +340,8 @@ def test_people_who_disagree_vote() -> None:
     assert several_people(["a"], ["a"]) == {"label": "a"}
     assert several_people(["a"], ["b"]) == {"votes": {"person-0": "a", "person-1": "b"}}
     assert several_people(["a"], ["a"], ["c"]) == {"label": "a"}
+    unheard = several_people(["a"], ["b"], ["b"], ["c"])
+    assert unheard == {"votes": {"person-0": "a", "person-1": "b", "person-2": "b"}}
 
 
 def test_several_choices_are_several_labels() -> None:

@@ -36,7 +36,10 @@ def test_clouds_are_found_and_described() -> None:
     assert all(each["name"].startswith(each["terms"][0]) for each in described)
     assert all(found[int(name[1:])] == each["label"] for each in described for name in each["documents"])
     assert (training.held_out, training.confidence) == (None, None)
-    near = there(clusters(pool(2, [0.5, 0.3, 0.2], gap=2.0, n=300), 5).report)
+    assert training.warnings == []
+    fewer = clusters(pool(2, [0.5, 0.3, 0.2], gap=2.0, n=300), 5)
+    assert fewer.warnings == ["of 5 clusters only 4 have a document in the end: ask for 4 or fewer"]
+    near = there(fewer.report)
     sizes = [each["size"] for each in near["clusters"]]
     assert (sizes, sizes[-1], near["summary"][0][:24]) == (sorted(sizes, reverse=True), 0, "4 clusters, the largest:")
     fresh = pool(9, [0.5, 0.3, 0.2], gap=6.0, n=200)

@@ -1,5 +1,6 @@
 """Trainings on labels of one class, of drawn scores and documents with known shares."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from core.train import Training, TrainingContext, TrainingTask, train
 from core.weak_supervision.one_class import share_above
 from tests.core.selection.test_auto import Pool, pool
 from tests.core.watcher import Watcher
+from tests.core.weak_supervision.voting import votes_of
 from tests.there import there
 
 
@@ -82,26 +84,26 @@ def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_too_few_labels_are_refused() -> None:
-    with pytest.raises(InvalidDocuments, match="2 documents of class 'found' are labeled"):
+    with pytest.raises(InvalidDocuments, match="'found' is the only class, and 2 of its documents have a label"):
         one_class(pool(0, [0.8, 0.2], n=100), n_labels=2)
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "classes", "other", "all_labeled", "found"),
+    ("algorithm", "classes", "other", "n_unlabeled", "found"),
     [
-        ("auto", ["spam"], None, False, ["other", "spam"]),
-        ("auto", ["ham"], "rest", False, ["ham", "rest"]),
-        ("auto", [1], None, False, [0, 1]),
-        ("auto", [0], None, False, [0, 1]),
-        ("auto", ["a", "b"], None, False, ["a", "b"]),
-        ("svm", ["a"], None, False, ["a"]),
-        ("auto", ["a"], None, True, ["a"]),
+        ("auto", ["spam"], None, 5, ["other", "spam"]),
+        ("auto", ["ham"], "rest", 5, ["ham", "rest"]),
+        ("auto", [1], None, 5, [0, 1]),
+        ("auto", [0], None, 5, [0, 1]),
+        ("auto", ["a", "b"], None, 5, ["a", "b"]),
+        ("svm", ["a"], None, 5, ["a"]),
+        ("auto", ["a"], None, 0, ["a"]),
     ],
 )
 def test_the_rest_is_a_class(
-    algorithm: str, classes: list[str | int], other: str | None, all_labeled: bool, found: list[str | int]
+    algorithm: str, classes: list[str | int], other: str | None, n_unlabeled: int, found: list[str | int]
 ) -> None:
-    assert with_rest(algorithm, classes, other, all_labeled) == found
+    assert with_rest(algorithm, classes, other, 3, n_unlabeled) == found
 
 
 @pytest.mark.parametrize(
@@ -115,5 +117,26 @@ def test_the_rest_is_a_class(
 )
 def test_a_name_that_cannot_be_is_refused(algorithm: str, classes: list[str | int], other: str, detail: str) -> None:
     with pytest.raises(InvalidOption, match=detail) as caught:
-        with_rest(algorithm, classes, other, all_labeled=False)
+        with_rest(algorithm, classes, other, 3, 5)
     assert caught.value.field == "other"
+
+
+def test_votes_for_the_class_are_heard_beside_its_labels() -> None:
+    data = pool(0, [0.85, 0.15], gap=2.0, n=1200)
+    labels, answers = np.full(1200, -1), np.full((1200, 2), -1)
+    labels[np.flatnonzero(data.truth == 1)[:40]] = 0
+    rng = np.random.default_rng(0)
+    for voter, right in enumerate((0.95, 0.2)):
+        hits, misses = (rng.choice(np.flatnonzero(data.truth == each), 90, replace=False) for each in (1, 0))
+        n_hits = round(right * 90)
+        answers[np.concatenate([hits[:n_hits], misses[n_hits:]]), voter] = 0
+    alone = one_class(data)
+    votes = replace(votes_of(answers, 1), classes=["found"])
+    training = train(TrainingTask(data.rows, labels, ["found"], "auto", {}, other="rest", votes=votes))
+    report = there(training.report)
+    assert report["share"] == there(alone.report)["share"]
+    good, bad = report["voters"]["voter-0"], report["voters"]["voter-1"]
+    assert good["right"] > 0.6 > bad["high"] > 0.2 > bad["low"]
+    assert wrong(training, data) < wrong(alone, data)
+    unvoted = (answers[training.unlabeled] < 0).all(axis=1)
+    np.testing.assert_allclose(there(training.probabilities)[unvoted], there(alone.probabilities)[unvoted], 1e-12)

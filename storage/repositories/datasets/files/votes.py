@@ -19,6 +19,8 @@ NAME = "votes"
 """Beginning of the names of the files, by content."""
 _COLUMNS = {"voter": "<i4", "class_index": "<i4", "probability": "<f8"}
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_ROUNDING = 0.01
+"""of each probability, by which their sum may be above 1"""
 _FEWER = "leave some out, or have HALFMOON_MAX_VOTERS raised"
 
 
@@ -126,6 +128,9 @@ def _vote_detail(vote: Any) -> str | None:
     for label, number in vote.items():
         if isinstance(number, bool) or not (isinstance(number, int | float) and 0 <= number <= 1):
             return f"gives {label!r} the probability {number!r}; it must be a number from 0 to 1"
+    total = sum(vote.values())
+    if total > 1 + _ROUNDING * len(vote):
+        return f"gives classes probabilities that sum to {total:.4g}; at most 1 is possible: divide them by their sum"
     return None
 
 

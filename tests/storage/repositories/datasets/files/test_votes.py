@@ -99,6 +99,7 @@ def test_weights_come_back(store: Store) -> None:
         ({"r": {"a": -0.1}}, 1.0, "the probability -0.1"),
         ({"r": {"a": float("nan")}}, 1.0, "from 0 to 1"),
         ({"r": {"a": True}}, 1.0, "from 0 to 1"),
+        ({"r": {"a": 0.8, "b": 0.9}}, 1.0, "sum to 1.7; at most 1 is possible"),
         ({"r": 3}, 1.0, "all strings or all integers"),
         ({"r": ""}, 1.0, "1 to 256 characters"),
         ({"r": "spma"}, 1.0, "'r' votes for 'spma'.*did you mean 'spam'?"),
@@ -117,6 +118,19 @@ def test_odd_votes_and_weights_are_refused(store: Store, votes: Any, weight: flo
 def test_a_class_that_two_voters_name_needs_no_label(store: Store) -> None:
     made = make_dataset(store, [batch([{"r": "eggs"}, {"s": "eggs"}], ["ham", None])])
     assert made.classes == [("eggs", 0), ("ham", 1)]
+
+
+def test_a_voter_may_name_what_else_there_is_than_the_one_class_of_all_labels(store: Store) -> None:
+    made = make_dataset(store, [batch([{"r": "eggs"}, None], ["ham", None])])
+    assert made.classes == [("eggs", 0), ("ham", 1)]
+    (fault,) = refusal(store, batch([{"r": "eggs"}, None, None], ["ham", "spam", None]))
+    assert "which neither a label nor another voter names" in fault.detail
+
+
+def test_probabilities_of_a_vote_are_rounded(store: Store) -> None:
+    rounded = {"r": {"spam": 0.34, "ham": 0.34, "eggs": 0.34}, "s": {"eggs": 0.4}}
+    made = make_dataset(store, [batch([rounded, rounded])])
+    assert votes_of(store, made.id)[0] == rounded
 
 
 def test_voters_are_bounded(store: Store) -> None:
