@@ -129,7 +129,7 @@ ALGORITHMS = {
             "potts",
             "deterministic annealing of all classes together, linear or kernels",
             PottsOptions,
-            "core.algorithms.annealing:Potts",
+            "core.algorithms.potts:Potts",
             start=None,
             joint=True,
         ),

@@ -9,7 +9,8 @@ from core.engine.requests import Adjoint, Phase, Procedure, Report, Request, Sco
 from core.losses.balance import positive_fraction
 from core.losses.loss import Smoothed
 from core.losses.squared_hinge import SquaredHinge, labeled_costs
-from core.optimizers.newton import Centred, Iterate, StoppingRule, minimise, result_of
+from core.optimizers.centred import Centred
+from core.optimizers.newton import Iterate, StoppingRule, minimise, result_of
 from core.options.subspace import CoregularizedOptions
 from core.problem import Problem, Status
 

@@ -26,7 +26,8 @@ from core.losses.loss import SquaredError
 from core.losses.squared_hinge import SquaredHinge, labeled_costs
 from core.numerics.compiled import compiled, exp_of
 from core.numerics.vectors import dot, lane_sum
-from core.optimizers.newton import Centred, Ending, Iterate, StoppingRule, minimise, result_of
+from core.optimizers.centred import Centred
+from core.optimizers.newton import Ending, Iterate, StoppingRule, minimise, result_of
 from core.optimizers.smo import empty_result
 from core.optimizers.subspace import in_kernel_space, within
 from core.options.linear import SemiSupervisedOptions

@@ -1,18 +1,15 @@
-"""L2-SVM-MFN: modified finite Newton for the two-sided squared hinge loss, with conjugate gradients and line search.
-
-Passes may be over rows less their mean: the unlabeled scores of a linear solver then have the mean that they must have.
-"""
+"""L2-SVM-MFN: modified finite Newton for the two-sided squared hinge loss, with conjugate gradients and line search."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from core.engine.requests import Adjoint, Procedure, Product, Report, Request, Scores
+from core.engine.requests import Adjoint, Procedure, Product, Report, Scores
 from core.losses.loss import Loss
 from core.numerics.elementary import Vector, log_of
-from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, lane_sum, steepest
+from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot, steepest
 from core.problem import Linear, Problem, Result, Status
 
 _CG_ITERATIONS = 10_000
@@ -114,8 +111,8 @@ def minimise(iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, rep
     start = 0.0
     for iteration in range(rule.max_iterations + 1):
         value = loss.evaluate(iterate.scores, ignored, curvatures)
-        length, size = steepest(iterate.coefficients, iterate.gradient, ridge, descent)
-        objective, size = 0.5 * ridge * length + value, math.sqrt(size)
+        squared_norm, squared_size = steepest(iterate.coefficients, iterate.gradient, ridge, descent)
+        objective, size = 0.5 * ridge * squared_norm + value, math.sqrt(squared_size)
         start = start or size
         goal = max(math.sqrt(2 * ridge * rule.gap * objective), rule.reduction * start)
         fraction = report.fraction + report.share * _progress(start, size, goal)
@@ -150,7 +147,7 @@ def _progress(start: float, size: float, goal: float) -> float:
 def _advance(iterate: Iterate, step: "Step", curvatures: Vector, loss: Loss, ridge: float) -> Procedure[None]:
     """Line search, then the new point and its gradient."""
     slope = ridge * dot(iterate.coefficients, step.coefficients)
-    length = exact_step(iterate.scores, step.scores, loss, slope, ridge * dot(step.coefficients, step.coefficients))
+    length = step_length(iterate.scores, step.scores, loss, slope, ridge * dot(step.coefficients, step.coefficients))
     add_scaled(iterate.coefficients, length, step.coefficients)
     add_scaled(iterate.scores, length, step.scores)
     add_scaled(iterate.gradient, length, step.image)
@@ -162,7 +159,7 @@ def _advance(iterate: Iterate, step: "Step", curvatures: Vector, loss: Loss, rid
 _MAX_STEPS = 100
 
 
-def exact_step(scores: Vector, direction: Vector, loss: Loss, ridge_slope: float, ridge_curvature: float) -> float:
+def step_length(scores: Vector, direction: Vector, loss: Loss, ridge_slope: float, ridge_curvature: float) -> float:
     """The δ ≥ 0 that minimises ``φ(δ) = λ/2 |w + δs|² + loss(o + δ Xs)``.
 
     ``scores`` and ``direction`` are o and Xs, shape (n_rows,); ``ridge_slope`` = λ wᵀs and ``ridge_curvature`` = λ sᵀs
@@ -171,22 +168,22 @@ def exact_step(scores: Vector, direction: Vector, loss: Loss, ridge_slope: float
     exact, and it takes a handful of passes over the rows where sorting them would cost as much as a pass over the data.
     The root is exact to rounding.
     """
-    low, high, step = 0.0, math.inf, 1.0
+    low, high, length = 0.0, math.inf, 1.0
     for _ in range(_MAX_STEPS):
-        first, second = loss.along(scores, direction, step)
-        first += ridge_slope + step * ridge_curvature
+        first, second = loss.along(scores, direction, length)
+        first += ridge_slope + length * ridge_curvature
         second += ridge_curvature
         if first > 0:
-            high = step
+            high = length
         else:
-            low = step
-        following = step - first / second
+            low = length
+        following = length - first / second
         if not low < following < high:
             following = (low + high) / 2 if following != low else low
-        if abs(following - step) <= 1e-13 * step:
+        if abs(following - length) <= 1e-13 * length:
             return following
-        step = following
-    return step
+        length = following
+    return length
 
 
 class Step(NamedTuple):
@@ -227,44 +224,3 @@ def conjugate_gradients(
         iterations += 1
     apply_operator(target, residual, solution, ridge)
     return Step(solution, scores, residual, iterations)
-
-
-class Centred:
-    """Rows ``x − x̄`` with the weighted mean x̄ of the unlabeled ones, to be scored ``w · (x − x̄) + level``.
-
-    The weighted mean of the unlabeled scores is ``level`` for every w.
-    """
-
-    def __init__(self, problem: Problem, level: float) -> None:
-        self._problem, self._level = problem, level
-        self._mean = np.zeros(problem.rows.n_features + 1)
-
-    def locate(self) -> Procedure[None]:
-        """Find the mean, in half a pass over the unlabeled rows; solvers begin at w = 0, where scores are ``level``."""
-        weights = self._problem.weights
-        weights[: self._problem.n_labeled] = 0.0
-        yield Adjoint(weights, self._mean)
-        self._mean[-1] = 1.0  # the bias is a feature that all rows have: it cannot move a score
-
-    def translate(self, request: Request) -> Procedure[Any]:
-        """Answer a request over the rows less their mean."""
-        match request:
-            case Product(vector, weights, scores):
-                yield from self.translate(Scores(vector, (weights == 0).astype(np.float64), scores))
-                image = np.zeros_like(vector)
-                yield from self.translate(Adjoint(weights * scores, image))
-                return image
-            case Scores(vector, skipped, scores):
-                yield request
-                scores[skipped == 0] -= dot(self._mean, vector)
-            case Adjoint(weights, sums):
-                yield request
-                add_scaled(sums, -lane_sum(weights, len(weights)), self._mean)
-            case _:
-                return (yield request)
-        return None
-
-    def decision(self, iterate: Iterate) -> Linear:
-        """The decision over rows as they are."""
-        intercept = iterate.coefficients[-1] + self._level - dot(self._mean, iterate.coefficients)
-        return Linear(iterate.coefficients[:-1], float(intercept))

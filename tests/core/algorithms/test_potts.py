@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.algorithms.annealing import CoupledPath, class_beliefs
+from core.algorithms.potts import CoupledPath, class_beliefs
 from core.engine import passes
 from core.options.linear import AnnealingOptions
 from core.options.subspace import PottsOptions

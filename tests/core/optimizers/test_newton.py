@@ -12,7 +12,7 @@ from core.engine.requests import Phase, Product, Report
 from core.engine.runner import Scheduler
 from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge
-from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, conjugate_gradients, exact_step, minimise
+from core.optimizers.newton import Ending, Iterate, Step, StoppingRule, conjugate_gradients, minimise, step_length
 from core.options.linear import SvmOptions
 from core.problem import Problem, Status
 from tests.core.problems import (
@@ -208,7 +208,7 @@ def test_a_direction_without_curvature_ends_a_solve(image: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_exact_step_is_the_sorted_one(seed: int) -> None:
+def test_the_step_length_is_the_sorted_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, ridge = 30, 10.0 ** rng.integers(-8, 3)
     costs = SquaredHinge(rng.random(n) * (rng.random(n) < 0.7), rng.random(n) * (rng.random(n) < 0.7))
@@ -217,8 +217,8 @@ def test_the_exact_step_is_the_sorted_one(seed: int) -> None:
     Y, C, o, d = np.repeat([1.0, -1.0], n), np.concatenate(costs), np.tile(scores, 2), np.tile(direction, 2)
     if ridge * w @ s + np.sum((C * (o - Y) * d)[Y * o < 1]) > 0:
         s, d, direction = -s, -d, -direction
-    step = exact_step(scores, direction, costs, ridge * float(w @ s), ridge * float(s @ s))
-    assert step == pytest.approx(mfn.sorted_line_search(w, w + s, o, o + d, Y, C, ridge), rel=1e-9)
+    length = step_length(scores, direction, costs, ridge * float(w @ s), ridge * float(s @ s))
+    assert length == pytest.approx(mfn.sorted_line_search(w, w + s, o, o + d, Y, C, ridge), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from core.train import Training, TrainingContext, train
 from tests.core.several.topics import LABELS, WORDS, Topics, sparse
 from tests.core.watcher import Watcher
 from tests.there import there
-from workers.worker.inputs import ScratchFiles
+from workers.worker.training_inputs import ScratchFiles
 
 TOPICS, FEW = Topics(600), Topics(300)
 OWN_WORDS = (0, WORDS, 2 * WORDS)
