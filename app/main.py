@@ -39,7 +39,7 @@ from app.operations.routes import in_a_word
 from app.page import routes as page
 from app.predictions import routes as predictions
 from app.review import routes as review
-from app.services import open_services
+from app.services.wiring import open_services
 from app.settings import GatewaySettings
 from app.webhooks import routes as webhooks
 from storage.process.tracing import tracing

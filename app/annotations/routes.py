@@ -8,7 +8,7 @@ from app.annotations.schemas import AnnotationOut, AnnotationPage, AnnotationsBo
 from app.annotations.service import append, summary
 from app.http.requests import AuthorizedRoute, RawRoute, on_json
 from app.http.schemas import PageSize, error_responses, path_parameter
-from app.services import Services, ServicesDep
+from app.services.wiring import Services, ServicesDep
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)

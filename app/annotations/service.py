@@ -11,7 +11,7 @@ import numpy as np
 from app.annotations.schemas import AnnotationBody, AnnotationsBody, AnnotationSummary, Appended, PairAgreement
 from app.datasets.shares import overlap_of
 from app.errors import InvalidRequest
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.drawn import Draw
 from core.evaluation.voting import cohen, krippendorff
 from storage.records import Given, LabelKind

@@ -32,7 +32,7 @@ from app.http.schemas import (
     left_out,
     path_parameter,
 )
-from app.services import Services, ServicesDep
+from app.services.wiring import Services, ServicesDep
 from storage.names import TITLE
 from storage.records import Dataset
 from storage.repositories.datasets.repository import DatasetProfile

@@ -29,7 +29,7 @@ from app.http.access import caller_of
 from app.http.answers import temporary_file
 from app.http.limits import Reservation
 from app.http.requests import RESERVATION, in_steps, in_thread
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.label_sets import label_order
 from core.errors import Fault, refuse
 from storage.errors import translate_os_errors

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.services import Services
+from app.services.wiring import Services
 from storage.errors import RedisUnavailable
 from storage.repositories.datasets import Answer
 

@@ -30,7 +30,7 @@ from app.http.requests import AuthorizedRoute, in_thread
 from app.http.schemas import error_responses
 from app.predictions.scoring import run_scoring
 from app.predictions.service import load_model
-from app.services import ServicesDep
+from app.services.wiring import ServicesDep
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
 

@@ -17,7 +17,7 @@ from app.errors import InvalidRequest
 from app.http.answers import Column, Row, columns_beside
 from app.predictions.scoring import DatasetScores, scores_at, scores_of_dataset
 from app.predictions.service import Loaded
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.drawn import Draw
 from core.documents.kinds import field_of
 from core.documents.label_sets import APPLIES, LabelSets

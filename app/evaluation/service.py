@@ -23,7 +23,7 @@ from app.http.answers import HTML, JSON, json_answer, negotiate, temporary_file
 from app.http.requests import RESERVATION, read_blocks, read_json, run_until_disconnect
 from app.predictions.scoring import run_scoring, score_posted, score_stored
 from app.predictions.service import Loaded, decode_documents, load_model
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.kinds import row_digests
 from core.errors import MAX_FAULTS, Fault, refuse
 from storage.errors import NotFound

@@ -42,7 +42,7 @@ from storage.names import VERSION_END, version_number
 from storage.records import MAX_TEXT
 
 if TYPE_CHECKING:
-    from app.services import Services
+    from app.services.wiring import Services
 
 RESERVATION = "halfmoon.reservation"
 """Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""

@@ -15,7 +15,7 @@ from app.http.requests import RESERVATION, in_steps, read_json
 from app.inference.tensors import LENGTH, SPARSE, TEXT, documents_of, read_parts
 from app.predictions.scoring import batches_of
 from app.predictions.service import AnswerTexts, fits_event_loop, last_of, load_model
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.kinds import Kind, is_dense
 from core.documents.part_columns import PartColumns
 from core.models.model import Model

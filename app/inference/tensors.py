@@ -30,7 +30,7 @@ from app.codecs.numbers import narrowed
 from app.codecs.transport.encodings import filtered
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.requests import RESERVATION, in_thread, read_blocks
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.kinds import DENSE as VECTOR
 from core.documents.kinds import PartRows, Rows, RowsOfKind, TextRows, in_words, parts_of, without_parts
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows

@@ -50,8 +50,8 @@ from app.http.schemas import (
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.service import submit
-from app.services import Services, ServicesDep
 from app.services.job_follower import add_progress
+from app.services.wiring import Services, ServicesDep
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from storage.errors import Conflict, RedisUnavailable
@@ -179,7 +179,7 @@ async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    steps = _submit(
+    steps = _accepted(
         services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID), request.query_params
     )
     try:
@@ -308,7 +308,7 @@ def _labels(services: Services, id: str, include: str | None) -> tuple[Path, Bes
     return path, Beside(services.datasets.ids(dataset), services.datasets.fields(dataset))
 
 
-def _submit(
+def _accepted(
     services: Services, body: JobBody, key: str | None, key_id: str | None, query: Mapping[str, str]
 ) -> Generator[Response | None, None, None]:
     """The steps of a submission, and at last its answer."""

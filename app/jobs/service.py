@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,8 +21,8 @@ from app.codecs.json.text import InvalidJson
 from app.datasets.service import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
-from app.services import Services
 from app.services.admission import Allowance
+from app.services.wiring import Services
 from app.settings import GatewaySettings
 from core.documents.kinds import FIELDS, KINDS, in_words, is_dense
 from core.documents.part_columns import EncoderId
@@ -53,7 +53,6 @@ from workers.encoders.encoder import EncoderUnavailable
 _MAX_KEY_LENGTH = 255
 _ALWAYS_MEANT = ("dataset", "model", "algorithm", "options", "seed", "start_from")
 """Fields of a body that its fingerprint has in any case; the others only where they are not left out."""
-T = TypeVar("T")
 _decode = msgspec.json.Decoder(list[Any]).decode
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _REMEDY = "train without start_from"
@@ -66,19 +65,15 @@ class Accepted(NamedTuple):
     allowance: Allowance
 
 
-Steps = Generator[None, None, T]
-"""Work in steps, between which others go on, and then its result."""
-
-
 def submit(
     services: Services,
     body: JobBody,
     idempotency_key: str | None,
     key_id: str | None,
     query: Mapping[str, str] = MappingProxyType({}),
-) -> Steps[Accepted]:
+) -> Generator[None, None, Accepted]:
     """The job of this request, or of an earlier equal request with the same idempotency key. Documents are read a slice
-    a step.
+    a step, between which others go on.
 
     ``query`` says what becomes of their unknown fields (``extra``).
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
@@ -113,20 +108,21 @@ def submit(
     services.queue.ping()
     services.admission.check()
     if body.dataset is not None:
-        job, created = _submit(services, body, services.datasets.get(body.dataset), key_id, key)
+        job, created = _create(services, body, services.datasets.get(body.dataset), key_id, key)
     else:
         dataset, created = (yield from make_dataset(services, body.documents, query)), False
         try:
-            job, created = _submit(services, body, dataset, key_id, key)
+            job, created = _create(services, body, dataset, key_id, key)
         finally:
             if not created:
                 services.datasets.delete(dataset.id)
     return Accepted(job, allowance._replace(left=allowance.left - created))
 
 
-def _submit(
+def _create(
     services: Services, body: JobBody, dataset: Dataset, key_id: str | None, key: IdempotencyKey | None
 ) -> tuple[Job, bool]:
+    """Check what depends on the dataset, then store the job and enqueue it; the job, and whether it is new."""
     annotations = resolved(services, dataset.id, body.annotations)
     classes, n_labeled = [label for label, _ in dataset.classes], dataset.n_labeled
     if annotations:
@@ -212,7 +208,7 @@ def _encoder(
     return EncoderRef(name=id.name, digest=id.digest)
 
 
-def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps[str]:
+def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Generator[None, None, str]:
     """Digest of the meaning of a request; the spacing and the order of its JSON do not matter."""
     given = {each.name: getattr(body, each.name) for each in fields(body) if each.name != "documents"}
     optional = {each.name: each.default for each in fields(body) if each.name not in _ALWAYS_MEANT}

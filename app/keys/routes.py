@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from app.http.requests import AuthorizedRoute, RawRoute, on_json
 from app.http.schemas import RecordSchema, Schema, error_responses
-from app.services import Services, ServicesDep
+from app.services.wiring import Services, ServicesDep
 from storage.errors import Conflict, NotFound
 from storage.names import NAME
 from storage.repositories.api_keys import ApiKey, ApiKeys, KeyFacts, Scope

@@ -26,7 +26,7 @@ from app.jobs.service import Accepted, submit
 from app.label_studio.label_config import TextChoice, text_choice
 from app.predictions.scoring import score_posted
 from app.predictions.service import Loaded, load_model
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.kinds import TextRows
 from core.errors import HalfmoonError
 from storage.errors import NotFound

@@ -34,7 +34,7 @@ from app.models.schemas import (
     VersionOut,
     records_of_models,
 )
-from app.services import Services, ServicesDep
+from app.services.wiring import Services, ServicesDep
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
 from storage.store.json_records import in_parallel

@@ -11,7 +11,7 @@ from app.http.answers import HTML, negotiate
 from app.http.requests import AuthorizedRoute
 from app.http.schemas import Schema, error_responses
 from app.operations.problem_pages import PAGES, page_of, text_of
-from app.services import Services, ServicesDep
+from app.services.wiring import Services, ServicesDep
 from storage.errors import NotFound, Unavailable
 
 

@@ -17,7 +17,7 @@ from app.http.requests import in_thread, read_json
 from app.predictions.schemas import ExplainBody
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.predictions.service import Loaded, decode_documents, load_model
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.kinds import TextRows
 from core.documents.part_columns import PartColumns
 from core.models.explanation import Explanation, explain_score, term_spans, top_weights, weights_with_meaning

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidRequest
 from app.http.access import caller_of
 from app.http.requests import raise_if_disconnected, run_until_disconnect
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.kinds import Kind, Rows, spans
 from core.documents.rows import SparseRows
 from core.errors import Fault, InvalidDocuments, invalid_documents

@@ -22,7 +22,8 @@ from app.http.answers import json_answer
 from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
-from app.services import Services, version_cache
+from app.services import version_cache
+from app.services.wiring import Services
 from core.documents.kinds import PartRows, TextRows, checked, parts_of
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments, refuse
 from core.models.model import Model

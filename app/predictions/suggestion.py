@@ -24,7 +24,7 @@ from app.predictions.scoring import (
 )
 from app.predictions.service import load_model
 from app.predictions.voting import Positions, VoterQuery, rates_of, with_votes
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import (
     LABELS_A_CLASS,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidRequest
 from app.predictions.schemas import SuggestBody
 from app.predictions.scoring import DatasetScores, score_stored
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.drawn import Draw
 from core.evaluation.active_learning import POOL, Balanced, BalancedMargins, interleaved, top_two
 from core.evaluation.voting import VoterRates

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from app.datasets.shares import part_of
 from app.predictions.scoring import DatasetScores, score_stored, scores_of_dataset
 from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, LabelError, VersionError
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.label_sets import LabelSets
 from core.evaluation.forecast import Point, forecast
 from core.models.model import Model

@@ -18,7 +18,7 @@ from app.predictions.scoring import rows_at, run_scoring
 from app.predictions.service import load_model
 from app.predictions.voting import rates_of
 from app.review.schemas import DoubtsBody
-from app.services import Services
+from app.services.wiring import Services
 from core.documents.label_sets import LabelSets, label_order, places_among
 from core.evaluation.active_learning import comparable, similarities
 from core.evaluation.measures import doubtful

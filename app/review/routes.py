@@ -20,7 +20,7 @@ from app.predictions.scoring import run_scoring
 from app.review import audits
 from app.review.doubts import doubts
 from app.review.schemas import AuditBody, AuditOut, AuditPage, AuditReport, Doubts, DoubtsBody
-from app.services import ServicesDep
+from app.services.wiring import ServicesDep
 
 doubts_router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=RawRoute)
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)

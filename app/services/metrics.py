@@ -15,7 +15,7 @@ from storage.errors import Unavailable
 from storage.records import SIZES, JobState
 
 if TYPE_CHECKING:
-    from app.services import Services
+    from app.services.wiring import Services
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 

@@ -1,4 +1,4 @@
-"""Periodic tasks of a gateway, in threads. ``app.services`` lists them."""
+"""Periodic tasks of a gateway, in threads. ``app.services.wiring`` lists them."""
 
 from collections.abc import Callable, Sequence
 

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from app.errors import InvalidRequest
 from app.http.requests import AuthorizedRoute, RawRoute, on_json
 from app.http.schemas import RecordSchema, Schema, error_responses
-from app.services import Services, ServicesDep
 from app.services.webhooks.sender import AddressRefused, is_secret, new_secret
+from app.services.wiring import Services, ServicesDep
 from storage.errors import LimitExceeded
 from storage.repositories.webhooks import EVENTS, Event, Message, Webhook, WebhookFacts
 

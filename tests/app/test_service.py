@@ -19,7 +19,7 @@ from app.jobs.schemas import JobOut
 from app.main import create_app
 from app.models.schemas import VersionOut
 from app.predictions.schemas import DocumentLabels, LabeledDocument, Prediction
-from app.services import Pools, open_services
+from app.services.wiring import Pools, open_services
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from storage.queue.connection import connect

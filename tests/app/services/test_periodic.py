@@ -42,6 +42,6 @@ def test_the_first_round_comes_soon_and_none_after_the_end() -> None:
 
 def test_a_gateway_gives_freed_memory_back(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     called = threading.Event()
-    monkeypatch.setattr("app.services.release_memory", called.set)
+    monkeypatch.setattr("app.services.wiring.release_memory", called.set)
     start()
     assert called.wait(SOON)
