@@ -31,8 +31,8 @@ from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge
 from storage.repositories.datasets.files.npy import NpyWriter, open_array
 from storage.store import open_store
-from workers.worker.inputs import ScratchFiles
 from workers.worker.training import EngineChoice
+from workers.worker.training_inputs import ScratchFiles
 
 _LENGTH, _FEATURES, _PIECE, _LABELED = 76, 47_236, 100_000, 1_000
 _SIZES = (100_000, 800_000)

@@ -33,7 +33,7 @@ from storage.errors import ClusterUnavailable
 from storage.store import open_store
 from tests.core.digests import digest
 from workers.cluster.engine import ClusterEngine, ClusterPasses, ClusterStore, connected
-from workers.worker.inputs import ScratchFiles
+from workers.worker.training_inputs import ScratchFiles
 
 _HARMS = ("none", "worker killed", "worker stopped", "worker added", "scheduler killed")
 _STOP_SECONDS, _MORE_SECONDS = 30.0, 10.0

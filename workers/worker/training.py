@@ -40,9 +40,16 @@ from workers.encoders.encoder import EncoderUnavailable
 from workers.worker.comparison import compare
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import ScratchFiles, TextEngine, TrainingInputs, text_remedy, training_inputs, with_vectors
 from workers.worker.results import store_results, usable
 from workers.worker.store_retry import StoreRetry
+from workers.worker.training_inputs import (
+    ScratchFiles,
+    TextEngine,
+    TrainingInputs,
+    text_remedy,
+    training_inputs,
+    with_vectors,
+)
 
 if TYPE_CHECKING:
     from core.engine.passes import Engine

@@ -16,7 +16,7 @@ from storage.store import open_store
 from workers.cluster.address import TlsFiles, throw_away_files
 from workers.cluster.engine import ClusterEngine, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
-from workers.worker.inputs import ScratchFiles
+from workers.worker.training_inputs import ScratchFiles
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ from workers.cluster.address import TlsFiles
 from workers.cluster.engine import _KEPT_PASSES, ClusterEngine, ClusterPasses, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.cluster.tasks import FewRows, packed, received
-from workers.worker.inputs import ScratchFiles
+from workers.worker.training_inputs import ScratchFiles
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "svm": {"tolerance": 1e-3},

@@ -15,8 +15,8 @@ from core.options.base import TrainingSize
 from core.options.linear import SvmOptions
 from core.train import TrainingContext, TrainingTask, train
 from storage.errors import JobTooLarge
-from workers.worker.inputs import ScratchFiles
 from workers.worker.training import EngineChoice
+from workers.worker.training_inputs import ScratchFiles
 
 N_ROWS, LENGTH, STRIDE = 12_000, 1_000, 13
 

@@ -27,11 +27,11 @@ from tests.workers.encoders.tiny import TABLE, static_folder
 from workers.encoders.catalogue import Encoders
 from workers.encoders.encoder import Encoder, Vectors
 from workers.encoders.rows import with_encoder
-from workers.worker import inputs, training
+from workers.worker import training, training_inputs
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import WithVectors, with_vectors
+from workers.worker.training_inputs import WithVectors, with_vectors
 
 pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
 
@@ -333,7 +333,7 @@ def test_a_training_of_seconds_reads_for_half_of_them(
             now[0] += len(texts)
             return encoder.encode(texts)
 
-    monkeypatch.setattr(inputs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(training_inputs, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(encoders, "load", lambda id: Slow())
     labels = ["sport", "politics"] * 2 + [None] * 36
     dataset = make_dataset(store, [Batch(TextRows.of(WORDS), labels)]).id

@@ -28,8 +28,8 @@ from tests.waiting import HANG
 from tests.workers.worker.attempts import with_settings
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.inputs import ScratchFiles
 from workers.worker.training import ChosenEngine, EngineChoice
+from workers.worker.training_inputs import ScratchFiles
 
 MIB = 2**20
 OPTIONS: dict[str, dict[str, Any]] = {

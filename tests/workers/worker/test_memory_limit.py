@@ -169,7 +169,7 @@ def test_finding_terms_takes_what_was_expected(ngrams: Literal[1, 2]) -> None:
 def test_a_job_on_text_that_is_too_large_fails_before_its_terms_are_looked_for(
     context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch, most: int, told: str
 ) -> None:
-    monkeypatch.setattr("workers.worker.inputs.fit_terms", lambda *_, **__: pytest.fail("it has begun"))
+    monkeypatch.setattr("workers.worker.training_inputs.fit_terms", lambda *_, **__: pytest.fail("it has begun"))
     dataset = make_dataset(
         store, [Batch(TextRows.of(["some words of a text " * 100] * 1000), ["a", "b", *[None] * 998])]
     )

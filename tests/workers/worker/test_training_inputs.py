@@ -29,8 +29,8 @@ from tests.workers.worker.attempts import Faked, attempted, in_thread, trained, 
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import TextEngine, training_inputs
 from workers.worker.training import ChosenEngine
+from workers.worker.training_inputs import TextEngine, training_inputs
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
 N_BYTES = 2**40
