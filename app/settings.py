@@ -140,11 +140,6 @@ class GatewaySettings(Settings):
         """Retention policy of the store."""
         return Policy(self.keep_versions, self.keep_jobs, self.keep_datasets)
 
-    @property
-    def store_is_local(self) -> bool:
-        """Whether a read of the store takes microseconds."""
-        return self.store_url.startswith("file:")
-
     @cached_property
     def upload_bounds(self) -> Bounds:
         """Bounds of an upload."""

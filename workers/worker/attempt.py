@@ -144,9 +144,10 @@ class RunningAttempt:
         attempt was given up.
         """
         about: Attributes = {
-            f"halfmoon.{name}": getattr(request, name) for name in ("model", "algorithm", "dataset", "size")
+            **{f"halfmoon.{name}": getattr(request, name) for name in ("model", "algorithm", "dataset", "size")},
+            "halfmoon.job": request.id,
+            "halfmoon.attempt": self._number,
         }
-        about = {**about, "halfmoon.job": request.id, "halfmoon.attempt": self._number}
         with tracing.span(f"train {request.algorithm}", about, parent=request.traceparent, kind="consumer") as span:
             if self._number == 1:
                 tracing.add("wait in queue", request.created_at, started_at)

@@ -146,11 +146,6 @@ class Ids:
         return np.fromiter((hash(line) for line in _lines(self._data)), np.int64, self._count)
 
 
-def line_hash(id: str) -> int:
-    """Hash of the line of an id, as in ``Ids.hashes``."""
-    return hash(msgspec.json.encode(id))
-
-
 def _blocks(data: mmap | bytes) -> Iterator[bytes]:
     """Blocks of a file of JSON, each of whole lines. Within a line no end of line occurs, and the last line has one."""
     start = 0
@@ -235,7 +230,7 @@ class IdIndex:
         return {id: position for (position, id), name in zip(found, names, strict=True) if name == id}
 
     def _candidates(self, id: str) -> list[int]:
-        hashed = np.int64(line_hash(id))
+        hashed = np.int64(hash(msgspec.json.encode(id)))  # of its line, as in ``Ids.hashes``
         first, last = np.searchsorted(self._hashes, hashed, "left"), np.searchsorted(self._hashes, hashed, "right")
         return [*self._order[first:last].tolist()]
 
