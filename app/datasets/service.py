@@ -95,8 +95,12 @@ def _start_upload(
     request: Request, services: Services, name: str | None, stack: ExitStack
 ) -> tuple[Decoder, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
-    spool = lambda: stack.enter_context(temporary_file(services.store))  # noqa: E731
-    body = body_decoder(request.headers, services.settings.upload_bounds, spool, query=request.query_params)
+    body = body_decoder(
+        request.headers,
+        services.settings.upload_bounds,
+        lambda: stack.enter_context(temporary_file(services.store)),
+        query=request.query_params,
+    )
     return body, builder
 
 

@@ -11,7 +11,7 @@ seconds. Like an invalid id, an invalid number of a version is answered with 404
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextvars import ContextVar, copy_context
 from functools import cached_property, partial
@@ -277,6 +277,13 @@ async def in_steps(request: Request | None, executor: Executor, steps: Iterator[
         if request is not None and await request.is_disconnected():
             raise ClientDisconnect
     return done
+
+
+def last_of(steps: Iterable[T | None]) -> T:
+    """What the last of some steps gives; those that are not done yet are done at once."""
+    *_, found = steps
+    assert found is not None
+    return found
 
 
 def _some(steps: Iterator[T]) -> tuple[list[T], bool]:

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from app.codecs.dispatch import media_type_of
 from app.codecs.json.struct import decode_struct
 from app.errors import InvalidRequest
-from app.http.requests import RESERVATION, in_steps, read_json
+from app.http.requests import RESERVATION, in_steps, last_of, read_json
 from app.inference.tensors import LENGTH, SPARSE, TEXT, documents_of, read_parts
 from app.predictions.scoring import batches_of
-from app.predictions.service import AnswerTexts, fits_event_loop, last_of, load_model
+from app.predictions.service import AnswerTexts, fits_event_loop, load_model
 from app.services.wiring import Services
 from core.documents.kinds import Kind, is_dense
 from core.documents.part_columns import PartColumns

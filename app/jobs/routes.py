@@ -32,6 +32,7 @@ from app.http.requests import (
     RawRoute,
     in_steps,
     in_thread,
+    last_of,
     read_json,
     services_of,
 )
@@ -184,13 +185,11 @@ async def create_job(request: Request) -> Response:
     )
     try:
         # also without the client: a job is accepted or not, whoever waits for the answer
-        *_, answer = await in_steps(None, services.pools.store, steps)
+        return last_of(await in_steps(None, services.pools.store, steps))
     except BaseException:
         # what was begun is removed in a thread, too
         await asyncio.shield(in_thread(services.pools.store, steps.close))
         raise
-    assert answer is not None
-    return answer
 
 
 @router.get("", responses=error_responses(422, 503))

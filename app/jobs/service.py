@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -58,22 +58,15 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _REMEDY = "train without start_from"
 
 
-class Accepted(NamedTuple):
-    """A stored job, and the allowance of further ones."""
-
-    job: Job
-    allowance: Allowance
-
-
 def submit(
     services: Services,
     body: JobBody,
     idempotency_key: str | None,
     key_id: str | None,
     query: Mapping[str, str] = MappingProxyType({}),
-) -> Generator[None, None, Accepted]:
-    """The job of this request, or of an earlier equal request with the same idempotency key. Documents are read a slice
-    a step, between which others go on.
+) -> Generator[None, None, tuple[Job, Allowance]]:
+    """The job of this request, or of an earlier equal request with the same idempotency key, and the allowance of
+    further ones. Documents are read a slice a step, between which others go on.
 
     ``query`` says what becomes of their unknown fields (``extra``).
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
@@ -103,7 +96,7 @@ def submit(
     allowance = services.backlog.allowance(key_id)
     known = None if key is None else services.jobs.find_by_idempotency_key(key)
     if known is not None:
-        return Accepted(known, allowance)
+        return known, allowance
     allowance.check()
     services.queue.ping()
     services.admission.check()
@@ -116,7 +109,7 @@ def submit(
         finally:
             if not created:
                 services.datasets.delete(dataset.id)
-    return Accepted(job, allowance._replace(left=allowance.left - created))
+    return job, allowance._replace(left=allowance.left - created)
 
 
 def _create(

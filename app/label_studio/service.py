@@ -22,7 +22,7 @@ import structlog
 
 from app.http.requests import in_thread
 from app.jobs.schemas import JobBody
-from app.jobs.service import Accepted, submit
+from app.jobs.service import submit
 from app.label_studio.label_config import TextChoice, text_choice
 from app.predictions.scoring import score_posted
 from app.predictions.service import Loaded, load_model
@@ -167,8 +167,8 @@ def train(services: Services, project: Project) -> str:
         try:
             next(steps)
         except StopIteration as end:
-            accepted: Accepted = end.value
-            return accepted.job.request.id
+            job, _ = end.value
+            return str(job.request.id)
 
 
 def documents_of(choice: TextChoice, tasks: Any) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from app.codecs.dispatch import body_decoder, is_compressed
 from app.codecs.transport.encodings import reserve_nothing
 from app.errors import InvalidRequest
 from app.http.answers import json_answer
-from app.http.requests import RESERVATION, in_steps, in_thread, read_blocks, read_json
+from app.http.requests import RESERVATION, in_steps, in_thread, last_of, read_blocks, read_json
 from app.predictions.schemas import LabelBody
 from app.predictions.scoring import UnseenCounter, identify_fault, score_posted
 from app.services import version_cache
@@ -182,13 +182,6 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
             return last_of(_answer(loaded, texts, texts.add_each(batches)))
     steps = _answer(loaded, texts, texts.add_each(batches))
     return last_of(await in_steps(request, services.pools.predicting(loaded.model), steps))
-
-
-def last_of(steps: Iterable[Response | None]) -> Response:
-    """The response at the end of the steps, which are done at once."""
-    *_, response = steps
-    assert response is not None
-    return response
 
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:

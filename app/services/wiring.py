@@ -150,8 +150,10 @@ def open_services(
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders.of(settings)
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
-        is_local = settings.store_url.startswith("file:")  # a read takes microseconds
-        fresh_seconds = _LOCAL_FRESH_SECONDS if is_local else settings.version_cache_seconds
+        # a read of a local folder takes microseconds
+        fresh_seconds = (
+            _LOCAL_FRESH_SECONDS if settings.store_url.startswith("file:") else settings.version_cache_seconds
+        )
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
         reader = JobReader(jobs, redis_state, queue)
         version_cache = VersionCache(models, pools.resolve, fresh_seconds, settings.max_version_age_seconds)

@@ -45,9 +45,7 @@ def krippendorff(labels: Sequence[Sequence[Hashable]]) -> float | None:
     or without documents of several.
     """
     pairable = [Counter(each) for each in labels if len(each) > 1]
-    totals = Counter[Hashable]()
-    for each in pairable:
-        totals.update(each)
+    totals = Counter(label for each in pairable for label in each.elements())
     n = totals.total()
     expected = n * n - sum(count * count for count in totals.values())
     if not expected:

@@ -226,11 +226,8 @@ def _promised(end: bytes) -> Copied:
 
 
 def _total(sizes: Iterator[int | None]) -> Copied:
-    files, total = 0, 0
-    for size in sizes:
-        if size is not None:
-            files, total = files + 1, total + size
-    return Copied(files, total)
+    copied = [size for size in sizes if size is not None]
+    return Copied(len(copied), sum(copied))
 
 
 class _PieceReader:
