@@ -48,7 +48,9 @@ def section(storm: Storm, kind: str, title: str, evidence: Evidence, log: Log) -
     slowest = max((each.seconds for each in again if each.seconds is not None), default=0.0)
     told = ", ".join(f"{name} {len(ids):,} ({len(set(ids)):,})" for name, ids in evidence.ledger.told.items())
     return (
-        f"{title}\n\n{_told(storm, kind, log)}\n\n"
+        f"{title}\n\n{'' if title == _BUCKET else _told(storm)}Made by `python -m benchmarks.storm --store {kind} "
+        f"--seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {log.seconds:.0f} s on: "
+        f"{machine()}. {log.load}\n\n"
         + table(
             [
                 "jobs accepted",
@@ -85,7 +87,8 @@ def section(storm: Storm, kind: str, title: str, evidence: Evidence, log: Log) -
     )
 
 
-def _told(storm: Storm, kind: str, log: Log) -> str:
+def _told(storm: Storm) -> str:
+    """The storm, in words that hold for both kinds of store."""
     return (
         "Three clients upload documents, some with several labels, labels below labels or votes, relabel, train, "
         f"cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers. "
@@ -93,11 +96,10 @@ def _told(storm: Storm, kind: str, log: Log) -> str:
         f"drains for {storm.drain_seconds:g} s. Faults are injected one after the other, at seeded moments. "
         "Afterwards the service is checked against everything that the clients were answered.\n\n"
         "A full disk is a limit of the system on the size of files of gateway and workers, and of the server of a "
-        "bucket. Redis is cut off by a TCP proxy. A clock is set while its process runs.\n\n"
+        "bucket. Redis is cut off by a TCP proxy. A clock is set while its process runs. A fault without a "
+        "process to harm is left out.\n\n"
         f"Of three receivers of webhooks one is slow by {storm.slow_seconds:g} s at each fifth message, one is dead "
         f"for {storm.dead_seconds:g} s of each twenty.\n\n"
-        f"Made by `python -m benchmarks.storm --store {kind} --seed {storm.seed} --jobs {storm.jobs} --faults "
-        f"{len(storm.faults)}` in {log.seconds:.0f} s on: {machine()}. {log.load}"
     )
 
 
