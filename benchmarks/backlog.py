@@ -3,7 +3,6 @@
 ``python -m benchmarks.backlog`` writes a part of ``docs/storm.md``.
 """
 
-import argparse
 import gc
 import logging
 import os
@@ -24,7 +23,7 @@ import structlog
 
 from app import services
 from app.settings import GatewaySettings
-from benchmarks.base import Log, machine, put_section, table
+from benchmarks.base import Log, machine, options, put_section, table
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
 from core.problem import Status
@@ -252,11 +251,7 @@ def section(sizes: Sizes, found: Sequence[Measured], log: Log) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, and write the part of the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.backlog", description=__doc__)
-    for name, default in (("queued", 10_000), ("finished", 100_000), ("versions", 5_000)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--call", type=float, default=0.01, help="seconds that a call of the store takes")
-    given = parser.parse_args(arguments)
+    given = options(__doc__, arguments, queued=10_000, finished=100_000, versions=5_000, call=0.01)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sizes, log = Sizes(given.queued, given.finished, given.versions, given.call), Log()
     put_section("storm.md", section(sizes, list(measured(sizes, log)), log))

@@ -3,6 +3,7 @@
 Ratios in one run, never a bare time.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -63,6 +64,19 @@ def timed(work: Callable[[], T], repeats: int = 3, warm_ups: int = 1) -> tuple[T
         seconds.append(time.perf_counter() - start)
         processor_seconds.append(time.process_time() - processor_start)
     return answer, Timing(tuple(seconds), tuple(processor_seconds))
+
+
+def options(doc: str | None, arguments: Sequence[str] | None = None, **defaults: Any) -> argparse.Namespace:
+    """The options of a command: one for each default, of its type. ``False`` is a switch, a tuple a list of names."""
+    parser = argparse.ArgumentParser(description=doc)
+    for name, default in defaults.items():
+        if default is False:
+            parser.add_argument(f"--{name}", action="store_true")
+        elif isinstance(default, tuple):
+            parser.add_argument(f"--{name}", nargs="*", default=default)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser.parse_args(arguments)
 
 
 def unit(matrix: sp.csr_matrix, repeats: int = 9) -> float:

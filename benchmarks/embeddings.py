@@ -5,7 +5,6 @@ The encoder is the one at hand, of the extra ``encoder``. Vectors and results ar
 run that was cut short goes on where it ended.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegressionCV
 
-from benchmarks.base import class_indices_of, machine, put_section, table
+from benchmarks.base import class_indices_of, machine, options, put_section, table
 from benchmarks.data import BUILD, texts
 from benchmarks.panel.results import Results, code_digest
 from core.documents.kinds import DENSE, PartRows, TextRows
@@ -240,12 +239,8 @@ def _losses(errors: Mapping[tuple[str, int, str], float], cases: list[tuple[str,
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.embeddings")
-    parser.add_argument("--sets", default=",".join(POOLS))
-    parser.add_argument("--labels", default=",".join(map(str, BUDGETS)))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
-    given = parser.parse_args(arguments)
+    labels = ",".join(map(str, BUDGETS))
+    given = options(__doc__, arguments, sets=",".join(POOLS), labels=labels, seeds=SEEDS, dry=False)
     found = page(given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds)
     text = _HEAD.replace("{machine}", machine()).replace("{seeds}", str(given.seeds)) + found
     print(text) if given.dry else put_section("embeddings.md", text)

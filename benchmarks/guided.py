@@ -25,7 +25,7 @@ _FIGURES = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+)")
 def _target(reader: str) -> tuple[Callable[[bytes], None], list[bytes]]:
     """Fails for a body with an outcome that depends on its cut, or that is neither documents nor a named error."""
     from tests.app.codecs.good_bodies import GOOD
-    from tests.app.codecs.test_parser_fuzz import cut, inferred, outcome, parsed
+    from tests.app.codecs.outcomes import cut, inferred, outcome, parsed
 
     def tensors(body: bytes) -> None:
         outcome(lambda: inferred(body))

@@ -6,7 +6,6 @@ added; or the scheduler is killed with all that it started, and begins anew, upo
 bits must be those of memory.
 """
 
-import argparse
 import os
 import random
 import secrets
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from benchmarks.base import machine, put_section, table
+from benchmarks.base import machine, options, put_section, table
 from benchmarks.cluster import Cluster
 from benchmarks.engines import rows_in, spread, task_of
 from core.documents.rows import SparseRows
@@ -160,20 +159,16 @@ def section(count: int, rounds: int, seed: int, memory: str, runs: list[Run]) ->
 
 def main() -> int:
     """The exit code says whether all bits were the same as in memory."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=2, help="of each harm")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    rng, runs = random.Random(options.seed), list[Run]()
-    with documents(options.documents) as (task, folder):
+    given = options(__doc__, documents=100_000, rounds=2, seed=1)
+    rng, runs = random.Random(given.seed), list[Run]()
+    with documents(given.documents) as (task, folder):
         memory = digest(train(task, TrainingContext(engine=Engine())))
-        for kind in _HARMS * options.rounds:
+        for kind in _HARMS * given.rounds:
             at = rng.randrange(2, max(3, min(run.passes for run in runs))) if runs and kind != "none" else 0
             runs.append(run(task, folder, Harm(kind, at, rng.random() / 5)))
             print(runs[-1], flush=True)
     runs.sort(key=lambda run: _HARMS.index(run.harm.kind))
-    put_section("scale.md", section(options.documents, options.rounds, options.seed, memory, runs))
+    put_section("scale.md", section(given.documents, given.rounds, given.seed, memory, runs))
     return int(any(run.digest != memory for run in runs))
 
 

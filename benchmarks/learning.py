@@ -6,7 +6,6 @@ model is trained again. Its error is measured on documents outside the pool, so 
 left over. Earlier runs are cached in ``build/``.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.predictions.schemas import Strategy
-from benchmarks.base import DOCS, machine, table, write
+from benchmarks.base import DOCS, machine, options, table, write
 from benchmarks.data import BUILD
 from benchmarks.panel.automatic import answered, suggested
 from benchmarks.panel.draws import Labels
@@ -247,11 +246,7 @@ def plot(found: Curves, names: Sequence[str], target: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.learning")
-    parser.add_argument("--sets", default=",".join(SETS), help="names, with commas between")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="curves at a time")
-    given = parser.parse_args(arguments)
+    given = options(__doc__, arguments, sets=",".join(SETS), seeds=5, jobs=1)
     names = given.sets.split(",")
     found = curves(names, given.seeds, given.jobs, Results(folder=BUILD / "learning"))
     plot(found, names, DOCS / "learning-curves.png")

@@ -5,7 +5,6 @@ probabilities, which is no part of the project's environment (``pip install clea
 drawn again and again from documents whose labels are known.
 """
 
-import argparse
 import sys
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import machine, table, write
+from benchmarks.base import machine, options, table, write
 from benchmarks.data import texts, vectorized
 from core.evaluation.measures import doubtful
 from core.numerics.binomial import promise
@@ -151,9 +150,7 @@ def promises(model: Audited) -> list[list[str]]:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="*", default=SETS)
-    asked = parser.parse_args(arguments)
+    asked = options(__doc__, arguments, sets=tuple(SETS))
     first = [doubts(name, share) for name in asked.sets for share in FLIPPED]
     models = [audited(name) for name in asked.sets]
     second = [row for each in models for row in promises(each)]

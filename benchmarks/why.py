@@ -4,7 +4,6 @@ writes ``docs/why.md``.
 The embeddings are those of the encoder at hand. Vectors that were computed before are kept in ``build/``.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
-from benchmarks.base import class_indices_of, machine, table, write
+from benchmarks.base import class_indices_of, machine, options, table, write
 from benchmarks.data import BUILD, texts
 from benchmarks.embeddings import auto, encoded
 from tests.core.problems import rows_of
@@ -133,11 +132,7 @@ def line(name: str, n: int, found: list[dict[str, float]]) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.why")
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
-    given = parser.parse_args(arguments)
+    given = options(__doc__, arguments, sets=",".join(SETS), seeds=5, dry=False)
     lines = []
     for name in given.sets.split(","):
         class_indices = np.unique(texts(name)[1], return_inverse=True)[1].astype(np.int32)

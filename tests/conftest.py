@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from tests.stores import any_store, no_redis, redis, s3_endpoint, shared_valkey, store, valkey
+from tests.stores import any_store, no_redis, redis, s3_endpoint, shared_valkey, store, submitted, valkey
 
-__all__ = ["any_store", "no_redis", "redis", "s3_endpoint", "shared_valkey", "store", "valkey"]
+__all__ = ["any_store", "no_redis", "redis", "s3_endpoint", "shared_valkey", "store", "submitted", "valkey"]
 
 # a test that is about an encoder names its own
 os.environ["HALFMOON_ENCODER"] = "none"
@@ -69,6 +70,18 @@ def contract(repository: Path) -> dict[str, Any]:
     text = (repository / "openapi/openapi.yaml").read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
     return found
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def every_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings report at each checkpoint, and not after some time."""
+    monkeypatch.setattr("core.progress.SECONDS", 0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -144,7 +144,7 @@ MUTANTS = (
         "app/services/webhooks/sender.py",
         "each.is_global\n        and not each.is_multicast",
         "not each.is_multicast",
-        "tests/app/services/webhooks/test_addresses.py",
+        "tests/app/services/webhooks/test_sender.py",
     ),
     Mutant(
         "a label left out is not learned from",

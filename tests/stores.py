@@ -192,6 +192,12 @@ def submit(
     return job.request.id
 
 
+@pytest.fixture(name="id")
+def submitted(store: Store) -> str:
+    """The id of a new job."""
+    return submit(store)
+
+
 def outcome_of(store: Store, id: str) -> Outcome:
     """The outcome of a job that has ended."""
     return there(Jobs(store).get(id).outcome)

@@ -5,7 +5,6 @@ It writes ``docs/data/few-labels-fractions.csv``, a line for each run, and the s
 these. Results are kept as those of the panel.
 """
 
-import argparse
 import csv
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import Figure, table
+from benchmarks.base import Figure, options, table
 from benchmarks.panel.results import Results
 from benchmarks.panel.runs import Bench
 from benchmarks.panel.score import class_fractions, total_variation
@@ -158,13 +157,7 @@ def write_section(page: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.panel.fractions")
-    parser.add_argument("--sets", default=_SETS)
-    parser.add_argument("--draws", default=_DRAWS)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=_FILE)
-    given = parser.parse_args(arguments)
+    given = options(__doc__, arguments, sets=_SETS, draws=_DRAWS, seeds=2, jobs=1, out=_FILE)
     todo = [
         Task(name, draw, seed)
         for seed in range(given.seeds)

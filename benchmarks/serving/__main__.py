@@ -3,10 +3,9 @@
 ``python -m benchmarks.serving`` writes the section Serving of ``docs/scale.md``.
 """
 
-import argparse
 import statistics
 
-from benchmarks.base import Log, machine, number, put_section, table
+from benchmarks.base import Log, machine, number, options, put_section, table
 from benchmarks.serving.storm import Plan, Result, median_milliseconds, run
 
 _LEAST = 20
@@ -63,10 +62,7 @@ def section(plan: Plan, result: Result, log: Log) -> str:
 
 def main() -> int:
     """The exit code says whether all that is promised held."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, kind in (("gateways", int), ("workers", int), ("jobs", int), ("rate", float), ("connections", int)):
-        parser.add_argument(f"--{name}", type=kind, default=Plan._field_defaults[name])
-    plan = Plan(**vars(parser.parse_args()))
+    plan = Plan(**vars(options(__doc__, **Plan._field_defaults)))
     log = Log()
     result = run(plan, log)
     put_section("scale.md", section(plan, result, log))

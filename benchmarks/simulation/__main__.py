@@ -4,7 +4,6 @@ does not hold, and counts.
 A thousand seeds and more add a line to ``docs/storm.md``, also if they are interrupted.
 """
 
-import argparse
 import logging
 import sys
 import time
@@ -13,7 +12,7 @@ from contextlib import suppress
 
 import structlog
 
-from benchmarks.base import add_row, commit, machine
+from benchmarks.base import add_row, commit, machine, options
 from benchmarks.simulation.protocol import simulate, violations
 
 _EVERY = 1000
@@ -23,10 +22,7 @@ _HEADS = ["commit", "first", "schedules", "calls", "violations", "schedules a se
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code says whether every invariant held."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulation")
-    parser.add_argument("--seeds", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args(arguments)
+    given = options(__doc__, arguments, seeds=100_000, first=0)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     count, failed, calls, began = 0, 0, 0, time.process_time()
     with suppress(KeyboardInterrupt):

@@ -87,6 +87,13 @@ class Gateway:
             if (len(path.parts) > 2 and not self._renews(path) if path in staged else len(path.parts) > 1)
         )
 
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Nothing in the store is changed by the block."""
+        before = self.kept()
+        yield
+        assert self.kept() == before
+
     def _renews(self, path: Path) -> bool:
         """Whether a file is the record of the queue on its way into the store, or has arrived there meanwhile."""
         try:
@@ -226,12 +233,16 @@ def dataset(gateway: Gateway) -> str:
 
 
 @pytest.fixture
-def unchanged(gateway: Gateway) -> Iterator[None]:
+def version(gateway: Gateway) -> Version:
+    """The first version of the model "news"."""
+    return publish(gateway.store)
+
+
+@pytest.fixture
+def unchanged(gateway: Gateway, version: Version) -> Iterator[None]:
     """The model "news" is served, and the test is to change nothing in the store."""
-    publish(gateway.store)
-    before = gateway.kept()
-    yield
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        yield
 
 
 def publish(
@@ -372,3 +383,7 @@ def summary(gateway: Gateway, dataset: str) -> dict[str, Any]:
 
 def suggest(gateway: Gateway, path: str = "news/suggest", **body: Any) -> dict[str, Any]:
     return body_of(gateway.client.post(f"/v1/models/{path}", json=body))
+
+
+def bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}

@@ -71,7 +71,7 @@ def tiny_modules_with_one_importer(trees: Trees) -> list[str]:
     """Modules of few lines which one other module imports."""
     importers: Counter[str] = Counter()
     for tree in trees.values():
-        importers.update(set(_imported(tree)))
+        importers.update(set(imported(tree)))
     lines = {path: len(code_lines(path, tree)) for path, tree in trees.items() if not path.name.startswith("__")}
     return [
         f"{path}: {count} lines"
@@ -129,7 +129,8 @@ def _names(tree: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Names of the modules that a module imports, and of what it imports from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,6 +1,7 @@
 """Imports go one way, and the gateway loads nothing that it does not need."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from importlinter.application.use_cases import create_report, read_user_options
 from importlinter.cli import lint_imports
+
+from tests.architecture.size import imported, parsed
 
 HEAVY = {
     "numba",
@@ -39,6 +42,18 @@ def test_the_contracts_are_kept(repository: Path, monkeypatch: pytest.MonkeyPatc
         "Imports go one way: app, workers, storage, core"
     }
     assert not report.contains_failures
+
+
+def test_nothing_is_imported_from_a_test_module() -> None:
+    """What several tests share stands in a module of helpers or in a ``conftest.py``."""
+    trees = parsed("tests", "benchmarks")
+    assert len(trees) > 50
+    assert [
+        f"{path}: {name}"
+        for path, tree in trees.items()
+        for name in imported(tree)
+        if re.search(r"^tests\.(\w+\.)*test_\w+", name)
+    ] == []
 
 
 def test_the_gateway_loads_neither_numba_nor_what_trains() -> None:

@@ -12,13 +12,11 @@ from tests.there import there
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
 LONGER = {
-    "app/codecs/arrays/npz.py",
     "benchmarks/simulation/protocol.py",
     "core/exports/predict.py",
     "tests/app/datasets/test_refused_documents.py",
     "tests/app/http/test_access.py",
     "tests/core/selection/methods/test_naive_bayes.py",
-    "tests/core/selection/test_auto.py",
 }
 """files and functions that were wrapped at 120 columns and are too long since; none may be added"""
 MOST_MODULES = 20
@@ -73,8 +71,8 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     found = sizes()
     most = {
         "statements of the product": 31_705,
-        "statements of benchmarks": 6_471,
-        "statements of tests": 30_946,
+        "statements of benchmarks": 6_438,
+        "statements of tests": 30_567,
         "private helpers of app with one caller, %": 21,
         f"modules of {TINY} lines and less with one importer": 0,
         f"lines of code over {LONGEST_CODE_LINE} columns": 0,

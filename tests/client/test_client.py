@@ -29,6 +29,7 @@ from halfmoon import (
     WaitTimeout,
 )
 
+from storage.records import Version
 from tests.app.conftest import Gateway, publish
 from tests.http_servers import Handler, answering_by
 
@@ -182,8 +183,7 @@ def test_documents_of_a_refused_training_are_not_kept(hm: Halfmoon) -> None:
     ), "data of no name take the model's"
 
 
-def test_notebooks_show_what_the_service_has(hm: Halfmoon, gateway: Gateway) -> None:
-    version = publish(gateway.store)
+def test_notebooks_show_what_the_service_has(hm: Halfmoon, gateway: Gateway, version: Version) -> None:
     model = hm.models["news"]
     model.aliases["live"] = 1
     shown = {each: each._repr_html_() for each in (hm.models, hm.jobs, hm.datasets)}
@@ -210,9 +210,8 @@ def test_lists_of_a_service_that_is_away_are_shown_all_the_same() -> None:
         assert repr(away.datasets).startswith("<Datasets: unknown, ")
 
 
-def test_help_begins_with_what_there_is(hm: Halfmoon, gateway: Gateway) -> None:
+def test_help_begins_with_what_there_is(hm: Halfmoon, gateway: Gateway, version: Version) -> None:
     """Two screens say it all, and each name in them is one of the client's."""
-    version = publish(gateway.store)
     objects = {
         "hm": hm,
         "data": hm.datasets.get(version.dataset),
@@ -287,8 +286,8 @@ def test_jobs_that_do_not_succeed(hm: Halfmoon) -> None:
     assert job.refresh().state in ("cancelling", "cancelled")
 
 
+@pytest.mark.usefixtures("version")
 def test_the_one_that_is_awaited(gateway: Gateway) -> None:
-    publish(gateway.store)
 
     async def act() -> list[Any]:
         async with AsyncHalfmoon(f"http://127.0.0.1:{gateway.port}") as hm:

@@ -1,15 +1,20 @@
-"""Every operation of the contract has a method and every field has its place in a record, and no other has."""
+"""The client against the contract and against itself: every operation has a method, and both twins are the same."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import shutil
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import halfmoon._sync
 import msgspec
 import pytest
 from halfmoon import records
+from hatchling.builders.wheel import WheelBuilder
 
 
 def marked() -> Iterator[str]:
@@ -55,3 +60,37 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
 def test_every_field_of_an_answer_has_its_place(schema: str, contract: dict[str, Any]) -> None:
     fields = {field.encode_name for field in msgspec.structs.fields(RECORDS[schema])}
     assert set(contract["components"]["schemas"][schema]["properties"]) - fields == set()
+
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "client/src/halfmoon"
+MODULES = sorted(path.name for path in (PACKAGE / "_async").glob("*.py"))
+AWAITED = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
+
+
+def test_each_module_has_a_twin() -> None:
+    assert sorted(path.name for path in (PACKAGE / "_sync").glob("*.py")) == MODULES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_twins_agree_but_one_awaits_nothing(name: str) -> None:
+    there, here = (ast.parse((PACKAGE / folder / name).read_text()) for folder in ("_async", "_sync"))
+    assert not any(isinstance(node, AWAITED) for node in ast.walk(here))
+    assert not any(isinstance(node, ast.comprehension) and node.is_async for node in ast.walk(here))
+    assert _defined(here) == [
+        each.replace("Async", "").replace("aenter", "enter").replace("aexit", "exit") for each in _defined(there)
+    ]
+
+
+def _defined(tree: ast.Module) -> list[str]:
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
+def test_a_wheel_has_the_twin_that_git_does_not_have(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "client", tmp_path / "client", ignore=shutil.ignore_patterns("_sync"))
+    (tmp_path / ".git").mkdir()
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    (wheel,) = WheelBuilder(str(tmp_path / "client")).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        assert {f"halfmoon/_sync/{name}" for name in MODULES} <= {*archive.namelist()}

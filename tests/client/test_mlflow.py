@@ -18,7 +18,7 @@ from halfmoon.halfmoon_pyfunc import _load_pyfunc, documents_of
 
 from core.exports.archive import write_archive
 from tests.app.conftest import Gateway, publish, publish_several, text_model
-from tests.core.exports.test_exports import cases
+from tests.core.exports.exported import cases
 
 TEXTS = ["late vote vote", "go\u00e9al", ""]
 ARGUMENTS = {"loader_module", "data_path", "code_paths", "signature", "pip_requirements", "metadata"}

@@ -32,8 +32,7 @@ def one_class(monkeypatch: pytest.MonkeyPatch) -> str:
     return line.name
 
 
-def test_an_algorithm_of_one_class_is_a_file_and_a_line(one_class: str) -> None:
-    rng = np.random.default_rng(0)
+def test_an_algorithm_of_one_class_is_a_file_and_a_line(one_class: str, rng: np.random.Generator) -> None:
     corner = np.array([2.0, 2.0, 0.0, 0.0, 0.0])
     near, far = rng.random((30, 5)) + corner, rng.random((20, 5)) + 2.0 - corner
     class_indices = np.where(np.arange(50) < 10, 0, -1)
@@ -62,8 +61,9 @@ def kernel_mean(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}], ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_kernel_algorithm_is_a_file_and_a_line(kernel_mean: str, n_classes: int, kernel: dict[str, Any]) -> None:
-    rng = np.random.default_rng(0)
+def test_a_kernel_algorithm_is_a_file_and_a_line(
+    kernel_mean: str, n_classes: int, kernel: dict[str, Any], rng: np.random.Generator
+) -> None:
     truth = np.arange(90) % n_classes
     rows = rows_of(rng.standard_normal((90, 4)) * 0.4 + 2.0 * np.eye(n_classes, 4)[truth])
     labels = np.where(np.arange(90) < 30, truth, -1)
@@ -77,14 +77,12 @@ def test_a_kernel_algorithm_is_a_file_and_a_line(kernel_mean: str, n_classes: in
     np.testing.assert_allclose(model.scores(rows)[30:], training.scores, atol=1e-4)
 
 
-def test_it_is_stopped_and_refused_when_its_model_is_too_large(
-    kernel_mean: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("every_report")
+def test_it_is_stopped_and_refused_when_its_model_is_too_large(kernel_mean: str) -> None:
     rng = np.random.default_rng(1)
     task = TrainingTask(rows_of(rng.standard_normal((40, 4))), np.arange(40) % 4 - 2, ["a", "b"], kernel_mean, {})
     with pytest.raises(ModelTooLarge):
         train(task, TrainingContext(max_model_bytes=100))
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     assert train(task, TrainingContext(observer=lambda point: True)).status is Status.CANCELLED
 
 

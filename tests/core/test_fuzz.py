@@ -1,7 +1,7 @@
 """Random tiny problems through the front door: finite results that keep their promises, or an error by name."""
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +18,9 @@ from core.problem import Status
 from core.registry import ALGORITHMS, check_options
 from core.train import TrainingTask, train
 from tests.core.problems import rows_of
+from tests.core.tiny_problems import Tiny, tiny
 
 POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
-ENTRY = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
 OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "svm": st.fixed_dictionaries(
         {}, optional={"lambda": POSITIVE, "tolerance": st.floats(1e-12, 1), "max_iterations": st.integers(1, 50)}
@@ -92,21 +92,6 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 
 
 WEIGHTS = ("lambda", "lambda_u", "lambda_graph", "temperature", "fixed_temperature", "C", "C_u", "epsilon")
-
-
-class Tiny(NamedTuple):
-    dense: list[list[float]]
-    class_indices: list[int]
-    algorithm: str
-    options: dict[str, Any]
-
-
-@st.composite
-def tiny(draw: st.DrawFn, options: dict[str, st.SearchStrategy[dict[str, Any]]]) -> Tiny:
-    n, d = draw(st.integers(1, 8)), draw(st.integers(1, 4))
-    dense = draw(st.lists(st.lists(ENTRY, min_size=d, max_size=d), min_size=n, max_size=n))
-    algorithm = draw(st.sampled_from(sorted(options)))
-    return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, draw(options[algorithm]))
 
 
 def refusable(problem: Tiny) -> bool:

@@ -130,8 +130,8 @@ def test_any_stop_ends_both(share: float) -> None:
     assert len(stopped.unlabeled) == len(stopped.scores) == N - 20
 
 
-def test_seconds_bound_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)  # small trainings may be done before the clock is looked at
+@pytest.mark.usefixtures("every_report")
+def test_seconds_bound_both() -> None:
     training = train(pool().task({"seconds": 1e-3}), TrainingContext(threads=1))
     assert there(training.report)["time"]["seconds"] == 1e-3
     assert there(training.report)["incomplete"]["documents"] > 0

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import progress
 from core.documents.rows import SparseRows
 from core.engine import passes
 from core.one_vs_rest import column_of, labels_of, n_classes_of, n_problems, own_scores, phases_of, positives_of
@@ -158,9 +157,9 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
     assert (one.passes > 0) == (name in LINEAR)
 
 
-def test_passes_before_a_stop_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("every_report")
+def test_passes_before_a_stop_are_counted() -> None:
     """Though there is no solution yet."""
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
     rows, class_indices, _ = clusters(1)
     stop = TrainingContext(observer=lambda point: bool(point.fraction > 0.03), threads=1)
     for algorithm in ("auto", "tsvm"):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 from app.cli.demo import Vectors, load_vectors
 from tests.e2e.browser import Seat, seat
@@ -42,3 +43,9 @@ def at(service: Service) -> Iterator[Seat]:
     with seat(service.url) as at:
         yield at
         assert at.complaints == []
+
+
+@pytest.fixture
+def page(at: Seat) -> Page:
+    """The page of that seat."""
+    return at.page

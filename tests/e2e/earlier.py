@@ -19,7 +19,7 @@ import httpx
 import numpy as np
 
 from tests.there import there
-from tests.workers.worker.test_training_inputs import texts
+from tests.workers.worker.attempts import texts
 
 LONG = {"cooling": 1.001}
 """Options with which annealing takes some seconds."""

@@ -216,3 +216,11 @@ def as_npz(rows: csr_array, **more: Any) -> bytes:
     shape = np.array(rows.shape)
     np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=shape, **more)
     return buffer.getvalue()
+
+
+def started(service: Service, body: bytes, model: str = "m") -> str:
+    """Id of a job that runs and has progress."""
+    dataset = service.upload(body, "large")
+    job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": model, "algorithm": "tsvm"})["id"]
+    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0, SLOW)
+    return job

@@ -6,17 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.service import Service, large
+from tests.e2e.service import Service, large, started
 from tests.stores import s3_options
 from tests.waiting import HANG, SLOW, until
-
-
-def started(service: Service, body: bytes, model: str = "m") -> str:
-    """Id of a job that runs and has progress."""
-    dataset = service.upload(body, "large")
-    job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": model, "algorithm": "tsvm"})["id"]
-    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0, SLOW)
-    return job
 
 
 def is_published_once(service: Service, job: str, model: str = "m") -> None:

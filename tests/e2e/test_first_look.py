@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Route
+from playwright.sync_api import Page, Route
 
 from tests.e2e.browser import NEEDS_CHROMIUM, Seat
 from tests.e2e.person import check_accessible, dataset_of, open_data, write_table
@@ -14,7 +14,7 @@ from tests.waiting import HANG, until
 pytestmark = NEEDS_CHROMIUM
 
 
-def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """A first look without a label: two clusters of one name are confirmed together, and one is split into parts.
 
     Names stay with the look that they were given in, and are the same for others. A cluster without documents is not
@@ -25,7 +25,6 @@ def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_pat
         tmp_path / "topics.csv",
         [["id", "text"], *([f"d{k}", f"{topics[k % 4]} w{k % 7}"] for k in range(80))],
     )
-    page = at.page
     open_data(at, tmp_path / "topics.csv")
     dataset = dataset_of(service)  # a split sends data, too
     at.view("Clusters")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.app.codecs.tables.workbooks import DATE, Cell, workbook
 from tests.e2e.browser import NEEDS_CHROMIUM, SWITCHES, Seat, executable, seat
@@ -47,8 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
-    page = at.page
+def test_the_walk(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str], page: Page) -> None:
     open_data(at, tmp_path / "messages.csv")
     add_classes(at)
     answered = label(at, truth, 40)
@@ -175,7 +175,7 @@ def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_pa
         at.page.get_by_role("heading", name="A stored file is damaged").wait_for()
 
 
-def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """Markup is text, right-to-left text is read from the right, texts of 1 MB fit their card, and 200 classes are
     found by typing.
     """
@@ -186,7 +186,6 @@ def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path) ->
         [f"d{k}", f"text {k}", label] for k, label in enumerate(labels)
     ]
     write_table(tmp_path / "any.csv", [["id", "text", "label"], *rows])
-    page = at.page
     page.set_viewport_size({"width": 360, "height": 740})
     open_data(at, tmp_path / "any.csv")
     seen = set()
@@ -208,7 +207,7 @@ def test_documents_of_any_content(at: Seat, service: Service, tmp_path: Path) ->
     assert [each["label"] for each in answers_of(service)] == labels[41:45]
 
 
-def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_a_workbook(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """The page shows its first rows as the service reads them, whichever program wrote it, and takes its columns."""
     texts = [f"free {kind} number {k} <&>" for k, kind in enumerate(["prize", "dinner"] * 6)]
     rows: list[list[Cell]] = [["day", "What did you write to us?", "kind", "nr"]]
@@ -216,7 +215,6 @@ def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     (tmp_path / "mails.xlsx").write_bytes(
         workbook({"Old": [["gone"]], "Notes": [["From June"]], "Mails": rows}, hidden=["Old"])
     )
-    page = at.page
     choose(at, tmp_path / "mails.xlsx")
     page.get_by_text("The sheet “Mails” is read, and not “Notes”.", exact=True).wait_for()
     assert page.locator("select[name=text]").input_value() == "What did you write to us?"
@@ -230,11 +228,10 @@ def test_a_workbook(at: Seat, service: Service, tmp_path: Path) -> None:
     assert stored[0]["fields"] == {"nr": "1", "day": "2024-01-01"}
 
 
-def test_what_was_done_is_said_and_covers_nothing(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_what_was_done_is_said_and_covers_nothing(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """What Excel saves as "Unicode text" is read, its title left out, and what is chosen of it stands first."""
     rows = "".join(f"{k}\tMay\tfree dinner number {k} €\n" for k in range(40))
     (tmp_path / "mails.csv").write_text(f"Mails of May\t\t\nnr\twhen\ttext\n{rows}", "utf-16")
-    page = at.page
     choose(at, tmp_path / "mails.csv")
     page.get_by_text("The names of the columns stand below “Mails of May”, which is left out.").wait_for()
     assert page.locator("thead th").all_inner_texts() == ["text", "nr", "when"]
@@ -282,7 +279,7 @@ def test_json_with_names_of_its_own(at: Seat, service: Service, tmp_path: Path) 
     assert [{**each["fields"], "mail": each["text"], "team": each["label"]} for each in stored] == mails
 
 
-def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """A table has texts, also where they look like numbers.
 
     A key that is held down answers once, and a reload forgets nothing that was answered. The first answer is a Tab
@@ -292,7 +289,6 @@ def test_classes_that_are_numbers(at: Seat, service: Service, tmp_path: Path) ->
         tmp_path / "numbers.csv",
         [["id", "text", "label"], *([f"n{k}", f"text {k}", k % 2 if k < 4 else ""] for k in range(40))],
     )
-    page = at.page
     open_data(at, tmp_path / "numbers.csv")
     page.get_by_role("button", name="2 1", exact=True).wait_for()
     first = answer(at, "1")

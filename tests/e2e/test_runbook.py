@@ -21,8 +21,7 @@ from storage.repositories.jobs import Jobs
 from storage.store import open_store
 from storage.store.json_records import read
 from tests.app.conftest import serving
-from tests.e2e.service import Service
-from tests.e2e.test_faults import started
+from tests.e2e.service import Service, started
 from tests.processes import Program
 from tests.stores import Valkey, s3_options
 from tests.waiting import HANG, SLOW, until

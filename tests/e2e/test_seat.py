@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Route
+from playwright.sync_api import Page, Route
 
 from tests.e2e.browser import NEEDS_CHROMIUM, Seat
 from tests.e2e.person import (
@@ -35,12 +35,11 @@ from tests.waiting import HANG, until
 pytestmark = NEEDS_CHROMIUM
 
 
-def test_from_a_file_to_a_file(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_from_a_file_to_a_file(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str], page: Page) -> None:
     """A person drops a CSV, labels, and takes a CSV of all documents with their labels and predictions along.
 
     Nothing but what stands on the page is used. Whoever opens the data when they have another name has the same model.
     """
-    page = at.page
     answered = train_on_answers(at, tmp_path, truth)
     with page.expect_download() as download:
         at.press(page.get_by_role("button", name="Download"))
@@ -91,9 +90,8 @@ def test_classes_are_the_same_for_all(at: Seat, service: Service, tmp_path: Path
 
 
 def test_what_was_confirmed_together_is_taken_back_together(
-    at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]
+    at: Seat, service: Service, tmp_path: Path, truth: dict[str, str], page: Page
 ) -> None:
-    page = at.page
     train_on_answers(at, tmp_path, truth)
     at.view("One class")
     page.wait_for_selector(".sheet li")
@@ -112,7 +110,7 @@ def test_what_was_confirmed_together_is_taken_back_together(
     until(lambda: summary_of(service)["labeled"] == 25)
 
 
-def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """Its first row is a document, and has no id.
 
     The same texts are confirmed together, a note alone brings no version, and a tried text shows the words that speak
@@ -120,7 +118,6 @@ def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tm
     """
     rows = [[text, kind] for text, kind in messages()[:60]] + [["free prize, claim the cash now", ""]] * 3
     write_table(tmp_path / "bare.csv", rows)
-    page = at.page
     choose(at, tmp_path / "bare.csv")
     assert page.get_by_label("The first row is a document").is_checked()
     at.reach(page.get_by_label("Label, if some are known"))
@@ -149,9 +146,8 @@ def test_a_table_without_names_whose_texts_repeat(at: Seat, service: Service, tm
     check_accessible(at)
 
 
-def test_the_tour(at: Seat) -> None:
+def test_the_tour(at: Seat, page: Page) -> None:
     """A person without a file walks six steps on sample messages, by keys alone, from the first answer to the file."""
-    page = at.page
     at.press(page.get_by_role("button", name="Take a tour"))
     page.wait_for_selector("article .document")
     about = {
@@ -177,11 +173,12 @@ def test_the_tour(at: Seat) -> None:
     assert sum(row["predicted"] == about[row["id"]] for row in rows) > 0.8 * len(rows)
 
 
-def test_what_takes_seconds_is_said_and_keeps_nobody_waiting(at: Seat, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_what_takes_seconds_is_said_and_keeps_nobody_waiting(
+    at: Seat, tmp_path: Path, truth: dict[str, str], page: Page
+) -> None:
     """Suggestions and scores never come here, as for a while where a new version meets 100,000 documents: random
     documents come, and words say what is waited for in place of what was there.
     """
-    page = at.page
     train_on_answers(at, tmp_path, truth)
     page.route(re.compile("/suggest$|order=likeliest"), lambda route: None)
     page.reload()
@@ -203,7 +200,7 @@ def test_what_takes_seconds_is_said_and_keeps_nobody_waiting(at: Seat, tmp_path:
 GRAINS = ("corn", "ship", "wheat")
 
 
-def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """Keys toggle the classes that apply, Enter confirms them, also none, and undo brings them back to be changed.
 
     A model of several labels says them first, if that is wished.
@@ -213,7 +210,6 @@ def test_several_labels_of_a_document(at: Seat, service: Service, tmp_path: Path
         for k in range(48)
     }
     write_table(tmp_path / "grains.csv", [["id", "text"], *texts.items()])
-    page = at.page
     choose(at, tmp_path / "grains.csv")
     at.press(page.get_by_label("A document may have several labels"), "Space")
     at.press(page.get_by_role("button", name="Use these documents"))
@@ -276,7 +272,7 @@ def test_a_doubt_is_followed_or_not(at: Seat, service: Service, tmp_path: Path) 
     ]
 
 
-def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Path) -> None:
+def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Path, page: Page) -> None:
     """Classes with steps make a nested model, and who sees its label first may still stop above; votes make one without
     a label, and the voters are listed.
     """
@@ -285,7 +281,6 @@ def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Pa
     write_table(tmp_path / "steps.csv", [["id", "text", "label"], *rows])
     voted = [[id, text, "", "ham" if k % 2 else "spam"] for k, (id, text, _) in enumerate(rows)]
     write_table(tmp_path / "voted.csv", [["id", "text", "label", "vote:rule"], *voted])
-    page = at.page
     open_data(at, tmp_path / "steps.csv")
     trained(at)
     assert service.get("/v1/jobs?model=steps")["jobs"][0]["nested"] is True
@@ -306,9 +301,8 @@ def test_a_model_of_a_tree_and_of_votes(at: Seat, service: Service, tmp_path: Pa
     check_accessible(at)
 
 
-def test_more_like_these(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_more_like_these(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str], page: Page) -> None:
     """Labels of one class alone find more of it, say how common it is, and lead to confirming many at once."""
-    page = at.page
     open_data(at, tmp_path / "messages.csv")
     add_classes(at, ["spam"])
     at.leave_field()
@@ -352,9 +346,10 @@ FITS = """() => document.documentElement.scrollWidth <= innerWidth
 """Whether nothing is wider than the window, and no button of a card in One class covers the probability."""
 
 
-def test_no_view_keeps_anybody_out(at: Seat, service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+def test_no_view_keeps_anybody_out(
+    at: Seat, service: Service, tmp_path: Path, truth: dict[str, str], page: Page
+) -> None:
     """Axe finds nothing at all in any view, light and dark, on a desk, on a phone and magnified."""
-    page = at.page
     page.emulate_media(reduced_motion="reduce")
     train_on_answers(at, tmp_path, truth)
     service.wait_for(

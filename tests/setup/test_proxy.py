@@ -15,7 +15,7 @@ from storage.repositories.api_keys import ApiKeys, Scope
 from tests.app.conftest import Gateway, start  # noqa: F401
 from tests.processes import free_port
 from tests.waiting import until
-from tests.workers.cluster.test_address import certificates
+from tests.workers.cluster.certificates import certificates
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")

@@ -35,3 +35,11 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
 
     monkeypatch.setattr(core.train, "train", train)
     return chosen
+
+
+@pytest.fixture
+def endless(fake: "list[Faked]") -> None:
+    """A training that goes on until it is stopped."""
+    from tests.workers.worker.attempts import work_until_stopped
+
+    fake.append(work_until_stopped)

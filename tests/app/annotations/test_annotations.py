@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from storage.queue.claims import DocumentClaims
-from tests.app.conftest import Gateway, Start, annotate, problem_of, publish, suggest, summary
-from tests.app.predictions.test_suggestion import ids
+from tests.app.conftest import Gateway, Start, annotate, problem_of, suggest, summary
+from tests.app.predictions.suggestions import ids
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "no"},
@@ -156,8 +156,8 @@ def test_many_append_at_once_through_several_gateways(start: Start) -> None:
         )
 
 
+@pytest.mark.usefixtures("version")
 def test_how_documents_were_drawn_is_known(gateway: Gateway, dataset: str) -> None:
-    publish(gateway.store)
     chosen = ids(suggest(gateway, dataset=dataset, n=2, random=0))
     annotate(gateway, dataset, *({"document": id, "label": "yes"} for id in chosen))
     told = next(id for id in (f"e{k}" for k in range(8)) if id not in chosen)
@@ -165,8 +165,8 @@ def test_how_documents_were_drawn_is_known(gateway: Gateway, dataset: str) -> No
     assert summary(gateway, dataset)["drawn"] == {"random": 1, "chosen": 2}
 
 
+@pytest.mark.usefixtures("version")
 def test_what_people_did_is_not_suggested_again(gateway: Gateway, dataset: str) -> None:
-    publish(gateway.store)
     annotate(
         gateway,
         dataset,
@@ -180,8 +180,8 @@ def test_what_people_did_is_not_suggested_again(gateway: Gateway, dataset: str) 
     assert found["n_unlabeled"] == 6
 
 
+@pytest.mark.usefixtures("version")
 def test_what_others_have_claimed_is_not_suggested(gateway: Gateway, dataset: str) -> None:
-    publish(gateway.store)
     first = ids(suggest(gateway, dataset=dataset, n=5, by="ann", claim=600))
     second = ids(suggest(gateway, dataset=dataset, n=5, by="bob", claim=600))
     assert len(second) == 3
@@ -190,18 +190,18 @@ def test_what_others_have_claimed_is_not_suggested(gateway: Gateway, dataset: st
     assert len(ids(suggest(gateway, dataset=dataset, n=10))) == 8
 
 
+@pytest.mark.usefixtures("version")
 def test_others_are_suggested_in_place_of_what_somebody_was_faster_to_claim(
     gateway: Gateway, dataset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(gateway.store)
     first = ids(suggest(gateway, dataset=dataset, n=3, by="ann", claim=600))
     monkeypatch.setattr(DocumentClaims, "of_others", lambda *_: set())  # what was read before ann came
     second = ids(suggest(gateway, dataset=dataset, n=5, by="bob", claim=600))
     assert sorted(first + second) == [f"e{k}" for k in range(8)]
 
 
+@pytest.mark.usefixtures("version")
 def test_suggestions_include_the_documents(gateway: Gateway, dataset: str) -> None:
-    publish(gateway.store)
     found = suggest(gateway, dataset=dataset, n=3, include=["document"])
     sent = {document["id"]: document for document in DOCUMENTS}
     for each in found["suggestions"]:

@@ -77,8 +77,8 @@ def test_predictions_go_into_a_file(gateway: Gateway, tmp_path: Path, file: str)
     ]
 
 
+@pytest.mark.usefixtures("version")
 def test_an_evaluation(gateway: Gateway, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    publish(gateway.store)
     assert main(["evaluate", "news", file, "--page", str(tmp_path / "page.html"), *at(gateway)]) == 0
     assert "error 0.000" in capsys.readouterr().out
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")

@@ -3,9 +3,8 @@
 import gzip
 import json
 import os
-import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -25,32 +24,12 @@ from storage.repositories.datasets.files.votes import VotesWriter
 from storage.repositories.datasets.labels import Classes
 from tests.app.codecs.encodings import as_npy, npz, tar_of, zip_of
 from tests.app.codecs.good_bodies import CONTENT_TYPES
+from tests.memory import measured
 
 BOUNDS = Bounds(1 << 26, 1 << 26, 1 << 24, 1 << 20, 1 << 25)
 SOME_BLOCKS = 24 << 20
 """bytes of the blocks that are parsed at a time, as Python's values"""
 SIZE = 1 << 21
-
-
-class Memory:
-    """Reserved bytes, and the most that was held."""
-
-    def __init__(self) -> None:
-        self.reserved = self.peak = 0
-
-    def reserve(self, size: int) -> None:
-        self.reserved += size
-
-
-@contextmanager
-def measured() -> Iterator[Memory]:
-    memory = Memory()
-    tracemalloc.start()
-    try:
-        yield memory
-        memory.peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("datatype", [*_NUMBERS, "JSON"])

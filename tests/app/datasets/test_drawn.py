@@ -41,13 +41,12 @@ def test_documents_say_it_beside_their_labels(gateway: Gateway, media_type: str,
 @pytest.mark.parametrize(("media_type", "encode"), [("application/json", as_json), (NDJSON, as_ndjson)])
 def test_other_words_are_refused(gateway: Gateway, media_type: str, encode: Any, word: Any, detail: str) -> None:
     body = encode([*DOCUMENTS, {"indices": [1], "label": "no", "drawn": word}])
-    before = gateway.kept()
-    fault = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)[
-        "errors"
-    ][0]
-    assert (fault["document"], fault["field"]) == ("12", "drawn")
-    assert detail in fault["detail"]
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        fault = problem_of(
+            gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422
+        )["errors"][0]
+        assert (fault["document"], fault["field"]) == ("12", "drawn")
+        assert detail in fault["detail"]
 
 
 def test_beside_no_label_it_is_refused(gateway: Gateway) -> None:
@@ -83,9 +82,8 @@ def test_labels_that_come_later_say_it_too(gateway: Gateway) -> None:
         ),
         ({"z": "random"}, {"document": "z", "field": "id", "detail": "there is no such document"}),
     ):
-        before = gateway.kept()
-        assert problem_of(gateway.client.put(path, json={"labels": {}, "drawn": drawn}), 422)["errors"] == [fault]
-        assert gateway.kept() == before
+        with gateway.unchanged():
+            assert problem_of(gateway.client.put(path, json={"labels": {}, "drawn": drawn}), 422)["errors"] == [fault]
 
 
 def test_what_was_suggested_is_known_after_a_restart(start: Start) -> None:

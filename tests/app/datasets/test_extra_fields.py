@@ -7,7 +7,7 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of, publish
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of
 
 TABLE = "id,text,label,when,who\nd1,late again,sport,2026-01-02,Ada\nd2,vote,politics,,=1+2\nd3,cup,,2026-03-04,\n"
 FIELDS = [{"when": "2026-01-02", "who": "Ada"}, {"when": "", "who": "=1+2"}, {"when": "2026-03-04", "who": ""}]
@@ -92,9 +92,9 @@ def test_what_becomes_of_them_is_said_of_documents_in_a_job(gateway: Gateway) ->
     )
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("call", ["predict", "evaluate", "explain"])
 def test_they_have_no_part_in_what_is_asked_of_a_model(gateway: Gateway, call: str) -> None:
-    publish(gateway.store)
     body = {"documents": [{"id": "x", "indices": [1], "values": [2.0], "label": "yes", "who": "Ada"}]}
 
     def ask(**query: str) -> httpx.Response:

@@ -14,6 +14,7 @@ from core.documents.vocabulary import Places
 from storage.repositories.datasets import Datasets
 from tests.app.codecs.encodings import npz
 from tests.app.conftest import NDJSON, Gateway, Start, named_model, problem_of, publish, text_model
+from tests.calls import noted
 
 TEXTS: list[dict[str, Any]] = [
     {"id": "a", "text": 'the "goal" {was} late', "label": "sport"},
@@ -87,13 +88,12 @@ def test_the_order_of_names_in_a_document_is_no_content(gateway: Gateway) -> Non
 
 
 def test_kinds_may_not_change_between_blocks(gateway: Gateway) -> None:
-    before = gateway.kept()
-    lines = [json.dumps({"text": "word " * 100}).encode()] * 2000 + [b'{"id": "late", "indices": [1]}']
-    problem = problem_of(
-        gateway.client.post("/v1/datasets", content=b"\n".join(lines), headers={"content-type": NDJSON}), 422
-    )
-    assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("late", "indices")
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        lines = [json.dumps({"text": "word " * 100}).encode()] * 2000 + [b'{"id": "late", "indices": [1]}']
+        problem = problem_of(
+            gateway.client.post("/v1/datasets", content=b"\n".join(lines), headers={"content-type": NDJSON}), 422
+        )
+        assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("late", "indices")
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,9 @@ def test_kinds_may_not_change_between_blocks(gateway: Gateway) -> None:
 )
 def test_too_much(start: Start, settings: dict[str, int], documents: list[dict[str, Any]], what: str) -> None:
     gateway = start(**settings)
-    before = gateway.kept()
-    problem = problem_of(gateway.client.post("/v1/datasets", json={"documents": documents}), 413)
-    assert what in problem["detail"]
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        problem = problem_of(gateway.client.post("/v1/datasets", json={"documents": documents}), 413)
+        assert what in problem["detail"]
 
 
 def test_names_in_memory_are_counted(start: Start) -> None:
@@ -176,31 +175,20 @@ def test_a_model_takes_the_kind_it_was_trained_on(gateway: Gateway, makes: Any, 
 
 def test_many_texts_in_a_tensor_are_read_batch_after_batch(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(gateway.store, model=text_model())
-    read, most = TextTerms.read, 8192
-
-    def noted(self: TextTerms, rows: Any) -> Any:
-        assert rows.n_rows <= most
-        return read(self, rows)
-
-    monkeypatch.setattr(TextTerms, "read", noted)
+    read = noted(monkeypatch, TextTerms, "read", lambda self, rows: rows.n_rows)
     texts = ["goal", "vote vote"] * 10_000
     tensor = {"name": "text", "datatype": "BYTES", "shape": [len(texts), 1], "data": texts}
     answer = gateway.client.post("/v2/models/news/infer", json={"inputs": [tensor]}).json()
     assert answer["outputs"][1]["data"] == [1.0, -1.0] * 10_000
+    assert max(read) <= 8192
 
 
 @pytest.mark.parametrize(("makes", "field"), [(named_model, "features"), (text_model, "text")])
 def test_the_event_loop_does_not_look_up_all_names_of_a_model(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, makes: Any, field: str
 ) -> None:
-    threads, places_of = [], Places.of.__func__  # type: ignore[attr-defined]
-
-    def noted(cls: type[Places], strings: Any) -> Places:
-        threads.append(threading.current_thread().name)
-        return places_of(cls, strings)  # type: ignore[no-any-return]
-
     publish(gateway.store, model=makes())
-    monkeypatch.setattr(Places, "of", classmethod(noted))
+    threads = noted(monkeypatch, Places, "of", lambda _: threading.current_thread().name)
     gateway.client.post("/v1/models/news/predict", json={"documents": [GIVEN[field]]}).raise_for_status()
     assert [name.startswith("load") for name in threads] == [True]
 
@@ -300,8 +288,8 @@ def test_options_of_text_where_there_is_none(gateway: Gateway) -> None:
     ]
 
 
+@pytest.mark.usefixtures("version")
 def test_a_start_of_another_kind_is_refused(gateway: Gateway) -> None:
-    publish(gateway.store)
     problem = problem_of(gateway.job(dataset=gateway.upload(TEXTS)["id"], start_from="news"), 422)
     assert problem["errors"][0]["field"] == "start_from"
     assert (
@@ -342,8 +330,8 @@ def test_text_as_a_tensor(gateway: Gateway) -> None:
         assert (refused.status_code, detail in refused.json()["error"]) == (400, True), refused.text
 
 
+@pytest.mark.usefixtures("version")
 def test_tensors_of_text_for_a_model_of_vectors(gateway: Gateway) -> None:
-    publish(gateway.store)
     refused = infer(gateway, {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["goal"]})
     assert (refused.status_code, "takes indices, not text" in refused.json()["error"]) == (400, True)
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from tests.app.conftest import Gateway, annotate, body_of, publish, suggest, summary
-from tests.app.datasets.test_profile import listed
-from tests.app.documents.test_documents import documents, ids
-from tests.app.review.test_audits import draw, report
+from tests.app.documents.listing import documents, ids, listed
+from tests.app.review.audited import draw, report
 
 LABELED: list[dict[str, Any]] = [
     {"id": "known", "indices": [0], "label": "no"},

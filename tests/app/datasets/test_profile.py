@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.conftest import Gateway, annotate, body_of, problem_of, publish
-from tests.app.documents.test_documents import every_id
+from tests.app.documents.listing import every_id, listed
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "yes"},
@@ -108,11 +108,6 @@ def test_a_deleted_dataset_leaves_no_profile(gateway: Gateway, dataset: str) -> 
     put(gateway, dataset, {"name": "spam"})
     assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
     assert gateway.kept() == []
-
-
-def listed(gateway: Gateway, dataset: str, share: str, **query: Any) -> set[str]:
-    answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"share": share, "limit": 500, **query})
-    return {each["id"] for each in body_of(answer)["documents"]}
 
 
 def test_each_person_gets_the_own_share(gateway: Gateway) -> None:

@@ -10,33 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from storage.queue.claims import DocumentClaims
-from tests.app.conftest import NDJSON, Gateway, annotate, body_of, problem_of, publish, publish_several, summary
+from tests.app.conftest import NDJSON, Gateway, annotate, problem_of, publish, publish_several, summary
+from tests.app.documents.listing import documents, every_id, ids
 
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 
 
 UNSAID: dict[str, Any] = {"skipped": False, "by": None, "people": {}, "notes": {}, "flagged": False}
 """Fields of a document of which nobody has said anything."""
-
-
-def documents(gateway: Gateway, dataset: str, **query: Any) -> dict[str, Any]:
-    return body_of(gateway.client.get(f"/v1/datasets/{dataset}/documents", params=query))
-
-
-def ids(found: dict[str, Any]) -> list[str]:
-    return [each["id"] for each in found["documents"]]
-
-
-def every_id(gateway: Gateway, dataset: str, **query: Any) -> list[str]:
-    """Ids of all pages; checks the sizes of the pages."""
-    found, cursor = [], None
-    while True:
-        page = documents(gateway, dataset, **query, **({"cursor": cursor} if cursor else {}))
-        assert len(page["documents"]) <= query["limit"]
-        found += ids(page)
-        cursor = page["next"]
-        if cursor is None:
-            return found
 
 
 def refused(gateway: Gateway, dataset: str, **query: Any) -> str:
@@ -165,14 +146,15 @@ def test_documents_are_ordered_and_filtered_by_what_a_model_predicts(gateway: Ga
     assert "there are no, yes" in refused(gateway, vectors, model="news", predicted="maybe")
 
 
+@pytest.mark.usefixtures("version")
 def test_an_uncalibrated_model_orders_by_scores(gateway: Gateway, vectors: str) -> None:
-    publish(gateway.store)
     found = documents(gateway, vectors, model="news", order="likeliest", limit=2)
     assert ids(found) == ["v10", "v1"]
     assert found["documents"][0]["probability"] is None
     assert "not calibrated" in refused(gateway, vectors, model="news", at_least=0.5)
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize(
     ("query", "detail"),
     [
@@ -190,7 +172,6 @@ def test_an_uncalibrated_model_orders_by_scores(gateway: Gateway, vectors: str) 
 def test_a_query_that_means_nothing_is_refused(
     gateway: Gateway, vectors: str, query: dict[str, Any], detail: str
 ) -> None:
-    publish(gateway.store)
     assert detail in refused(gateway, vectors, **query)
 
 

@@ -18,32 +18,15 @@ from tests.app.conftest import (
     TWO_CLASSES,
     Gateway,
     Start,
-    body_of,
     named_model,
     problem_of,
     publish,
     text_model,
 )
+from tests.app.evaluation.evaluations import Documents, drawn, evaluate
 from tests.stores import no_file_beyond
 
-Documents = list[dict[str, Any]]
 NAMES = ["a", "b", "c"]
-
-
-def drawn(classes: list[Any], n: int = 300, seed: int = 0) -> Documents:
-    """Documents with features that mostly speak for their label; every tenth has none."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, len(classes), n)
-    values = rng.normal(size=(n, len(classes))).round(3) + 1.2 * np.eye(len(classes))[truth]
-    columns = list(range(len(classes)))
-    return [
-        {"indices": columns, "values": row.tolist(), "label": None if place % 10 == 9 else classes[class_index]}
-        for place, (class_index, row) in enumerate(zip(truth, values, strict=True))
-    ]
-
-
-def evaluate(gateway: Gateway, body: dict[str, Any], path: str = "news/evaluate") -> dict[str, Any]:
-    return body_of(gateway.client.post(f"/v1/models/{path}", json=body))
 
 
 def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels: list[Any]) -> None:
@@ -163,8 +146,8 @@ def test_a_class_without_documents_has_no_figures(gateway: Gateway) -> None:
     assert found["macro_f1"] == pytest.approx((found["classes"][0]["f1"] + found["classes"][1]["f1"]) / 2)
 
 
+@pytest.mark.usefixtures("version")
 def test_a_model_without_probabilities_has_no_calibration(gateway: Gateway) -> None:
-    publish(gateway.store)
     assert evaluate(gateway, {"documents": drawn(["no", "yes"])})["calibration"] is None
 
 
@@ -196,8 +179,8 @@ def test_what_is_refused(gateway: Gateway, body: dict[str, Any], status: int, fi
         assert problem["errors"][0]["field"] == field
 
 
+@pytest.mark.usefixtures("version")
 def test_faults_name_the_document(gateway: Gateway) -> None:
-    publish(gateway.store)
     lines = [json.dumps({"indices": [1], "label": "no"}) for _ in range(30_000)]
     for id, name in (("x", "x"), (None, "30000")):
         body = "\n".join([*lines, json.dumps({"id": id, "indices": [1], "label": 4})])
@@ -363,22 +346,21 @@ def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearMo
         )
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("room", [0, 100])
 @pytest.mark.parametrize("by_dataset", [False, True])
 def test_a_full_disk_is_reported(gateway: Gateway, room: int, by_dataset: bool) -> None:
-    publish(gateway.store)
     body = {"dataset": gateway.upload(TWO_CLASSES)["id"]} if by_dataset else {"documents": TWO_CLASSES * 200}
-    before = gateway.kept()
-    with no_file_beyond(room):
-        answer = gateway.client.post("/v1/models/news/evaluate", json=body)
-    assert answer.status_code in (200, 507), answer.text
-    if room == 0:
-        assert problem_of(answer, 507)["type"] == "/problems/insufficient-storage"
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        with no_file_beyond(room):
+            answer = gateway.client.post("/v1/models/news/evaluate", json=body)
+        assert answer.status_code in (200, 507), answer.text
+        if room == 0:
+            assert problem_of(answer, 507)["type"] == "/problems/insufficient-storage"
 
 
+@pytest.mark.usefixtures("version")
 def test_a_disk_on_which_no_file_can_be_made_is_reported(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(gateway.store)
 
     def full(**_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -15,7 +15,7 @@ from app.errors import NotAcceptable
 from app.evaluation.report import CURVES
 from app.http.answers import negotiate
 from tests.app.conftest import Gateway, problem_of, publish
-from tests.app.evaluation.test_evaluation import Documents, drawn
+from tests.app.evaluation.evaluations import Documents, drawn
 
 VOID = {"meta"}
 HOSTILE = '<script>alert("1")</script>'
@@ -181,8 +181,8 @@ def test_accept_may_come_in_parts() -> None:
     assert negotiate(request, ("application/json", "text/html")) == "text/html"
 
 
+@pytest.mark.usefixtures("version")
 def test_a_form_that_there_is_not(gateway: Gateway) -> None:
-    publish(gateway.store)
     answer = gateway.client.post(
         "/v1/models/news/evaluate", json={"documents": drawn(["no", "yes"])}, headers={"Accept": "image/png"}
     )
@@ -314,6 +314,7 @@ def test_a_plot_loads_and_runs_nothing(gateway: Gateway) -> None:
         assert {name for name in used if f".{name} " not in style and f".{name}, " not in style} == set()
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize(
     ("plot", "accept", "status", "detail"),
     [
@@ -327,14 +328,13 @@ def test_a_plot_loads_and_runs_nothing(gateway: Gateway) -> None:
     ],
 )
 def test_plots_that_there_are_not(gateway: Gateway, plot: str | None, accept: str, status: int, detail: str) -> None:
-    publish(gateway.store)
     problem = problem_of(asked(gateway, drawn(["no", "yes"]), plot, accept), status)
     assert detail in problem["detail"]
     errors: list[dict[str, Any]] = problem.get("errors", [])
     assert [error["field"] for error in errors] == (["plot"] if status == 422 else [])
 
 
+@pytest.mark.usefixtures("version")
 def test_a_plot_needs_no_accept(gateway: Gateway) -> None:
-    publish(gateway.store)
     for accept in (None, "*/*", "image/*"):
         drawing_of(asked(gateway, drawn(["no", "yes"]), "confusion", accept))

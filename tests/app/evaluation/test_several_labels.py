@@ -16,8 +16,8 @@ from core.validation.label_calibration import LabelCalibration
 from storage.records import Label
 from storage.repositories.datasets import Batch
 from storage.repositories.datasets.labels import LabelLists
-from tests.app.codecs.test_memory import measured
 from tests.app.conftest import Start, problem_of, publish
+from tests.memory import measured
 
 N_LABELS = 50
 MODEL = LinearModel(

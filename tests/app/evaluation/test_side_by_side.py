@@ -14,7 +14,7 @@ from app.predictions import scoring
 from core.documents.rows import SparseRows
 from core.models.model import LinearModel
 from tests.app.conftest import Gateway, Start, problem_of, publish
-from tests.app.evaluation.test_evaluation import drawn, evaluate
+from tests.app.evaluation.evaluations import drawn, evaluate
 from tests.waiting import HANG, SOON, until
 
 
@@ -36,6 +36,7 @@ class Held:
         monkeypatch.setattr(scoring, "_BATCH_ROWS", 1)
 
 
+@pytest.mark.usefixtures("version")
 def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next batch after it is known that the client has left; fails if that is never known."""
 
@@ -43,7 +44,6 @@ def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkey
         gone = requests._disconnected.get()
         return gone is not None and gone.is_set()
 
-    publish(gateway.store)
     body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
     small = gateway.upload([{"indices": [0], "label": "no"}])["id"]
     held = Held(monkeypatch, nobody_waits)

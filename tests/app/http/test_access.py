@@ -17,7 +17,7 @@ from storage.errors import CannotStart
 from storage.names import new_id
 from storage.repositories.api_keys import ApiKeys, Scope
 from storage.store import Store
-from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, bearer, problem_of, publish
 from tests.waiting import HANG, until
 
 PREDICT = {"documents": [{"indices": [0]}]}
@@ -36,10 +36,6 @@ def locked(start: Start) -> Gateway:
     gateway = start(access="keys", key_refresh_seconds=0.05)
     until(lambda: gateway.client.get("/v1/health/ready").status_code == 200)
     return gateway
-
-
-def bearer(text: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {text}"}
 
 
 def status(gateway: Gateway, text: str, method: str, path: str, body: object = None) -> int:

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import socket
 import threading
 import time
 import zipfile
@@ -22,19 +21,11 @@ from app.http.sockets import body_timeout, connection
 from storage.records import Job
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, all_of, problem_of, publish
+from tests.app.http.dialing import dial, head
+from tests.calls import noted
 from tests.waiting import HANG, until
 
 LINE = b'{"indices": [1, 2, 3]}\n'
-
-
-def dial(gateway: Gateway) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG)
-
-
-def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
@@ -165,14 +156,7 @@ LONG = 3 * connection.PART_BYTES
 def test_no_more_than_a_part_is_parsed_while_others_wait(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, before: bytes
 ) -> None:
-    waiting: list[int] = []
-    begin = connection.Connection.on_message_begin
-
-    def counted(self: connection.Connection) -> None:
-        waiting.append(len(self.pipeline))
-        begin(self)
-
-    monkeypatch.setattr(connection.Connection, "on_message_begin", counted)
+    waiting = noted(monkeypatch, connection.Connection, "on_message_begin", lambda self: len(self.pipeline))
     request = b"GET /v1/health/live HTTP/1.1\r\n\r\n"
     with dial(gateway) as client:
         client.sendall(before + request * 5_000 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
@@ -195,14 +179,7 @@ def test_a_head_may_wait_for_the_answer_to_the_request_before(start: Start, monk
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.1)
     gateway = start()
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
-    timers = []
-    time_out = connection.Connection._time_out_head
-
-    def noted(self: connection.Connection) -> None:
-        timers.append(self)
-        time_out(self)
-
-    monkeypatch.setattr(connection.Connection, "_time_out_head", noted)
+    timers = noted(monkeypatch, connection.Connection, "_time_out_head", lambda self: self)
     with dial(gateway) as client:
         client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\nGET /v1/health/l".encode())
         until(lambda: len(timers) > 3)
@@ -215,13 +192,7 @@ def test_a_head_may_wait_for_the_answer_to_the_request_before(start: Start, monk
 def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a head has ended, no patience with heads is kept until the next begins."""
     made: SimpleQueue[connection.Connection] = SimpleQueue()
-    expect = connection.Connection._start_head_timer
-
-    def noted(self: connection.Connection) -> None:
-        made.put(self)
-        expect(self)
-
-    monkeypatch.setattr(connection.Connection, "_start_head_timer", noted)
+    noted(monkeypatch, connection.Connection, "_start_head_timer", made.put)
     gateway = start()
     with dial(gateway) as client:
         known = made.get(timeout=HANG)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.app.conftest import TWO_CLASSES, Gateway, publish
+from tests.app.conftest import TWO_CLASSES, Gateway
 
 ODD = [
     *("", "0", "-1", "1.5", "1e3", "x", "a/b/c", "a/1/2", "m/0", "m/x", "m@", "@", "m@a@b", "..", "../x", ".", "%"),
@@ -41,8 +41,8 @@ def calls(contract: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
                 yield method.upper(), path, operation
 
 
+@pytest.mark.usefixtures("version")
 def test_no_value_of_a_parameter_is_a_fault_of_the_service(gateway: Gateway, contract: dict[str, Any]) -> None:
-    publish(gateway.store)
     dataset = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}).json()["id"]
     known = {"name": "news", "id": dataset, "number": "1", "alias": "live"}
     sent, wrong = 0, []

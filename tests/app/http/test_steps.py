@@ -18,8 +18,8 @@ from app.codecs.arrays import npz
 from app.http import requests
 from storage.repositories.datasets import Batch, DatasetBuilder
 from tests.app.codecs import encodings
-from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
-from tests.app.http.test_hostile import dial, head
+from tests.app.conftest import TWO_CLASSES, Gateway, Start
+from tests.app.http.dialing import dial, head
 from tests.waiting import SOON, until
 
 
@@ -83,11 +83,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, th
     go_on.set()
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/news/predict", "/v1/models/news/evaluate"])
 def test_a_matrix_whose_client_has_left_is_not_read_on(
     gateway: Gateway, steps: tuple[threading.Event, threading.Event, list[int]], path: str
 ) -> None:
-    publish(gateway.store)
     before, body = gateway.kept(), encodings.npz({"X": np.ones((400, 50), np.float32, order="F")})
     begun, go_on, rows = steps
     with dial(gateway) as client:

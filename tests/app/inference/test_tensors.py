@@ -1,7 +1,5 @@
 """Dense matrices of the Open Inference Protocol: memory counted while they are read, and when they are refused."""
 
-import tracemalloc
-
 import msgspec
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ from app.codecs.base import Bounds
 from app.inference.tensors import documents_of
 from core.documents.rows import SparseRows
 from storage.errors import LimitExceeded
+from tests.memory import measured
 
 BOUNDS = Bounds(
     body_bytes=1 << 28, decompressed_bytes=1 << 28, document_bytes=1 << 26, documents=1000, nonzeros=1 << 27
@@ -24,17 +23,13 @@ def inputs(data: bytes, *shape: int) -> msgspec.Raw:
 def test_a_matrix_takes_no_more_than_twice_the_memory_that_is_counted(n_rows: int, width: int) -> None:
     given = inputs(b"[" + b",".join([b"[" + b",".join([b"1"] * width) + b"]"] * n_rows) + b"]", n_rows, width)
     counted: list[int] = []
-    tracemalloc.start()
-    try:
+    with measured() as memory:
         *_, rows = documents_of(given, BOUNDS, counted.append)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert isinstance(rows, SparseRows)
     np.testing.assert_array_equal(rows.indptr, np.arange(n_rows + 1) * width)
     np.testing.assert_array_equal(rows.indices.reshape(n_rows, width), np.tile(np.arange(width), (n_rows, 1)))
     assert (rows.values == 1).all()
-    assert peak < 2 * sum(counted) + (8 << 20)
+    assert memory.peak < 2 * sum(counted) + (8 << 20)
 
 
 def test_more_documents_than_are_allowed_are_refused_before_their_numbers_are_read() -> None:

@@ -17,12 +17,13 @@ from core.registry import OFFERED, Algorithm
 from storage.queue.connection import connect
 from storage.queue.queue import Queue
 from storage.queue.redis_state import RedisState
-from storage.records import File, JobDraft, JobState, Outcome, Progress
+from storage.records import JobDraft, JobState, Outcome, Progress, Version
 from storage.repositories.job_attempts import Attempt
 from storage.repositories.jobs import Jobs
 from storage.store import json_records
 from storage.store.folder import FolderStore
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.calls import meanwhile, noted
 from tests.stores import Valkey
 from tests.waiting import HANG, until
 
@@ -52,9 +53,9 @@ def test_documents_in_the_job(gateway: Gateway, queue: Queue) -> None:
     assert job["id"] in queue.waiting()
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da", "cuts3vm", "ramp_svm", "cccp_tsvm"])
 def test_a_start_that_is_of_use_is_accepted(gateway: Gateway, dataset: str, algorithm: str) -> None:
-    publish(gateway.store)
     answer = gateway.job(dataset=dataset, algorithm=algorithm, start_from="news")
     assert answer.status_code == 202
     assert answer.json()["start_from"] == {"name": "news", "version": 1}
@@ -162,10 +163,9 @@ def test_a_repeated_cancel_changes_nothing(gateway: Gateway, dataset: str) -> No
     id = gateway.job(dataset=dataset).json()["id"]
     cancelled = gateway.client.post(f"/v1/jobs/{id}/cancel")
     assert (cancelled.status_code, cancelled.json()["state"]) == (202, "cancelled")
-    before = gateway.kept()
-    again = gateway.client.post(f"/v1/jobs/{id}/cancel")
-    assert (again.status_code, again.json()) == (202, cancelled.json())
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        again = gateway.client.post(f"/v1/jobs/{id}/cancel")
+        assert (again.status_code, again.json()) == (202, cancelled.json())
 
 
 def test_a_clock_that_was_set_back_ends_no_job_before_it_begins(gateway: Gateway, dataset: str) -> None:
@@ -196,8 +196,7 @@ def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_st
     assert (again.status_code, again.json()["state"]) == (202, "cancelling")
 
 
-def test_what_a_success_leaves(gateway: Gateway) -> None:
-    version = publish(gateway.store)
+def test_what_a_success_leaves(gateway: Gateway, version: Version) -> None:
     job = gateway.client.get(f"/v1/jobs/{version.job}").json()
     assert (job["state"], job["model"], job["status"], job["warnings"]) == (
         "succeeded",
@@ -227,8 +226,7 @@ def test_labels_and_trace_before_the_end(gateway: Gateway, dataset: str, redis_s
     assert gateway.client.get(f"/v1/jobs/{id}/trace").json()["points"] == [point]
 
 
-def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset: str) -> None:
-    version = publish(gateway.store)
+def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset: str, version: Version) -> None:
     running = gateway.job(dataset=dataset).json()["id"]
     problem = problem_of(gateway.client.delete(f"/v1/jobs/{running}"), 409)
     assert "queued" in problem["detail"]
@@ -242,15 +240,10 @@ def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset
 
 
 @pytest.mark.parametrize("kind", ["labels", "trace"])
-def test_a_file_that_goes_while_it_is_asked_for(gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    version = publish(gateway.store)
-    local = FolderStore.local
-
-    def gone(store: FolderStore, file: File) -> Path:
-        Jobs(gateway.store).delete(version.job)
-        return local(store, file)
-
-    monkeypatch.setattr(FolderStore, "local", gone)
+def test_a_file_that_goes_while_it_is_asked_for(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str, version: Version
+) -> None:
+    meanwhile(monkeypatch, FolderStore, "local", lambda: Jobs(gateway.store).delete(version.job))
     problem_of(gateway.client.get(f"/v1/jobs/{version.job}/{kind}"), 404)
 
 
@@ -291,8 +284,7 @@ def test_events_follow_a_job_to_its_end(start: Start, redis_state: RedisState) -
         assert [job["state"] for name, job in stream if name == "state"] == ["cancelled"]
 
 
-def test_events_of_a_finished_job_end_at_once(gateway: Gateway) -> None:
-    version = publish(gateway.store)
+def test_events_of_a_finished_job_end_at_once(gateway: Gateway, version: Version) -> None:
     with gateway.client.stream("GET", f"/v1/jobs/{version.job}/events") as answer:
         assert [name for name, _ in events(answer)] == ["progress", "state"]
 
@@ -301,12 +293,11 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
     gateway = start(redis_url=f"unix://{tmp_path}/nowhere.sock")
     made = gateway.upload(TWO_CLASSES)
     version = publish(gateway.store, dataset=made["id"])
-    before = gateway.kept()
     for source in ({"dataset": made["id"]}, {"documents": TWO_CLASSES}):
-        answer = gateway.job(**source)
+        with gateway.unchanged():
+            answer = gateway.job(**source)
         assert problem_of(answer, 503)["type"] == "/problems/unavailable"
         assert answer.headers["retry-after"] == "1"
-        assert gateway.kept() == before
     assert gateway.client.get(f"/v1/jobs/{version.job}").json()["state"] == "succeeded"
     assert gateway.client.get("/v1/jobs").status_code == 200
     running, _ = Jobs(gateway.store).create(JobDraft(dataset=made["id"], model="news", algorithm="svm"))
@@ -325,18 +316,12 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
 def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits: list[str] = []
-    connect = AbstractConnection.connect
-
-    def counted(self: AbstractConnection) -> None:
-        waits.append(threading.current_thread().name)
-        connect(self)  # type: ignore[no-untyped-call]
+    waits = noted(monkeypatch, AbstractConnection, "connect", lambda _: threading.current_thread().name)
 
     def waited() -> int:
         """How often requests have waited for Redis, which ends its connection each time."""
         return sum(name not in ("reconcile", "cleanup") for name in waits)
 
-    monkeypatch.setattr(AbstractConnection, "connect", counted)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.1)
         jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]

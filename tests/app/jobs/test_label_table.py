@@ -13,13 +13,13 @@ from app.jobs import label_table
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from core.documents.kinds import TextRows
 from storage.errors import StoreUnavailable
+from storage.records import Version
 from storage.repositories.datasets import StoredFields
 from storage.repositories.datasets.files.ids import Ids
 from tests.app.conftest import Gateway, problem_of, publish
 
 
-def test_the_labels_of_a_job_as_parquet(gateway: Gateway) -> None:
-    version = publish(gateway.store)
+def test_the_labels_of_a_job_as_parquet(gateway: Gateway, version: Version) -> None:
     answer = gateway.client.get(f"/v1/jobs/{version.job}/labels", headers={"accept": PARQUET})
     assert answer.headers["content-type"] == PARQUET
     assert pq.read_table(io.BytesIO(answer.content)).to_pylist() == [

@@ -56,13 +56,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -> None:
     changes, type, field, detail = REFUSED[name]
-    before = gateway.kept()
-    problem = problem_of(gateway.job(**({"dataset": dataset} | changes)), 422)
-    assert problem["type"] == f"/problems/{type}"
-    assert detail in problem["detail"]
-    if type != "invalid-name":
-        assert problem["errors"][0]["field"] == field
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        problem = problem_of(gateway.job(**({"dataset": dataset} | changes)), 422)
+        assert problem["type"] == f"/problems/{type}"
+        assert detail in problem["detail"]
+        if type != "invalid-name":
+            assert problem["errors"][0]["field"] == field
     assert queue.depth() == 0
 
 
@@ -122,12 +121,11 @@ def test_a_start_from_no_model(gateway: Gateway, dataset: str, queue: Queue, nam
 
 def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
     made = gateway.upload(TWO_CLASSES[:1])
-    before = gateway.kept()
-    problem = problem_of(gateway.job(dataset=made["id"]), 422)
+    with gateway.unchanged():
+        problem = problem_of(gateway.job(dataset=made["id"]), 422)
     assert problem["type"] == "/problems/invalid-documents"
     assert "at least two classes" in problem["detail"]
     assert [(error["field"], "label some of" in error["detail"]) for error in problem["errors"]] == [("label", True)]
-    assert gateway.kept() == before
     assert queue.depth() == 0
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from storage.repositories.api_keys import ApiKeys, Scope
-from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
-from tests.app.http.test_access import bearer
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, bearer, problem_of
 from tests.waiting import until
 
 

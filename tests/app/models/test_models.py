@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from storage.records import Comparison, HeldOut
+from storage.records import Comparison, HeldOut, Version
 from tests.app.codecs.encodings import ENCODERS, npz
 from tests.app.conftest import NDJSON, Gateway, Start, body_of, problem_of, publish
 from tests.waiting import until
@@ -23,8 +23,8 @@ def predict(gateway: Gateway, path: str = "news/predict", documents: Any = DOCUM
     return body_of(gateway.client.post(f"/v1/models/{path}", json={"documents": documents}))
 
 
+@pytest.mark.usefixtures("version")
 def test_a_prediction_of_two_classes(gateway: Gateway) -> None:
-    publish(gateway.store)
     assert predict(gateway) == {
         "model": "news",
         "version": 1,
@@ -43,10 +43,10 @@ def test_a_prediction_of_three_classes(gateway: Gateway) -> None:
     assert found["scores"] == [[2.0, 0.0, 0.0], [0.0, 0.5, 9.0]]
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("media_type", ENCODERS)
 @pytest.mark.parametrize("repeats", [1, 20_000])
 def test_every_format_predicts_alike(gateway: Gateway, media_type: str, repeats: int) -> None:
-    publish(gateway.store)
     body = ENCODERS[media_type](DOCUMENTS * repeats)
     for encoding, content in (("identity", body), ("gzip", gzip.compress(body, 1))):
         headers = {"content-type": media_type, "content-encoding": encoding}
@@ -56,11 +56,11 @@ def test_every_format_predicts_alike(gateway: Gateway, media_type: str, repeats:
         assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("repeats", [1, 20_000])
 def test_dense_documents_are_predicted_alike(gateway: Gateway, order: Literal["C", "F"], repeats: int) -> None:
     """Of more features than the model has, too."""
-    publish(gateway.store)
     matrix = np.zeros((len(DOCUMENTS) * repeats, 5), np.float32, order)
     matrix[::2, 0] = 2
     matrix[1::2, [1, 2]] = 0.5, 9
@@ -109,8 +109,8 @@ def test_the_cache_stays_within_its_bytes(start: Start) -> None:
     assert 0 < gateway.measured("halfmoon_model_cache_bytes") < 300
 
 
+@pytest.mark.usefixtures("version")
 def test_a_version_that_does_not_take_over_is_served_by_its_number_alone(gateway: Gateway) -> None:
-    publish(gateway.store)
     worse = Comparison(takes_over=False, why="it is worse", against=1, labels=20, gained=1, lost=12, p_value=0.0017)
     known = HeldOut(labels=20, right=12, by_chance=0.5, likeliest=0.55)
     job = publish(
@@ -168,9 +168,8 @@ def test_deleting(gateway: Gateway) -> None:
     for _ in range(2):
         publish(gateway.store)
     gateway.client.put("/v1/models/news/aliases/live", json={"version": 2})
-    before = gateway.kept()
-    problem_of(gateway.client.delete("/v1/models/news/versions/2"), 409)
-    assert gateway.kept() == before
+    with gateway.unchanged():
+        problem_of(gateway.client.delete("/v1/models/news/versions/2"), 409)
     assert predict(gateway, "news/versions/2/predict")["version"] == 2
     assert gateway.client.delete("/v1/models/news/aliases/live").status_code == 204
     problem_of(gateway.client.post("/v1/models/news@live/predict", json={"documents": DOCUMENTS}), 404)
@@ -182,6 +181,7 @@ def test_deleting(gateway: Gateway) -> None:
     assert publish(gateway.store).number == 3
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize(
     "path",
     [
@@ -198,7 +198,6 @@ def test_deleting(gateway: Gateway) -> None:
     ],
 )
 def test_models_that_are_not_there(gateway: Gateway, path: str) -> None:
-    publish(gateway.store)
     problem_of(gateway.client.post(f"/v1/models/{path}/predict", json={"documents": DOCUMENTS}), 404)
 
 
@@ -237,15 +236,15 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.usefixtures("version")
 def test_a_gateway_that_predicts_has_not_loaded_what_trains(gateway: Gateway, tmp_path: Path) -> None:
-    publish(gateway.store)
     command = [sys.executable, "-c", LIGHT, f"file://{gateway.root}", f"unix://{tmp_path}/nowhere.sock"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     assert json.loads(done.stdout) == []
 
 
+@pytest.mark.usefixtures("version")
 def test_npz_of_a_prediction_with_more_features_than_the_model(gateway: Gateway) -> None:
-    publish(gateway.store)
     arrays = {
         "indptr": np.array([0, 2]),
         "indices": np.array([1, 1000]),
@@ -259,18 +258,18 @@ def test_npz_of_a_prediction_with_more_features_than_the_model(gateway: Gateway)
     assert len(answer.json()["warnings"]) == 1
 
 
+@pytest.mark.usefixtures("version")
 def test_ids_used_twice_do_not_matter_to_a_prediction(gateway: Gateway) -> None:
-    publish(gateway.store)
     body = b'{"id": "x", "indices": [0]}\n{"id": "x", "indices": [1]}\n'
     answer = gateway.client.post("/v1/models/news/predict", content=body, headers={"content-type": NDJSON})
     assert answer.json()["labels"] == ["no", "yes"]
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize(
     "number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "9" * 5000, "0" * 5000 + "1", "2147483648", "\u0661"]
 )
 def test_a_version_that_is_not_there_is_not_found_by_any_call(gateway: Gateway, number: str) -> None:
-    publish(gateway.store)
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/predict")):
         answer = gateway.client.request(
             method, f"/v1/models/news/versions/{number}{path}", json={"documents": DOCUMENTS} if path else None
@@ -278,8 +277,7 @@ def test_a_version_that_is_not_there_is_not_found_by_any_call(gateway: Gateway, 
         assert problem_of(answer, 404)["type"] == "/problems/not-found"
 
 
-def test_a_version_that_a_job_starts_from_is_in_use(gateway: Gateway) -> None:
-    version = publish(gateway.store)
+def test_a_version_that_a_job_starts_from_is_in_use(gateway: Gateway, version: Version) -> None:
     answer = gateway.job(dataset=version.dataset, start_from="news")
     assert answer.status_code == 202
     for path in ("/v1/models/news/versions/1", "/v1/models/news"):
@@ -295,9 +293,9 @@ def body_for(gateway: Gateway, call: str, document: dict[str, Any]) -> dict[str,
     return {"documents": [document | ({"label": "no"} if call == "evaluate" else {})]}
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("call", CALLS)
 def test_the_version_that_the_path_names_answers(gateway: Gateway, call: str) -> None:
-    publish(gateway.store)
     publish(gateway.store, bias=9.0)
     gateway.client.put("/v1/models/news/aliases/live", json={"version": 1}).raise_for_status()
     body = body_for(gateway, call, {"indices": [0]})
@@ -310,17 +308,17 @@ def test_the_version_that_the_path_names_answers(gateway: Gateway, call: str) ->
     assert first != second | {"version": 1}
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("path", ["nobody", "news@nobody", "news/versions/7", "news/versions/x"])
 def test_a_model_that_is_not_there_is_not_found(gateway: Gateway, call: str, path: str) -> None:
-    publish(gateway.store)
     body = body_for(gateway, call, {"indices": [0]})
     problem_of(gateway.client.post(f"/v1/models/{path}/{call}", json=body), 404)
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("call", CALLS)
 def test_unseen_features_are_told(gateway: Gateway, call: str) -> None:
-    publish(gateway.store)
     body = body_for(gateway, call, {"indices": [0, 5, 2**31 - 1]})
     assert body_of(gateway.client.post(f"/v1/models/news/{call}", json=body))["warnings"] == [
         "2 of 3 values are of features that the model has not seen; they count as zero"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.conftest import Gateway, annotate, problem_of, publish, suggest
-from tests.app.predictions.test_suggestion import UNLABELED, ids
+from tests.app.predictions.suggestions import UNLABELED, ids
 
 RIGHT = {"right": 0.8, "low": 0.6, "high": 0.9}
 REPORT: dict[str, Any] = {

@@ -139,6 +139,7 @@ def test_only_as_many_as_asked_for(gateway: Gateway) -> None:
     assert len(explain(gateway)["weights"][0]["for"]) == 10
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -154,13 +155,12 @@ def test_only_as_many_as_asked_for(gateway: Gateway) -> None:
     ],
 )
 def test_what_is_refused(gateway: Gateway, body: dict[str, Any], field: str) -> None:
-    publish(gateway.store)
     problem = problem_of(gateway.client.post("/v1/models/news/explain", json=body), 422)
     assert problem["errors"][0]["field"] == field
 
 
+@pytest.mark.usefixtures("version")
 def test_too_many_documents(gateway: Gateway) -> None:
-    publish(gateway.store)
     assert len(explain(gateway, {"documents": [{"indices": [1]}] * 100})["documents"]) == 100
     problem = problem_of(
         gateway.client.post("/v1/models/news/explain", json={"documents": [{"indices": [1]}] * 101}), 413
@@ -168,8 +168,8 @@ def test_too_many_documents(gateway: Gateway) -> None:
     assert problem["detail"] == "more than 100 documents"
 
 
+@pytest.mark.usefixtures("version")
 def test_bodies_of_other_kinds(gateway: Gateway) -> None:
-    publish(gateway.store)
 
     def post(content: bytes | None, **headers: str) -> httpx.Response:
         return gateway.client.post(

@@ -9,7 +9,7 @@ from app.predictions.service import AnswerTexts
 from core.documents.kinds import PartRows, TextRows
 from storage.repositories.datasets import Batch
 from tests.app.conftest import Gateway, problem_of, publish, text_model
-from tests.app.predictions.test_scoring import model_of, rows_of
+from tests.app.predictions.scored import model_of, rows_of
 
 
 def test_the_label_of_a_text(gateway: Gateway) -> None:
@@ -24,8 +24,8 @@ def test_the_label_of_a_text(gateway: Gateway) -> None:
     assert gateway.client.post("/v1/models/news/label", json={"text": "late " * 50_000}).status_code == 200
 
 
+@pytest.mark.usefixtures("version")
 def test_what_is_refused(gateway: Gateway) -> None:
-    publish(gateway.store)
     assert problem_of(gateway.client.post("/v1/models/news/label", json={"text": "a"}), 422)["errors"][0]["field"] in (
         "text",
         "indices",

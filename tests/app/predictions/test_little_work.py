@@ -78,8 +78,8 @@ def test_what_a_kernel_model_keeps_counts() -> None:
     assert not fits_event_loop(kernel_model(10_000), 500)
 
 
+@pytest.mark.usefixtures("version")
 def test_documents_without_a_single_feature_are_refused(gateway: Gateway) -> None:
-    publish(gateway.store)
     body = npz({"X": np.zeros((400_000, 0))})
     for path in (PREDICT, "/v1/datasets"):
         answer = gateway.client.post(path, content=body, headers={"Content-Type": NPZ})
@@ -89,8 +89,8 @@ def test_documents_without_a_single_feature_are_refused(gateway: Gateway) -> Non
     assert (answer.status_code, answer.json()) == (400, {"error": "X: has 60000 documents without a single feature"})
 
 
+@pytest.mark.usefixtures("version")
 def test_an_output_is_given_once(gateway: Gateway) -> None:
-    publish(gateway.store)
     inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [1]}]
     answer = gateway.client.post(
         INFER, json={"inputs": inputs, "outputs": [{"name": "scores"}, {"name": "labels"}, {"name": "scores"}]}

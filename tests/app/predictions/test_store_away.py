@@ -8,11 +8,10 @@ import httpx
 import pytest
 
 from app.services import version_cache
-from core.models.model import Model
-from storage.records import Version
 from storage.repositories.models import Models
 from storage.store.folder import FolderStore
 from tests.app.conftest import EVENT_LOOP, Gateway, Start, problem_of, publish
+from tests.calls import meanwhile
 from tests.waiting import SOON, until
 
 DOCUMENTS = {"documents": [{"indices": [0]}]}
@@ -49,8 +48,8 @@ def first_answer(client: httpx.Client, path: str, applies: Callable[[httpx.Respo
     )
 
 
+@pytest.mark.usefixtures("version")
 def test_what_is_loaded_answers_while_the_store_hangs(gateway: Gateway, hang: threading.Event) -> None:
-    publish(gateway.store)
     Models(gateway.store).set_alias("news", "live", 1)
     client, paths = gateway.client, ("news", "news@live", "news/versions/1")
     before = [client.post(f"/v1/models/{path}/predict", json=DOCUMENTS) for path in paths]
@@ -69,9 +68,7 @@ def test_what_is_loaded_answers_while_the_store_hangs(gateway: Gateway, hang: th
     assert client.get("/v1/health/live").status_code == 200
 
 
-def test_the_bound_on_what_was_last_known_is_a_setting(
-    start: Start, monkeypatch: pytest.MonkeyPatch, hang: threading.Event
-) -> None:
+def test_the_bound_on_what_was_last_known_is_a_setting(start: Start, hang: threading.Event) -> None:
     gateway = start(max_version_age_seconds=1e-6)
     publish(gateway.store)
     assert gateway.client.post("/v1/models/news/predict", json=DOCUMENTS).status_code == 200
@@ -80,31 +77,25 @@ def test_the_bound_on_what_was_last_known_is_a_setting(
     assert "has not answered" in problem["detail"]
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("known", [False, True])
 def test_a_first_prediction_fails_soon_while_the_store_hangs(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, hang: threading.Event, known: bool
 ) -> None:
     monkeypatch.setattr(version_cache, "ANSWER_SECONDS", 0.1)
-    publish(gateway.store)
-    load = Models.load
-
-    def hanging(models: Models, version: Version) -> Model:
-        hang.clear()
-        return load(models, version)
-
-    monkeypatch.setattr(Models, "load", hanging)
-    if not known:  # else it is known which version it is, but its files do not come
+    if known:  # which version it is, but its files do not come
+        meanwhile(monkeypatch, Models, "load", hang.clear)
+    else:
         hang.clear()
     answer = gateway.client.post("/v1/models/news/predict", json=DOCUMENTS)
     assert "'news' names is not in memory yet" in problem_of(answer, 503)["detail"]
     assert answer.headers["retry-after"]
-    monkeypatch.setattr(Models, "load", load)
     hang.set()
     assert first_answer(gateway.client, "news", lambda answer: answer.is_success).json()["labels"] == ["no"]
 
 
+@pytest.mark.usefixtures("version")
 def test_large_bodies_are_predicted_while_others_wait_for_the_store(gateway: Gateway, hang: threading.Event) -> None:
-    publish(gateway.store)
     many = {"documents": [{"indices": [0], "values": [1.0]}] * 5_000}
     assert gateway.client.post("/v1/models/news/predict", json=many).status_code == 200
     hang.clear()
@@ -120,8 +111,8 @@ def test_large_bodies_are_predicted_while_others_wait_for_the_store(gateway: Gat
         thread.join(SOON)
 
 
+@pytest.mark.usefixtures("version")
 def test_no_call_of_the_store_stands_on_the_event_loop(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(gateway.store)
     threads: set[int] = set()
     for name in ("create", "replace", "read", "exists", "children", "delete", "upload", "local", "staging"):
         original = getattr(FolderStore, name)

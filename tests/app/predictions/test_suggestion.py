@@ -1,6 +1,5 @@
-"""Suggestions of documents to label, over HTTP."""
+"""Suggestions of documents to label, over HTTP; also by a model that knows too little to choose any."""
 
-import json
 import math
 from collections import Counter
 from typing import Any
@@ -9,35 +8,20 @@ import numpy as np
 import pytest
 
 from app.predictions import scoring
+from app.predictions.suggestion import ignorance
 from core.evaluation import active_learning as querying
 from core.models.model import LinearModel
 from core.validation.calibration import Calibration
-from tests.app.conftest import NDJSON, Gateway, problem_of, publish, publish_several, suggest
+from storage.records import ConfidenceLevel, HeldOut, Version
+from tests.app.conftest import Gateway, problem_of, publish, publish_several, suggest
+from tests.app.predictions.suggestions import UNLABELED, drawn, ids, upload
 from tests.calls import noted
 from tests.stores import no_file_beyond
 from tests.waiting import until
 
-# the scores of these by the model of ``publish`` are the differences of their second and first value
-UNLABELED = {"far": [0.0, 3.0], "near": [0.5, 0.6], "even": [1.0, 1.0], "no": [2.0, 0.0], "twin": [1.0, 1.1]}
 
-
-def upload(gateway: Gateway, given: dict[str, list[float]] = UNLABELED, labeled: int = 2) -> str:
-    lines: list[dict[str, Any]] = [
-        {"id": f"known{k}", "indices": [k % 2], "label": ("no", "yes")[k % 2]} for k in range(labeled)
-    ]
-    lines += [{"id": id, "indices": list(range(len(values))), "values": values} for id, values in given.items()]
-    body = "\n".join(map(json.dumps, lines))
-    answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": NDJSON})
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["id"])
-
-
-def ids(found: dict[str, Any]) -> list[str]:
-    return [each["id"] for each in found["suggestions"]]
-
-
+@pytest.mark.usefixtures("version")
 def test_the_least_sure_come_first(gateway: Gateway) -> None:
-    publish(gateway.store)
     dataset = upload(gateway)
     found = suggest(gateway, dataset=dataset, n=3, strategy="uncertain")
     assert {
@@ -64,12 +48,12 @@ def test_the_least_sure_come_first(gateway: Gateway) -> None:
     }
 
 
+@pytest.mark.usefixtures("version")
 def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels that come meanwhile, other seeds and numbers, and pages by predictions need no other scores; another
     version or dataset does.
     """
     scored = noted(monkeypatch, scoring, "score_stored", lambda *_: 1)
-    publish(gateway.store)
     dataset = upload(gateway)
     assert ids(suggest(gateway, dataset=dataset, n=2, strategy="uncertain")) == ["even", "near"]
     answer = {"annotations": [{"id": "1", "document": "even", "label": "yes"}]}
@@ -92,17 +76,17 @@ def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.M
     assert len(scored) == 3
 
 
+@pytest.mark.usefixtures("version")
 def test_diverse_is_the_default_and_passes_over_what_is_much_alike(gateway: Gateway) -> None:
-    publish(gateway.store)
     found = suggest(gateway, dataset=upload(gateway, {**UNLABELED, "other": [0.0, 0.0, 5.0]}), n=2)
     assert found["strategy"] == "diverse"
     assert "other" in ids(found)
     assert len({"even", "near", "twin"} & set(ids(found))) == 1
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
 def test_if_fewer_are_left_all_of_them_and_never_a_labeled_one(gateway: Gateway, strategy: str) -> None:
-    publish(gateway.store)
     dataset = upload(gateway)
     assert sorted(ids(suggest(gateway, dataset=dataset, n=1000, strategy=strategy))) == sorted(UNLABELED)
     changed = gateway.client.put(
@@ -121,8 +105,8 @@ def test_of_several_labels_the_one_with_more_in_doubt_has_more(gateway: Gateway)
     assert Counter(id[0] for id in ids(found)) == {"0": 3, "1": 1}
 
 
+@pytest.mark.usefixtures("version")
 def test_all_labeled(gateway: Gateway) -> None:
-    publish(gateway.store)
     for strategy in ("diverse", "uncertain", "random"):
         found = suggest(gateway, dataset=upload(gateway, {}), strategy=strategy)
         assert (found["suggestions"], found["n_unlabeled"], found["warnings"]) == (
@@ -132,8 +116,8 @@ def test_all_labeled(gateway: Gateway) -> None:
         )
 
 
+@pytest.mark.usefixtures("version")
 def test_random_ones_depend_on_the_seed_alone(gateway: Gateway) -> None:
-    publish(gateway.store)
     dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(200)})
     first = suggest(gateway, dataset=dataset, n=20, strategy="random", seed=1)
     assert first == suggest(gateway, dataset=dataset, n=20, strategy="random", seed=1)
@@ -202,10 +186,6 @@ def test_they_are_the_least_sure_of_each_class_in_turn(gateway: Gateway, n: int)
     assert Counter(predicted[id] for id in ids(found)) == left, "as even as the least certain ones of each class"
 
 
-def drawn(found: dict[str, Any]) -> dict[str, str]:
-    return {each["id"]: each["drawn"] for each in found["suggestions"]}
-
-
 @pytest.mark.parametrize("strategy", ["diverse", "uncertain"])
 @pytest.mark.parametrize(
     ("n", "more", "n_random"),
@@ -236,9 +216,9 @@ def test_some_of_the_suggested_are_random(
     )
 
 
+@pytest.mark.usefixtures("version")
 def test_random_ones_are_drawn_from_all(gateway: Gateway) -> None:
     """Any document is among the random ones as often as any other, also those that the model would choose."""
-    publish(gateway.store)
     dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(8)})
     counts = Counter[str]()
     for seed in range(160):
@@ -249,16 +229,16 @@ def test_random_ones_are_drawn_from_all(gateway: Gateway) -> None:
     assert min(counts[f"d{k}"] for k in range(8)) >= 8, "20 each are expected, with a standard deviation of 4"
 
 
+@pytest.mark.usefixtures("version")
 def test_a_full_store_refuses(gateway: Gateway) -> None:
-    publish(gateway.store)
     dataset = upload(gateway)
     with no_file_beyond(0):
         problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset}), 507)
 
 
+@pytest.mark.usefixtures("version")
 def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(querying, "MOST_NONZEROS", 5)
-    publish(gateway.store)
     found = suggest(gateway, dataset=upload(gateway), n=3)
     assert ids(found) == ["even", "near", "twin"]
     assert found["warnings"] == [
@@ -267,6 +247,7 @@ def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest
     assert suggest(gateway, dataset=upload(gateway), n=1)["warnings"] == []
 
 
+@pytest.mark.usefixtures("version")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -282,7 +263,6 @@ def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest
     ],
 )
 def test_what_is_refused(gateway: Gateway, body: dict[str, Any], field: str) -> None:
-    publish(gateway.store)
     answer = gateway.client.post("/v1/models/news/suggest", json={"dataset": upload(gateway)} | body if body else {})
     (fault,) = problem_of(answer, 422)["errors"]
     assert fault["field"] == field
@@ -290,7 +270,90 @@ def test_what_is_refused(gateway: Gateway, body: dict[str, Any], field: str) -> 
         assert fault["detail"] == "unknown value 'uncertian'; it is one of diverse, random, uncertain"
 
 
+@pytest.mark.usefixtures("version")
 def test_a_dataset_that_is_not_there(gateway: Gateway) -> None:
-    publish(gateway.store)
     for dataset in ("ds-nothing", "../..", ""):
         problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset}), 404)
+
+
+SAID = "the model knows no more than chance would, so all of these documents are random ones"
+
+
+def version(held_out: HeldOut | None, confidence: ConfidenceLevel = "none", n_classes: int = 2) -> Version:
+    known: dict[str, Any] = {"classes": [*range(n_classes)], "held_out": held_out, "confidence": confidence}
+    return Version.model_construct(**known)
+
+
+def test_where_nothing_was_left_out() -> None:
+    assert ignorance(version(None)) == SAID
+    assert ignorance(version(None, "high")) is None
+
+
+@pytest.mark.parametrize(("n_classes", "few"), [(2, False), (6, False), (7, True), (20, True)])
+def test_few_labels_of_each_class(n_classes: int, few: bool) -> None:
+    found = ignorance(version(HeldOut(labels=20, right=15, by_chance=0.1), "high", n_classes))
+    assert (found is not None) is few
+    assert found is None or found.startswith(
+        f"20 labels left out say too little of {n_classes} classes, so all of these documents are random ones"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "right", "by_chance", "rest"),
+    [
+        (
+            20,
+            9,
+            0.5,
+            "by chance on some 10; if it is right on 75% of those to come, it takes some 49 labels in all to "
+            "know that this is not chance",
+        ),
+        (
+            20,
+            13,
+            0.5,
+            "by chance on some 10; if it is right on 65% of those to come, it takes some 35 labels in all to "
+            "know that this is not chance",
+        ),
+        (
+            6,
+            1,
+            0.2,
+            "by chance on some 1; if it is right on 60% of those to come, it takes some 14 labels in all to know "
+            "that this is not chance",
+        ),
+        (20, 16, 0.5, "by chance on some 10"),
+        (12, 12, 1.0, "by chance on some 12"),
+    ],
+)
+def test_how_many_labels_it_would_take(labels: int, right: int, by_chance: float, rest: str) -> None:
+    found = ignorance(version(HeldOut(labels=labels, right=right, by_chance=by_chance)))
+    assert found == f"{SAID}: of {labels} labels left out it is right on {right}, and {rest}"
+
+
+@pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
+def test_while_the_model_knows_nothing_all_are_random(gateway: Gateway, strategy: str) -> None:
+    known = HeldOut(labels=20, right=9, by_chance=0.5)
+    served = publish(gateway.store, report={"confidence": "none"}, held_out=known)
+    dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(50)})
+    found = suggest(gateway, dataset=dataset, n=10, strategy=strategy, random=0)
+    assert (found["strategy"], set(drawn(found).values())) == (strategy, {"random"})
+    assert found["warnings"] == [ignorance(served)]
+    assert ids(found) == ids(suggest(gateway, dataset=dataset, n=10, strategy="random"))
+
+
+def test_while_its_classes_have_few_labels_all_are_random(gateway: Gateway) -> None:
+    publish(gateway.store, report={"confidence": "high"}, held_out=HeldOut(labels=5, right=5, by_chance=0.5))
+    found = suggest(gateway, dataset=upload(gateway), n=3, random=0)
+    assert set(drawn(found).values()) == {"random"}
+    assert found["warnings"] == [
+        "5 labels left out say too little of 2 classes, so all of these documents are random ones: from 6 "
+        "labels left out on the model chooses documents, too"
+    ]
+
+
+@pytest.mark.parametrize("confidence", ["low", "high"])
+def test_while_it_knows_something_they_are_not(gateway: Gateway, confidence: str) -> None:
+    publish(gateway.store, report={"confidence": confidence}, held_out=HeldOut(labels=20, right=9, by_chance=0.5))
+    found = suggest(gateway, dataset=upload(gateway), n=3)
+    assert (set(drawn(found).values()), found["warnings"]) == ({"chosen"}, [])

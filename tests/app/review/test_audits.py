@@ -11,15 +11,8 @@ from app.review.audits import _forecast
 from app.review.schemas import VersionError
 from core.models.model import LinearModel
 from core.validation.label_calibration import LabelCalibration
-from tests.app.conftest import Gateway, annotate, body_of, problem_of, publish, summary
-
-COUNT = 200
-"""Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below
-the middle, else yes."""
-
-
-def truth(id: str) -> str:
-    return "no" if int(id) < COUNT // 2 else "yes"
+from tests.app.conftest import Gateway, annotate, problem_of, publish, summary
+from tests.app.review.audited import COUNT, draw, report
 
 
 @pytest.fixture
@@ -30,16 +23,8 @@ def dataset(gateway: Gateway) -> str:
     return dataset
 
 
-def draw(gateway: Gateway, dataset: str, **body: Any) -> dict[str, Any]:
-    answer = gateway.client.post(f"/v1/datasets/{dataset}/audits", json={"model": "news", "seed": 3, **body})
-    assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json()
-    assert answer.headers["location"] == f"/v1/datasets/{dataset}/audits/{found['id']}"
-    return found
-
-
-def report(gateway: Gateway, audit: dict[str, Any], **query: Any) -> dict[str, Any]:
-    return body_of(gateway.client.get(f"/v1/datasets/{audit['dataset']}/audits/{audit['id']}", params=query))
+def truth(id: str) -> str:
+    return "no" if int(id) < COUNT // 2 else "yes"
 
 
 def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:

@@ -60,8 +60,7 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
     assert len(looks) <= 1 + (looks[-1] - looks[0]) / 0.01
 
 
-def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
-    id = submit(store)
+def test_a_listener_that_leaves_stops_the_looking(store: Store, id: str) -> None:
     looks: list[str] = []
 
     def look(id: str) -> Job:

@@ -210,8 +210,7 @@ def test_the_model_gives_the_scores_less_the_regularisation(options: dict[str, A
     )
 
 
-def test_new_documents_fall_on_the_side_of_their_cluster() -> None:
-    rng = np.random.default_rng(0)
+def test_new_documents_fall_on_the_side_of_their_cluster(rng: np.random.Generator) -> None:
     truth = np.where(rng.random(160) < 0.5, 1.0, -1.0)
     truth[:2] = [1.0, -1.0]
     dense = normal(rng, 320).reshape(160, 2) * 0.5 + 2.0 * truth[:, None]

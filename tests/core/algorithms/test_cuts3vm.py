@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import progress
 from core.algorithms.cuts3vm import planes, solver
 from core.options.linear import Cuts3vmOptions
 from core.problem import Problem, Result, Status
@@ -228,8 +227,8 @@ def test_from_a_solution_it_ends_at_one_as_good() -> None:
     assert warm.objective <= cold.objective * 1.01
 
 
-def test_a_stop_returns_the_best_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_returns_the_best_point() -> None:
     data = small(3, n=60, labeled=10, gap=0.25)
     whole, every = run(data.problem, epsilon=0.5), Watcher()
     options = Cuts3vmOptions.parse(GIVEN | {"epsilon": 0.5})

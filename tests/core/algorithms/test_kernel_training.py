@@ -22,7 +22,7 @@ from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import Array, dense_of, rows_of, small
-from tests.core.test_fuzz import Tiny, tiny
+from tests.core.tiny_problems import Tiny, tiny
 
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
 every = pytest.mark.parametrize("algorithm", OPTIONS)
@@ -245,8 +245,7 @@ def test_a_transductive_algorithm_bears_an_unlabeled_document_of_huge_values(
 
 
 @pytest.mark.parametrize("density", [1.0, 0.2])
-def test_gamma_by_scale_is_that_of_scikit_learn(density: float) -> None:
-    rng = np.random.default_rng(0)
+def test_gamma_by_scale_is_that_of_scikit_learn(density: float, rng: np.random.Generator) -> None:
     dense = rng.standard_normal((80, 5)) * (rng.random((80, 5)) < density)
     dense[:, 0] += 1.0
     y = np.where(dense @ rng.standard_normal(5) > 0, 1, 0)

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core import progress
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from core.engine.requests import Barrier, Phase, Product, Report, Steps, Stopped
@@ -138,8 +137,8 @@ def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatc
         assert result.passes == pytest.approx(2 + number / 40)
 
 
-def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_reaches_the_solvers_that_have_not_begun() -> None:
     crowd = Crowd()
     with Scheduler(ROWS, observer=lambda _: True) as scheduler:
         results = scheduler.run({Phase(fold=number): crowd.member(number) for number in range(3 * WIDTH)})

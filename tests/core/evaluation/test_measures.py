@@ -135,8 +135,7 @@ def test_break_even_is_the_mean_over_the_orders_of_ties(pair: Ranked) -> None:
     assert made(pair).break_even == pytest.approx(break_even_of(*pair))
 
 
-def test_break_even_is_where_precision_and_recall_meet() -> None:
-    rng = np.random.default_rng(0)
+def test_break_even_is_where_precision_and_recall_meet(rng: np.random.Generator) -> None:
     positive = rng.random(2000) < 0.3
     scores = rng.normal(size=2000) + positive
     precision, recall, _ = precision_recall_curve(positive, scores)
@@ -166,8 +165,7 @@ def test_a_curve_has_few_points_and_all_of_them_are_true(pair: Ranked, most: int
     assert points[-1, 0] == 1
 
 
-def test_a_curve_keeps_its_shape() -> None:
-    rng = np.random.default_rng(0)
+def test_a_curve_keeps_its_shape(rng: np.random.Generator) -> None:
     positive = rng.random(50_000) < 0.2
     found = made((rng.normal(size=50_000) + positive, positive))
     points = found.curve(50)

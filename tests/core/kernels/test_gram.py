@@ -105,8 +105,9 @@ def test_rows_that_rounding_puts_nearer_than_equal_ones_are_equal() -> None:
     [Kernel("linear"), Kernel("rbf", 0.3), *(Kernel("poly", 0.5, degree, 1.0) for degree in (1, 2, 3, 10))],
     ids=str,
 )
-def test_kernel_values_are_those_of_numpy_and_columns_beyond_are_left_alone(kernel: Kernel) -> None:
-    rng = np.random.default_rng(0)
+def test_kernel_values_are_those_of_numpy_and_columns_beyond_are_left_alone(
+    kernel: Kernel, rng: np.random.Generator
+) -> None:
     left, right = rng.standard_normal((5, 7)), rng.standard_normal((600, 7))
     products = np.column_stack([left @ right.T, np.full(5, 8.0)]).astype(np.float32)
     norms = [(rows**2).sum(axis=1).astype(np.float32) for rows in (left, right)]

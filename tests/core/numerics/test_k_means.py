@@ -5,8 +5,7 @@ import numpy as np
 from core.numerics.k_means import assign, k_means
 
 
-def test_centres_are_the_means_of_their_points_and_near_them() -> None:
-    rng = np.random.default_rng(0)
+def test_centres_are_the_means_of_their_points_and_near_them(rng: np.random.Generator) -> None:
     truth = np.repeat(np.arange(4), 25)
     points = rng.standard_normal((100, 3)) * 0.3 + 3.0 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])[truth]
     centres = k_means(points, 4, 0, lambda: None)

@@ -6,8 +6,7 @@ import pytest
 from core.numerics.small_dense import factor_rows, invert_rows, row_products
 
 
-def test_a_factor_made_in_strips_is_cholesky_s_and_its_inverse_is_one() -> None:
-    rng = np.random.default_rng(0)
+def test_a_factor_made_in_strips_is_cholesky_s_and_its_inverse_is_one(rng: np.random.Generator) -> None:
     rows = rng.normal(size=(23, 40))
     matrix = row_products(rows, rows)
     assert matrix == pytest.approx(rows @ rows.T)

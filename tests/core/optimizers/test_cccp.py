@@ -53,8 +53,7 @@ def test_new_bounds_are_obeyed_and_the_sum_stays_zero(seed: int, free: bool) -> 
         np.testing.assert_array_equal(multipliers.alpha[:-1], np.clip(alpha, lower, upper)[:-1])
 
 
-def test_multipliers_within_the_bounds_stay() -> None:
-    rng = np.random.default_rng(0)
+def test_multipliers_within_the_bounds_stay(rng: np.random.Generator) -> None:
     cache = RowCache(Gram(random_rows(rng, 6, 4), Kernel("linear")), 1 << 20, Alone(), lambda: None)
     alpha = np.array([1.0, -1.0, 0.5, -0.5, 0.0, 0.0])
     multipliers = Multipliers(alpha.copy(), np.zeros(6))

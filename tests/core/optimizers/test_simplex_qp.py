@@ -43,9 +43,8 @@ def test_many_planes_meet_the_conditions_of_optimality(size: int, d: int) -> Non
     assert best - float(ascents @ duals) <= 1e-10 * offsets.max() + 1e-14 * gram.max()
 
 
-def test_any_start_leads_to_the_same_maximum() -> None:
+def test_any_start_leads_to_the_same_maximum(rng: np.random.Generator) -> None:
     gram, offsets = problem(3, 12, 20)
-    rng = np.random.default_rng(0)
     values = [
         value(gram, offsets, maximise_on_simplex(gram, offsets, rng.dirichlet(np.ones(13))[:-1])) for _ in range(20)
     ]

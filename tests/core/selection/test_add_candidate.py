@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import progress
 from core.documents.rows import to_dense
 from core.engine.requests import Phase, Report, Steps
 from core.memory_estimate import training_bytes
@@ -20,7 +19,7 @@ from core.problem import Linear, Problem, Result, Status
 from core.selection.candidates import Candidate, ModelSpec, Solvers, Trial, judged
 from core.selection.registry import METHODS, Method
 from tests.architecture.size import recipe
-from tests.core.selection.test_auto import fit, pool
+from tests.core.selection.pools import fit, pool
 from tests.core.watcher import Watcher
 from tests.there import there
 
@@ -70,10 +69,10 @@ def means(monkeypatch: pytest.MonkeyPatch) -> Method:
     return line
 
 
+@pytest.mark.usefixtures("every_report")
 def test_a_line_of_the_registry_is_tried_selected_reported_worded_and_counted(
     means: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
     watcher = Watcher()
     training = fit(pool(0, [0.5, 0.5]), observer=watcher)
     words = [phase_in_words(point) for point in watcher.points]

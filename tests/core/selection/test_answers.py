@@ -57,8 +57,7 @@ def test_labels_left_out_adjust_answers() -> None:
     assert off[0] > off[1] > off[2] > 0.1 > off[3]
 
 
-def test_models_that_agree_by_chance_say_nothing() -> None:
-    rng = np.random.default_rng(0)
+def test_models_that_agree_by_chance_say_nothing(rng: np.random.Generator) -> None:
     own, other = rng.choice(3, 20_000, p=[0.7, 0.2, 0.1]), rng.choice(3, 20_000, p=[0.7, 0.2, 0.1])
     assert count_answers(own, other, 3, as_good=True).kappa < 0.02
     assert count_answers(own, own, 3, as_good=True).kappa == pytest.approx(1)

@@ -1,56 +1,16 @@
 """Fractions, method and probabilities of generated documents with known truth."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from core import progress
-from core.documents.rows import SparseRows
 from core.problem import Status
 from core.selection import class_fractions
-from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
+from tests.core.selection.pools import Pool, error, fit, pool, variation
 from tests.core.watcher import Watcher
 from tests.there import there
-
-
-class Pool(NamedTuple):
-    rows: SparseRows
-    class_indices: NDArray[np.int32]
-    truth: NDArray[np.int64]
-
-
-def pool(seed: int, fractions: list[float], per_class: int = 6, gap: float = 2.2, n: int = 400, d: int = 12) -> Pool:
-    """Gaussian classes around orthogonal centres, of given sizes; as many labels of each class."""
-    rng = np.random.default_rng(seed)
-    truth = rng.choice(len(fractions), n, p=fractions)
-    centres = gap * np.eye(len(fractions), d)
-    class_indices = np.full(n, -1, np.int32)
-    for class_index in range(len(fractions)):
-        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
-    return Pool(rows_of(rng.standard_normal((n, d)) + centres[truth]), class_indices, truth)
-
-
-def fit(
-    data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, seed: int = 0, **context: Any
-) -> Training:
-    classes = [f"c{k}" for k in range(int(data.class_indices.max()) + 1)]
-    return train(
-        TrainingTask(data.rows, data.class_indices, classes, algorithm, options or {}, seed),
-        TrainingContext(threads=1, **context),
-    )
-
-
-def error(training: Training, data: Pool) -> float:
-    return float(np.mean(training.model.labels_of(training.scores) != data.truth[training.unlabeled]))
-
-
-def variation(training: Training, data: Pool) -> float:
-    rest = data.truth[training.unlabeled]
-    found = list(there(training.report)["class_fractions"].values())
-    return float(np.abs(np.bincount(rest, minlength=len(found)) / len(rest) - found).sum() / 2)
 
 
 @pytest.mark.parametrize("fractions", [[0.85, 0.15], [0.5, 0.5], [0.2, 0.8]])
@@ -125,10 +85,7 @@ def misleading(seed: int) -> Pool:
     features = rng.standard_normal((400, 4))
     features[:, 0] += 6.0 * cluster
     features[:, 1] += 3.0 * truth
-    class_indices = np.full(400, -1, np.int32)
-    for class_index in range(2):
-        class_indices[np.flatnonzero(truth == class_index)[:20]] = class_index
-    return Pool(rows_of(features), class_indices, truth)
+    return Pool.of(rows_of(features), truth, 20)
 
 
 def test_labels_left_out_protect_from_clusters_that_mislead() -> None:
@@ -246,9 +203,9 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
 
 
+@pytest.mark.usefixtures("every_report")
 @pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
-def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str) -> None:
     data = pool(0, [0.6, 0.3, 0.1])
     for calls in (1, 3):
         stopped = Watcher(calls)
@@ -261,8 +218,8 @@ def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monk
     assert watcher.fractions[0] < 0.5 < watcher.fractions[-1] == 1
 
 
-def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far() -> None:
     data = pool(4, [0.7, 0.3], gap=3.0)  # the transductive SVM is chosen, which begins with the supervised solution
     training = fit(data, observer=lambda point: bool(point.fraction > 0.93))
     assert training.status is Status.CANCELLED

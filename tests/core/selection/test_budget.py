@@ -14,7 +14,7 @@ from core.selection.candidates import Candidate, candidates_of
 from core.selection.registry import METHODS
 from core.train import Training
 from tests.core.problems import rows_of
-from tests.core.selection.test_auto import Pool, error, fit, pool
+from tests.core.selection.pools import Pool, error, fit, pool
 from tests.core.watcher import Watcher
 from tests.there import there
 
@@ -137,11 +137,11 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
     )
 
 
+@pytest.mark.usefixtures("every_report")
 @pytest.mark.parametrize(("data", "solved"), [(pool(0, [0.6, 0.4]), 0.92), (words(0), 0.96)], ids=["kernel", "linear"])
-def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch, data: Pool, solved: float) -> None:
+def test_a_stop_before_the_sum_is_made_is_a_stop(data: Pool, solved: float) -> None:
     """The first candidate may have converged by then: it is not the model that was chosen, and nobody waited for
     that."""
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
     asked: list[float] = []
 
     def once(point: TracePoint, /) -> bool:
@@ -156,8 +156,8 @@ def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch
     assert "the training was stopped before scores could be added" in training.report["chosen"]["why"]
 
 
-def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_by_the_observer_is_one_within_a_budget() -> None:
     watcher = Watcher(over=lambda point: point.fraction > 0.3)
     assert fit(pool(0, [0.6, 0.4]), options={"seconds": 1000.0}, observer=watcher).status is Status.CANCELLED
 

@@ -1,11 +1,11 @@
-"""Counts of words are learned from as the texts are that they were counted in, and the model takes counts."""
+"""Counts of words are learned from as the texts are that they were counted in, also where very many are rare."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from core.documents.label_sets import LabelSets
@@ -13,29 +13,9 @@ from core.documents.rows import SparseRows
 from core.models.io import read_model
 from core.models.model import LinearModel
 from core.train import Training, TrainingTask, train
+from tests.core.documents.counts import TERMS, N, counted
+from tests.core.problems import rows_of
 from tests.there import there
-
-N, TERMS = 300, 1200
-
-
-def counted(seed: int, terms: int = TERMS) -> tuple[Any, NDArray[np.int64]]:
-    """Counts of the terms of documents of very unlike lengths, and their classes: a tenth of the terms tells them
-    apart.
-    """
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, N)
-    shares = rng.dirichlet(np.full(terms, 0.3))
-    shares = np.stack([shares, shares])
-    for label in (0, 1):
-        shares[label, label * terms // 10 : (label + 1) * terms // 10] *= 3
-    shares /= shares.sum(axis=1, keepdims=True)
-    lengths = rng.geometric(1 / 60, N) + 5
-    return sparse.csr_matrix([rng.multinomial(*each) for each in zip(lengths, shares[truth], strict=True)]), truth
-
-
-def rows_of(matrix: Any) -> SparseRows:
-    found = matrix.tocsr().astype(np.float32)
-    return SparseRows(found.indptr.astype(np.int64), found.indices.astype(np.uint32), found.data, found.shape[1])
 
 
 def trained(matrix: Any, truth: NDArray[np.int64], algorithm: str = "auto") -> Training:
@@ -95,3 +75,32 @@ def test_clusters_of_counts_are_those_of_terms() -> None:
     likely = [there(each.probabilities)[:, 0] for each in found]
     np.testing.assert_allclose(likely[0], likely[1], atol=1e-3)
     assert np.ptp(likely[0]) > 0.5
+
+
+def texts(n: int, seed: int) -> tuple[SparseRows, np.ndarray]:
+    """Bags of 150 words by Zipf's law in four topics, of the rarer words a third the topic's own, as rows of norm 1."""
+    rng = np.random.default_rng(seed)
+    cumulated = np.cumsum(1 / (np.arange(1, 60_001) + 2.7) ** 1.05)
+    topics = rng.integers(0, 4, n)
+    words = np.searchsorted(cumulated, rng.random((n, 150)) * cumulated[-1])
+    own = (words > 100) & (rng.random(words.shape) < 1 / 3)
+    words = np.where(own, words + (topics[:, None] - words) % 4, words)
+    counts = csr_array((np.ones(words.size), (np.repeat(np.arange(n), 150), words.ravel())))
+    counts.sum_duplicates()
+    found = np.bincount(counts.indices, minlength=counts.shape[1])
+    counts.data = (1 + np.log(counts.data)) * np.log(n / np.maximum(found, 1))[counts.indices]
+    counts.data /= np.repeat(np.sqrt(counts.multiply(counts).sum(axis=1)), np.diff(counts.indptr))
+    return rows_of(counts), topics
+
+
+@pytest.mark.parametrize("seed", [2, 6])
+def test_solutions_that_contradict_their_labels_do_not_mislead_the_count(seed: int) -> None:
+    """Among very many rare words a solution has labels for a quarter of the documents, and scores above 0 for a
+    tenth."""
+    rows, topics = texts(4000, seed)
+    known = np.full(len(topics), -1, np.int32)
+    for topic in range(4):
+        known[np.flatnonzero(topics == topic)[:20]] = topic
+    training = train(TrainingTask(rows, known, list("abcd"), "tsvm", {}, seed=seed))
+    truth = np.bincount(topics[known < 0], minlength=4) / np.count_nonzero(known < 0)
+    assert np.abs(np.array(list(there(training.report)["class_fractions"].values())) - truth).sum() / 2 < 0.06

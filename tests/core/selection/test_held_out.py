@@ -11,8 +11,7 @@ def test_scores_are_by_the_fit_without_the_row() -> None:
     np.testing.assert_array_equal(found, [[12.0, 13.0], [np.nan, np.nan], [4.0, 5.0]])
 
 
-def test_scores_at_a_fraction_have_this_share_of_the_unlabeled_rows_above_zero() -> None:
-    rng = np.random.default_rng(0)
+def test_scores_at_a_fraction_have_this_share_of_the_unlabeled_rows_above_zero(rng: np.random.Generator) -> None:
     unlabeled, labeled, folds = rng.standard_normal((3, 1_000)), np.zeros(4), [0, 1, 2, 2]
     fractions = np.array([0.1, 0.5, 0.9])
     found = FoldScores(labeled, list(unlabeled)).at(fractions, np.array(folds))

@@ -160,20 +160,18 @@ def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
     assert right > half > wrong
 
 
-def test_scores_that_tell_nothing_rule_little_out() -> None:
+def test_scores_that_tell_nothing_rule_little_out(rng: np.random.Generator) -> None:
     """However large they are: the fraction at which all labels left out are positive, against that at which half of
     either class are.
     """
-    rng = np.random.default_rng(0)
     y = np.repeat([1.0, -1.0], [10, 30])
     scores = 2 * rng.standard_normal(40)
     everything, half = log_evidence.from_held_out(np.array([scores + 2, scores]), y)
     assert 0 < half - everything < 4
 
 
-def test_scores_that_hardly_tell_classes_apart_rule_no_fraction_out() -> None:
+def test_scores_that_hardly_tell_classes_apart_rule_no_fraction_out(rng: np.random.Generator) -> None:
     """Whatever fraction is asked: sure, and wrong, scores are no evidence."""
-    rng = np.random.default_rng(0)
     y, noise = np.repeat([1.0, -1.0], [10, 20]), 2 * rng.standard_normal(30)
     evidence = log_evidence.from_held_out(np.linspace(-1.5, 2.5, 9)[:, None] + noise, y)
     assert np.ptp(evidence) < 6

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine.runner import Scheduler
@@ -12,38 +11,11 @@ from core.problem import Status
 from core.progress import TOGETHER, Watch
 from core.selection.candidates import Selecting, blocks_of
 from core.selection.data import SelectionData
-from core.train import Training, TrainingContext, TrainingTask, train
+from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
+from tests.core.selection.pools import PARTS, WIDTH, N, blocks, trained
 from tests.core.watcher import Watcher
 from tests.there import there
-
-N, WIDTH = 120, 6
-PARTS = {"one": slice(0, WIDTH), "two": slice(WIDTH, 2 * WIDTH)}
-
-
-def blocks(seed: int, clear: tuple[float, float], n_classes: int = 2) -> tuple[SparseRows, NDArray[np.int64]]:
-    """Dense rows in two blocks of length 1, in which classes are this far apart, and the classes."""
-    generator = np.random.default_rng(seed)
-    classes = generator.permutation(np.arange(N) % n_classes)
-    parts = [generator.normal(size=(N, WIDTH)) + distance * np.eye(WIDTH)[classes] for distance in clear]
-    values = np.hstack([part / np.linalg.norm(part, axis=1, keepdims=True) for part in parts]).astype(np.float32)
-    indptr = np.arange(N + 1, dtype=np.int64) * 2 * WIDTH
-    return SparseRows(indptr, np.tile(np.arange(2 * WIDTH, dtype=np.uint32), N), values.ravel(), 2 * WIDTH), classes
-
-
-def trained(
-    clear: tuple[float, float] = (4.0, 4.0),
-    *,
-    n_classes: int = 2,
-    labeled: int = 30,
-    context: TrainingContext | None = None,
-) -> Training:
-    rows, classes = blocks(0, clear, n_classes)
-    known = np.where(np.arange(N) < labeled, classes, -1)
-    return train(
-        TrainingTask(rows, known, list(range(n_classes)), "auto", {}, parts=PARTS),
-        context or TrainingContext(threads=1),
-    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

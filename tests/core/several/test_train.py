@@ -246,9 +246,10 @@ def test_held_out_scores_are_those_of_a_training_without_the_labels(partly: bool
         assert np.isnan(there(training.held_out)[4]).tolist() == [False, True, True]
 
 
-def test_words_of_unlabeled_documents_lead_to_those_of_no_labeled_one(monkeypatch: Any) -> None:
+def test_words_of_unlabeled_documents_lead_to_those_of_no_labeled_one(
+    monkeypatch: Any, rng: np.random.Generator
+) -> None:
     """Each label has two sets of words. Most documents with labels have words of one, others of both."""
-    rng = np.random.default_rng(0)
     truth = rng.random((600, 3)) < 0.4
     counts = np.zeros((600, 198), np.float32)
     for row in range(600):
@@ -268,8 +269,8 @@ def test_words_of_unlabeled_documents_lead_to_those_of_no_labeled_one(monkeypatc
     assert right(training, truth[60:], 340) > right(plain, truth[60:], 340) + 0.03
 
 
+@pytest.mark.usefixtures("every_report")
 def test_a_model_is_ready_however_few_the_seconds(monkeypatch: Any) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)  # every checkpoint asks
     training = train(FEW.task(60, options={"seconds": 1e-9}))
     assert training.status is Status.CONVERGED
     report = there(training.report)

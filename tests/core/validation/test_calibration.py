@@ -22,8 +22,7 @@ from core.validation.calibration import (
 from tests.there import there
 
 
-def test_the_sigmoid_is_the_minimum() -> None:
-    rng = np.random.default_rng(0)
+def test_the_sigmoid_is_the_minimum(rng: np.random.Generator) -> None:
     positive = rng.random(30) < 0.4
     scores = rng.standard_normal((30,)) + positive
     n_positive, n_negative = positive.sum(), (~positive).sum()
@@ -127,8 +126,7 @@ def test_many_classes_of_few_labels_are_as_sure_as_all_labels_together_allow() -
 
 
 @pytest.mark.parametrize("true_inverse_temperature", [0.5, 1.0, 3.0])
-def test_the_inverse_temperature_is_found(true_inverse_temperature: float) -> None:
-    rng = np.random.default_rng(0)
+def test_the_inverse_temperature_is_found(true_inverse_temperature: float, rng: np.random.Generator) -> None:
     logits = rng.standard_normal((4000, 5)) * 2
     probabilities = np.exp(true_inverse_temperature * logits)
     class_indices = np.array([rng.choice(5, p=row / row.sum()) for row in probabilities])

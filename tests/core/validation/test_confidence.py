@@ -41,8 +41,7 @@ def test_without_labels_left_out_nothing_is_known() -> None:
     assert "at least two" in nothing.sentence()
 
 
-def test_random_predictions_are_seldom_trusted() -> None:
-    rng = np.random.default_rng(0)
+def test_random_predictions_are_seldom_trusted(rng: np.random.Generator) -> None:
     levels = [Confidence.of(rng.integers(0, 3, 30), rng.integers(0, 3, 30)).level for _ in range(300)]
     assert levels.count("none") > 270
 

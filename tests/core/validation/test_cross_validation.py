@@ -17,7 +17,7 @@ from core.registry import ALGORITHMS
 from core.train import TrainingTask, train
 from core.validation.folds import cross_val_scores, folds_of
 from tests.core.problems import solve
-from tests.core.selection.test_auto import fit, pool
+from tests.core.selection.pools import fit, pool
 from tests.core.watcher import Watcher
 from tests.stores import sparse, two_clouds
 from tests.there import there
@@ -110,8 +110,8 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
         assert found[row, 0] == pytest.approx(dense @ decision.coefficients + decision.intercept, abs=1e-6)
 
 
-def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities() -> None:
     data = pool(0, [0.6, 0.4])
     watcher = Watcher(over=lambda point: point.phase.fold is not None)
     options = {"positive_fraction": 0.4}

@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from core import progress
 from core.documents.rows import SparseRows
 from core.options.kernel import CccpOptions, KernelOptions
 from core.options.relaxation import CtsvmOptions
@@ -204,11 +203,9 @@ def test_documents_that_are_all_alike_are_no_error() -> None:
                 assert np.isfinite(training.scores).all()
 
 
+@pytest.mark.usefixtures("every_report")
 @every
-def test_it_is_stopped_in_the_middle_of_the_choice_and_chooses_the_same_afterwards(
-    algorithm: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+def test_it_is_stopped_in_the_middle_of_the_choice_and_chooses_the_same_afterwards(algorithm: str) -> None:
     dense, _, labels = rings(120, 30)
     task = TrainingTask(rows_of(dense), labels, ["in", "out"], algorithm, options_of(algorithm))
     whole = Watcher()

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import progress
 from core.errors import InvalidDocuments, InvalidOption, MessageNames
 from core.problem import Status
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
-from tests.core.selection.test_auto import Pool, pool
+from tests.core.selection.pools import Pool, pool
 from tests.core.watcher import Watcher
 from tests.there import there
 
@@ -67,8 +66,8 @@ def test_more_clusters_than_documents_are_refused() -> None:
         clusters(Pool(rows_of(np.eye(4)), np.zeros(0, np.int32), np.zeros(4, np.int64)), 5)
 
 
-def test_it_stops_wherever_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_it_stops_wherever_it_is_asked_to() -> None:
     data, everything = pool(2, [0.5, 0.5], gap=3.0, n=120), Watcher()
     clusters(data, 2, observer=everything)
     for stop_at in (1, len(everything.points) // 2, len(everything.points) - 1):

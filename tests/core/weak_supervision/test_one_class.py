@@ -11,7 +11,7 @@ from core.problem import Status
 from core.registry import with_rest
 from core.train import Training, TrainingContext, TrainingTask, train
 from core.weak_supervision.one_class import share_above
-from tests.core.selection.test_auto import Pool, pool
+from tests.core.selection.pools import Pool, pool
 from tests.core.watcher import Watcher
 from tests.core.weak_supervision.voting import votes_of
 from tests.there import there
@@ -30,8 +30,7 @@ def test_the_share_of_drawn_scores_is_found(share: float) -> None:
     assert held >= 19
 
 
-def test_the_best_threshold_is_that_of_a_plain_search() -> None:
-    rng = np.random.default_rng(0)
+def test_the_best_threshold_is_that_of_a_plain_search(rng: np.random.Generator) -> None:
     positive, unlabeled = rng.normal(1.0, 1.0, 30), rng.normal(0.2, 1.0, 400)
     found = share_above(positive, unlabeled)
     above, passed = (np.mean(each >= positive[:, None], axis=1) for each in (unlabeled, positive))
@@ -76,8 +75,8 @@ def test_a_share_that_is_told_stands() -> None:
     assert (np.mean(answer == 0), there(training.report)["summary"]) == (pytest.approx(0.35, abs=0.01), [])
 
 
-def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_ends_it() -> None:
     watcher = Watcher(over=lambda point: point.fraction > 0.35)
     training = one_class(pool(0, [0.8, 0.2], n=300), observer=watcher)
     assert training.status is Status.CANCELLED

@@ -10,7 +10,8 @@ from core.train import Training, TrainingTask, train
 from core.validation.calibration import Calibration
 from core.validation.confidence import Confidence
 from core.weak_supervision import opinion_pool
-from tests.core.selection.test_counts import N, counted, rows_of
+from tests.core.documents.counts import N, counted
+from tests.core.problems import rows_of
 from tests.core.weak_supervision.voting import people, votes_of
 from tests.there import there
 

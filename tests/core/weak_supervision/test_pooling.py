@@ -14,8 +14,7 @@ from core.problem import Status
 from core.progress import Stopped
 from core.train import Training, TrainingContext, TrainingTask, train
 from core.weak_supervision import opinion_pool
-from tests.core.selection.methods.test_naive_bayes import words
-from tests.core.selection.test_auto import Pool, pool
+from tests.core.selection.pools import Pool, pool, words
 from tests.core.watcher import Watcher
 from tests.core.weak_supervision.voting import Answers, people, rules, votes_of
 from tests.there import there
@@ -168,13 +167,11 @@ def test_every_algorithm_learns_from_votes(algorithm: str) -> None:
     assert "no label is certain" in training.warnings[0]
 
 
+@pytest.mark.usefixtures("every_report")
 @pytest.mark.parametrize(
     ("certain", "after", "before"), [(0, 0.0, 0.3), (60, 0.4, 0.72)], ids=["voters", "certain labels alone"]
 )
-def test_a_stop_before_votes_are_learned_from_ends_the_training(
-    monkeypatch: pytest.MonkeyPatch, certain: int, after: float, before: float
-) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
+def test_a_stop_before_votes_are_learned_from_ends_the_training(certain: int, after: float, before: float) -> None:
     data = pool(0, [0.6, 0.4], n=200)
     watcher = Watcher(over=lambda point: point.fraction >= after)
     training = learned(data, people(data.truth, [0.8, 0.8], 0), range(certain), observer=watcher)

@@ -1,6 +1,5 @@
 """How right voters are, against a plain computation and drawn answers."""
 
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from core.weak_supervision.voters import UNCERTAIN_LABELS, Ballots, VoterModel
 from tests.core.weak_supervision.voting import people, rules, votes_of
+from tests.memory import measured
 
 TRUTH = np.random.default_rng(0).permutation(np.repeat([0, 1, 1, 2], 50))
 ONE_HOT = np.eye(3)[TRUTH]
@@ -79,12 +79,10 @@ def test_copies_share_one_voice() -> None:
 def test_many_voters_on_each_document_take_little_memory() -> None:
     """Of 300 voters there are 45,000 pairs a document, of which each took some 100 bytes."""
     ballots = Ballots.of(votes_of(people(TRUTH[:40], [0.7] * 300, seed=3, n_classes=3), 3))
-    tracemalloc.start()
-    model = VoterModel.of(ballots, ONE_HOT[:40], EVERY[:40], PRIORS)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with measured() as memory:
+        model = VoterModel.of(ballots, ONE_HOT[:40], EVERY[:40], PRIORS)
     assert len(model.voices()) == 300
-    assert peak < 16 << 20
+    assert memory.peak < 16 << 20
 
 
 def test_votes_that_decide_are_worth_most() -> None:

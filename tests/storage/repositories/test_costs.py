@@ -37,11 +37,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], l
 Reads = Callable[[Callable[[], object]], list[str]]
 
 
-def test_a_deletion_reads_the_jobs_that_it_concerns(store: Store, reads: Reads) -> None:
+def test_a_deletion_reads_the_jobs_that_it_concerns(store: Store, reads: Reads, jobs: Jobs) -> None:
     busy, free = make_dataset(store).id, make_dataset(store).id
     for _ in range(MANY):
         submit(store, dataset=busy)
-    jobs = Jobs(store)
     datasets = Datasets(store, jobs=jobs)
     assert len(reads(jobs.unfinished_requests)) == MANY, "each is read once"
     assert [key for key in reads(lambda: datasets.delete(free)) if key.startswith("jobs/")] == []
@@ -49,10 +48,8 @@ def test_a_deletion_reads_the_jobs_that_it_concerns(store: Store, reads: Reads) 
     assert {key.split("/")[1] for key in reads(jobs.unfinished_requests)} == {new}
 
 
-def test_jobs_that_wait_are_counted_and_not_read(store: Store, reads: Reads) -> None:
-    dataset = make_dataset(store).id
+def test_jobs_that_wait_are_counted_and_not_read(store: Store, reads: Reads, dataset: str, jobs: Jobs) -> None:
     *waiting, runs = sorted(submit(store, dataset=dataset) for _ in range(MANY))
-    jobs = Jobs(store)
     jobs.claim_attempt(runs, "w")
     assert jobs.states(set(waiting)) == {JobState.QUEUED: MANY - 1, JobState.RUNNING: 1}
     assert {key.split("/")[1] for key in reads(lambda: jobs.states(set(waiting)))} == {runs}
@@ -79,9 +76,8 @@ def test_a_publication_reads_the_versions_since_its_outcome(store: Store, reads:
     assert there(jobs.publish(slow)).number == MANY + 2, "a job has one version"
 
 
-def test_the_outcome_of_an_attempt_says_how_many_versions_there_were(store: Store) -> None:
+def test_the_outcome_of_an_attempt_says_how_many_versions_there_were(store: Store, id: str, jobs: Jobs) -> None:
     """Outcomes of earlier releases do not: then all versions are read."""
-    id, jobs = submit(store), Jobs(store)
     jobs.claim_attempt(id, "w")
     jobs.record_outcome(id, success(store))
     assert there(jobs.outcome(id)).versions_before == 0

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from storage.errors import Conflict
-from storage.records import Dataset, JobDraft
+from storage.records import JobDraft
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
 from storage.store import Store
+from tests.calls import meanwhile
 from tests.stores import later, make_dataset, submit
 
 
@@ -62,30 +63,21 @@ def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(
 
 def test_a_deletion_that_still_lives_is_left_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     id = make_dataset(store).id
-    using = Jobs.unfinished_job_of
-
-    def looked_at(self: Jobs, wanted: Dataset) -> Any:
-        Datasets(store).recover_deletions()
-        return using(self, wanted)
-
-    monkeypatch.setattr(Jobs, "unfinished_job_of", looked_at)
+    meanwhile(monkeypatch, Jobs, "unfinished_job_of", Datasets(store).recover_deletions)
     Datasets(store).delete(id)
     assert store.children("datasets") == []
 
 
 def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = make_dataset(store).id
-    using, other = Jobs.unfinished_job_of, Datasets(store)
+    id, other = make_dataset(store).id, Datasets(store)
 
-    def stands_still(self: Jobs, wanted: Dataset) -> Any:
-        found = using(self, wanted)
+    def recover() -> None:
         other.recover_deletions()
         with later(monkeypatch, 12):
             other.recover_deletions()
         submit(store, dataset=id)
-        return found
 
-    monkeypatch.setattr(Jobs, "unfinished_job_of", stands_still)
+    meanwhile(monkeypatch, Jobs, "unfinished_job_of", recover, after=True)
     with pytest.raises(Conflict, match="took too long"):
         Datasets(store).delete(id)
     assert Datasets(store).get(id).id == id

@@ -14,15 +14,15 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store, json_records
 from storage.upkeep.cleanup import GarbageCollector
+from tests.calls import ending, meanwhile
 from tests.stores import killed_at, make_dataset
 from tests.there import there
 from workers.worker.attempt import Attempts
 
 
 def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, dataset: str
 ) -> None:
-    dataset = make_dataset(store).id
 
     def post() -> tuple[str, bool]:
         job, created = Jobs(store).create(
@@ -39,20 +39,14 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(
 
 
 def test_a_job_that_was_refused_when_it_was_stored_keeps_its_key(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, create = make_dataset(store).id, make_dataset(store).id, type(store).create
+    first, second = make_dataset(store).id, make_dataset(store).id
 
     def post(dataset: str) -> tuple[Job, bool]:
         return Jobs(store).create(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
 
-    def overtaken(self: Store, key: str, data: bytes) -> bool:
-        if key.endswith("request.json"):
-            Datasets(store).delete(first)
-        return create(self, key, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "create", overtaken)
-        with pytest.raises(NotFound):
-            post(first)
+    meanwhile(monkeypatch, type(store), "create", lambda: Datasets(store).delete(first), where=ending("request.json"))
+    with pytest.raises(NotFound):
+        post(first)
     (refused,) = store.children("jobs")
     job, created = post(second)
     assert (job.request.id, job.state, created) == (refused, JobState.FAILED, False)
@@ -62,24 +56,17 @@ def test_a_job_that_was_refused_when_it_was_stored_keeps_its_key(store: Store, m
 
 
 def test_a_job_that_is_deleted_while_its_request_is_repeated_is_not_made_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, dataset: str
 ) -> None:
     """Under its id it would run, and be published, twice."""
-    dataset, exists = make_dataset(store).id, type(store).exists
 
     def post() -> tuple[Job, bool]:
         return Jobs(store).create(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
 
     job, _ = post()
     Jobs(store).cancel(job.request.id)
-
-    def late(self: Store, key: str) -> bool:
-        if key == f"jobs/{job.request.id}/request.json":
-            monkeypatch.setattr(type(store), "exists", exists)
-            Jobs(store).delete(job.request.id)
-        return exists(self, key)
-
-    monkeypatch.setattr(type(store), "exists", late)
+    request = f"jobs/{job.request.id}/request.json"
+    meanwhile(monkeypatch, type(store), "exists", lambda: Jobs(store).delete(job.request.id), where=ending(request))
     with pytest.raises(JobDeleted, match=job.request.id):
         post()
     assert store.children("jobs") == []
@@ -87,25 +74,21 @@ def test_a_job_that_is_deleted_while_its_request_is_repeated_is_not_made_again(
 
 @pytest.mark.parametrize("moment", ["idempotency/", "open/", "/request.json"])
 def test_a_request_that_hangs_until_its_job_was_done_and_deleted_elsewhere_makes_none(
-    store: Store, monkeypatch: pytest.MonkeyPatch, moment: str
+    store: Store, monkeypatch: pytest.MonkeyPatch, moment: str, dataset: str
 ) -> None:
     """Its client has asked another gateway meanwhile, got the job, and deleted it. Nobody waits for another."""
-    dataset, create = make_dataset(store).id, type(store).create
 
     def post() -> Job:
         return Jobs(store).create(
             JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f")
         )[0]
 
-    def hanging(self: Store, key: str, data: bytes) -> bool:
-        if moment in key:
-            monkeypatch.setattr(type(store), "create", create)
-            done = post().request.id
-            Jobs(store).cancel(done)
-            Jobs(store).delete(done)
-        return create(self, key, data)
+    def do_and_delete() -> None:
+        done = post().request.id
+        Jobs(store).cancel(done)
+        Jobs(store).delete(done)
 
-    monkeypatch.setattr(type(store), "create", hanging)
+    meanwhile(monkeypatch, type(store), "create", do_and_delete, where=lambda _, key, data: moment in key)
     with pytest.raises(JobDeleted):
         post()
     assert [*Jobs(store).every(), *Jobs(store).open_jobs()] == []
@@ -131,14 +114,13 @@ def test_a_job_that_was_made_again_after_its_deletion_is_withdrawn(store: Store,
     assert [*jobs.every(), *jobs.open_jobs()] == []
 
 
-def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
+def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store, dataset: str) -> None:
     with pytest.raises(NotFound):
         Jobs(store).create(
             JobDraft(dataset="ds-000000000000000000000000", model="m", algorithm="svm"),
             IdempotencyKey("k", None, "first"),
         )
     assert store.children("idempotency") == []
-    dataset = make_dataset(store).id
     _, created = Jobs(store).create(
         JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "second")
     )
@@ -150,10 +132,9 @@ def submit_by(store: Store, caller: str | None, fingerprint: str = "f") -> str:
     return Jobs(store).create(draft, IdempotencyKey("k", caller, fingerprint))[0].request.id
 
 
-def test_callers_choose_their_idempotency_keys_apart(store: Store) -> None:
+def test_callers_choose_their_idempotency_keys_apart(store: Store, jobs: Jobs) -> None:
     ids = {caller: submit_by(store, caller, f"of {caller}") for caller in (None, "key-a", "key-b")}
     assert len(set(ids.values())) == 3
-    jobs = Jobs(store)
     for caller, id in ids.items():
         found = there(jobs.find_by_idempotency_key(IdempotencyKey("k", caller, f"of {caller}")))
         assert found.request.id == id

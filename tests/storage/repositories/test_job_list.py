@@ -17,9 +17,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted(monkeypatch, Jobs, "get", lambda _, id: id)
 
 
-def test_what_is_over_is_listed_as_such(store: Store) -> None:
+def test_what_is_over_is_listed_as_such(store: Store, id: str, jobs: Jobs) -> None:
     """What is not over when it is first read may have changed."""
-    id, jobs = submit(store), Jobs(store)
     pages = JobList(jobs)
     jobs.claim_attempt(id, "w")
     assert [job.request.id for job in pages.page(JobState.RUNNING)[0]] == [id]
@@ -29,10 +28,9 @@ def test_what_is_over_is_listed_as_such(store: Store) -> None:
     assert [job.request.id for job in pages.page(JobState.SUCCEEDED)[0]] == [id]
 
 
-def test_all_jobs_are_listed_now_and_then_only(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_jobs_are_listed_now_and_then_only(store: Store, monkeypatch: pytest.MonkeyPatch, jobs: Jobs) -> None:
     dataset, now = make_dataset(store).id, [0.0]
     listed = noted(monkeypatch, Jobs, "ids", lambda _, after=None: after)
-    jobs = Jobs(store)
     pages = JobList(jobs, lambda: now[0])
     deleted, *others = (submit(store, dataset=dataset) for _ in range(3))
     assert [job.request.id for job in pages.page()[0]] == sorted([deleted, *others], reverse=True)
@@ -51,9 +49,9 @@ def test_all_jobs_are_listed_now_and_then_only(store: Store, monkeypatch: pytest
     assert listed[2] is None
 
 
-def test_only_what_is_not_over_is_read_for_what_is_not_over(store: Store, reads: list[str]) -> None:
-    dataset = make_dataset(store).id
-    jobs = Jobs(store)
+def test_only_what_is_not_over_is_read_for_what_is_not_over(
+    store: Store, reads: list[str], dataset: str, jobs: Jobs
+) -> None:
     over = [submit(store, dataset=dataset) for _ in range(5)]
     for id in over:
         jobs.cancel(id)
@@ -64,9 +62,9 @@ def test_only_what_is_not_over_is_read_for_what_is_not_over(store: Store, reads:
     assert reads == [waits]
 
 
-def test_what_was_read_once_is_not_read_again_to_be_left_out(store: Store, reads: list[str]) -> None:
-    dataset = make_dataset(store).id
-    jobs = Jobs(store)
+def test_what_was_read_once_is_not_read_again_to_be_left_out(
+    store: Store, reads: list[str], dataset: str, jobs: Jobs
+) -> None:
     for _ in range(5):
         jobs.cancel(submit(store, dataset=dataset, model="a"))
     rare = submit(store, dataset=dataset, model="b")
@@ -80,10 +78,9 @@ def test_what_was_read_once_is_not_read_again_to_be_left_out(store: Store, reads
 
 
 def test_a_page_for_which_too_much_would_be_read_is_short_and_goes_on(
-    store: Store, reads: list[str], monkeypatch: pytest.MonkeyPatch
+    store: Store, reads: list[str], monkeypatch: pytest.MonkeyPatch, dataset: str
 ) -> None:
     monkeypatch.setattr(listing, "_MOST_READ", 4)
-    dataset = make_dataset(store).id
     rare = submit(store, dataset=dataset, model="b")
     others = [submit(store, dataset=dataset, model="a") for _ in range(9)]
     pages, cursor, found, turns = JobList(Jobs(store)), None, [], 0
@@ -98,9 +95,8 @@ def test_a_page_for_which_too_much_would_be_read_is_short_and_goes_on(
     assert len(others) == 9
 
 
-def test_what_is_remembered_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch, dataset: str) -> None:
     monkeypatch.setattr(listing, "_MOST_KNOWN", 3)
-    dataset = make_dataset(store).id
     for _ in range(8):
         submit(store, dataset=dataset)
     pages = JobList(Jobs(store))

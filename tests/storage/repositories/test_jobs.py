@@ -1,18 +1,20 @@
 """Jobs: their state by their records; every step may be repeated, raced or cut short."""
 
 import threading
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import pytest
 
 from storage.errors import Conflict, InvalidName, NotFound, StoreDamaged
 from storage.names import new_id
-from storage.records import Dataset, Job, JobDraft, JobState, Outcome, Version
+from storage.records import Job, JobDraft, JobState, Outcome, Version
 from storage.repositories.datasets import Datasets
 from storage.repositories.idempotency import IdempotencyKey
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
+from tests.calls import ending, meanwhile
 from tests.stores import killed_at, make_dataset, submit, success
 from tests.there import there
 from tests.waiting import at_once
@@ -63,8 +65,7 @@ def test_unknown_jobs(store: Store, id: str) -> None:
             act(id)
 
 
-def test_an_idempotency_key_stands_for_one_job(store: Store) -> None:
-    dataset = make_dataset(store).id
+def test_an_idempotency_key_stands_for_one_job(store: Store, dataset: str) -> None:
 
     def post(_: int) -> tuple[str, bool]:
         job, created = Jobs(store).create(
@@ -82,23 +83,14 @@ def test_an_idempotency_key_stands_for_one_job(store: Store) -> None:
 def test_a_job_never_loses_its_dataset_to_a_deletion(
     store: Store, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    dataset = make_dataset(store).id
-    create = type(store).create
+    dataset, late = make_dataset(store).id, moment.startswith("after")
 
-    def superseded(self: Store, key: str, data: bytes) -> bool:
-        if not key.endswith("request.json"):
-            return create(self, key, data)
-        monkeypatch.setattr(type(store), "create", create)
-        if moment.startswith("before"):
+    def delete() -> None:
+        with pytest.raises(Conflict) if late else nullcontext():
             Datasets(store).delete(dataset)
-        created = create(self, key, data)
-        if moment.startswith("after"):
-            with pytest.raises(Conflict):
-                Datasets(store).delete(dataset)
-        return created
 
-    monkeypatch.setattr(type(store), "create", superseded)
-    if moment.startswith("before"):
+    meanwhile(monkeypatch, type(store), "create", delete, where=ending("request.json"), after=late)
+    if not late:
         with pytest.raises(NotFound, match="dataset"):
             submit(store, dataset=dataset)
         (id,) = store.children("jobs")
@@ -106,88 +98,62 @@ def test_a_job_never_loses_its_dataset_to_a_deletion(
     else:
         assert state(store, submit(store, dataset=dataset)) is JobState.QUEUED
         assert Datasets(store).get(dataset).id == dataset
-    assert store.children("open") == ([] if moment.startswith("before") else store.children("jobs"))
+    assert store.children("open") == (store.children("jobs") if late else [])
 
 
 def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, dataset: str
 ) -> None:
-    dataset = make_dataset(store).id
-    using = Jobs.unfinished_job_of
 
-    def looked(self: Jobs, wanted: Dataset) -> Job | None:
-        found = using(self, wanted)
+    def refuse() -> None:
         with pytest.raises(NotFound, match="dataset"):
             submit(store, dataset=dataset)
-        return found
 
-    monkeypatch.setattr(Jobs, "unfinished_job_of", looked)
+    meanwhile(monkeypatch, Jobs, "unfinished_job_of", refuse, after=True)
     Datasets(store).delete(dataset)
     assert store.children("open") == []
     assert store.children("datasets") == []
 
 
 def test_a_job_that_is_being_deleted_is_never_shown_as_unfinished(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, id: str, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id, jobs, read = submit(store), Jobs(store), type(store).read
     jobs.cancel(id)
-
-    def deleted_meanwhile(self: Store, key: str) -> bytes:
-        monkeypatch.setattr(type(store), "read", read)
-        found = read(self, key)
-        Jobs(store).delete(id)
-        return found
-
-    monkeypatch.setattr(type(store), "read", deleted_meanwhile)
+    meanwhile(monkeypatch, type(store), "read", lambda: Jobs(store).delete(id), after=True)
     with pytest.raises(NotFound):
         jobs.get(id)
 
 
 def test_an_outcome_of_a_job_that_was_deleted_meanwhile_is_nobodys(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, id: str, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id, jobs, read = submit(store), Jobs(store), type(store).read
     jobs.cancel(id)
-
-    def deleted_meanwhile(self: Store, key: str) -> bytes:
-        if key.endswith("outcome.json"):
-            monkeypatch.setattr(type(store), "read", read)
-            Jobs(store).delete(id)
-        return read(self, key)
-
-    monkeypatch.setattr(type(store), "read", deleted_meanwhile)
+    meanwhile(monkeypatch, type(store), "read", lambda: Jobs(store).delete(id), where=ending("outcome.json"))
     with pytest.raises(NotFound):
         jobs.record_outcome(id, failure())
 
 
 def test_a_job_that_has_ended_when_its_submission_looks_for_deletions_was_accepted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, dataset: str
 ) -> None:
     """Else its key were free, and the same request made it twice."""
-    dataset, create = make_dataset(store).id, type(store).create
 
-    def slow(self: Store, key: str, data: bytes) -> bool:
-        created = create(self, key, data)
-        if key.endswith("request.json"):
-            (id,) = store.children("open")
-            Jobs(store).cancel(id)
-            Datasets(store).delete(dataset)
-        return created
+    def end() -> None:
+        (id,) = store.children("open")
+        Jobs(store).cancel(id)
+        Datasets(store).delete(dataset)
 
     def post() -> tuple[Job, bool]:
         return Jobs(store).create(JobDraft(dataset=dataset, model="m", algorithm="svm"), IdempotencyKey("k", None, "f"))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "create", slow)
-        job, created = post()
+    meanwhile(monkeypatch, type(store), "create", end, where=ending("request.json"), after=True)
+    job, created = post()
     assert (job.state, created) == (JobState.CANCELLED, True)
     again, created = post()
     assert (again.request.id, created) == (job.request.id, False)
 
 
-def test_a_damaged_request_keeps_what_it_names(store: Store) -> None:
-    dataset = make_dataset(store).id
+def test_a_damaged_request_keeps_what_it_names(store: Store, dataset: str) -> None:
     id, other = submit(store, dataset=dataset), make_dataset(store).id
     request = store.read(f"jobs/{id}/request.json")
     store.replace(f"jobs/{id}/request.json", request.replace(b'"seed":0', b'"seed":"zero"'))
@@ -199,13 +165,12 @@ def test_a_damaged_request_keeps_what_it_names(store: Store) -> None:
     Datasets(store).delete(dataset)
 
 
-def test_records_that_say_more_than_this_release_knows_are_read(store: Store) -> None:
+def test_records_that_say_more_than_this_release_knows_are_read(store: Store, dataset: str) -> None:
     """As a newer one beside it may store them, during an upgrade."""
 
     def grow(key: str) -> None:
         store.replace(key, store.read(key).rstrip().removesuffix(b"}") + b',"of_the_next_release":1}')
 
-    dataset = make_dataset(store).id
     id, jobs = submit(store, dataset=dataset), Jobs(store)
     grow(f"jobs/{id}/request.json")
     grow(f"datasets/{dataset}/manifest.json")
@@ -223,8 +188,7 @@ def test_records_that_say_more_than_this_release_knows_are_read(store: Store) ->
 
 
 @pytest.mark.parametrize("published", [False, True])
-def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> None:
-    id, jobs = submit(store), Jobs(store)
+def test_what_has_succeeded_is_not_cancelled(store: Store, id: str, jobs: Jobs, published: bool) -> None:
     jobs.claim_attempt(id, "w")
     jobs.record_outcome(id, success(store))
     if published:
@@ -235,16 +199,14 @@ def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> N
     assert state(store, id) is JobState.SUCCEEDED
 
 
-def test_one_worker_claims_an_attempt(store: Store) -> None:
-    id = submit(store)
+def test_one_worker_claims_an_attempt(store: Store, id: str) -> None:
     attempts = at_once(6, lambda number: Jobs(store).claim_attempt(id, f"w{number}", 1))
     assert sum(attempt is not None for attempt in attempts) == 1
     assert Jobs(store).claim_attempt(id, "late", 1) is None
     assert there(Jobs(store).claim_attempt(id, "again", 2)).number == 2
 
 
-def test_the_first_outcome_counts(store: Store) -> None:
-    id, jobs = submit(store), Jobs(store)
+def test_the_first_outcome_counts(store: Store, id: str, jobs: Jobs) -> None:
     jobs.claim_attempt(id, "w")
     outcomes = [failure(), success(store)]
     won = at_once(2, lambda number: Jobs(store).record_outcome(id, outcomes[number]))
@@ -266,8 +228,7 @@ def test_however_many_publish_there_is_one_version(store: Store) -> None:
         assert version.number == Jobs(store).get(ids[number % 4]).version
 
 
-def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = submit(store)
+def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.MonkeyPatch, id: str) -> None:
     Jobs(store).claim_attempt(id, "w")
     Jobs(store).record_outcome(id, success(store))
     with killed_at(store, monkeypatch, "create", "published.json"):
@@ -277,16 +238,14 @@ def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.
     assert state(store, id) is JobState.SUCCEEDED
 
 
-def test_only_successes_are_published(store: Store) -> None:
-    id = submit(store)
+def test_only_successes_are_published(store: Store, id: str) -> None:
     assert Jobs(store).publish(id) is None
     Jobs(store).record_outcome(id, failure())
     assert Jobs(store).publish(id) is None
     assert Models(store).names() == ([], None)
 
 
-def test_deaths_are_attempts_that_were_not_handed_back(store: Store) -> None:
-    id, jobs = submit(store), Jobs(store)
+def test_deaths_are_attempts_that_were_not_handed_back(id: str, jobs: Jobs) -> None:
     for number in (1, 2, 3):
         jobs.claim_attempt(id, "w")
         assert jobs.deaths(id) == number - (number > 1)

@@ -11,11 +11,11 @@ import pytest
 
 from storage.errors import Conflict, InvalidName, NotFound
 from storage.names import new_id
-from storage.records import Comparison, File, Publication
+from storage.records import Comparison, Publication
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.calls import noted
+from tests.calls import meanwhile, noted
 from tests.stores import later, make_dataset, submit, success
 from tests.there import there
 
@@ -27,20 +27,24 @@ def publish(store: Store, name: str = "news") -> str:
     return id
 
 
-def test_versions_are_in_the_order_of_their_numbers(store: Store) -> None:
+@pytest.fixture
+def published(store: Store) -> str:
+    """The id of the job that made the first version."""
+    return publish(store)
+
+
+def test_versions_are_in_the_order_of_their_numbers(store: Store, models: Models) -> None:
     for _ in range(11):
         publish(store)
-    models = Models(store)
     assert models.resolve("news").number == 11
     assert [version.number for version in models.versions("news")] == list(range(1, 12))
 
 
 def test_the_newest_of_any_number_of_versions_is_found_without_listing_them(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, models: Models
 ) -> None:
     for _ in range(3):
         publish(store)
-    models = Models(store)
     assert models.resolve("news").number == 3
     publish(store)
     with monkeypatch.context() as patch:
@@ -61,15 +65,12 @@ def test_a_version_that_was_deleted_before_a_late_publication_is_its_version(
 ) -> None:
     id = submit(store, model="news")
     Jobs(store).record_outcome(id, success(store))
-    local = type(store).local
 
-    def deleted_meanwhile(self: Store, file: File) -> Any:
-        monkeypatch.setattr(type(store), "local", local)
+    def publish_and_delete() -> None:
         Jobs(store).publish(id)
         Models(store).delete_version("news", 1)
-        return local(self, file)
 
-    monkeypatch.setattr(type(store), "local", deleted_meanwhile)
+    meanwhile(monkeypatch, type(store), "local", publish_and_delete)
     assert there(Jobs(store).publish(id)).number == 1
 
 
@@ -81,11 +82,10 @@ def held_back(store: Store) -> None:
     Jobs(store).publish(id)
 
 
-def test_the_name_stands_for_the_newest_version_that_takes_over(store: Store) -> None:
-    publish(store)
+@pytest.mark.usefixtures("published")
+def test_the_name_stands_for_the_newest_version_that_takes_over(store: Store, models: Models) -> None:
     for _ in range(3):
         held_back(store)
-    models = Models(store)
     assert (models.resolve("news").number, Models(store).resolve("news").number, models.newest("news")) == (1, 1, 4)
     assert [version.takes_over for version in models.versions("news")] == [True, False, False, False]
     publish(store)
@@ -103,18 +103,18 @@ def test_the_name_stands_for_the_newest_version_that_takes_over(store: Store) ->
             find("news")
 
 
-def test_what_is_served_is_found_without_listing_what_is_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(store)
+@pytest.mark.usefixtures("published")
+def test_what_is_served_is_found_without_listing_what_is_not(
+    store: Store, monkeypatch: pytest.MonkeyPatch, models: Models
+) -> None:
     for _ in range(3):
         held_back(store)
-    models = Models(store)
     assert models.resolve("news").number == 1
     monkeypatch.setattr(store, "children", lambda prefix: pytest.fail(prefix))
     assert models.resolve("news").number == 1
 
 
-def test_unknown_things(store: Store) -> None:
-    models = Models(store)
+def test_unknown_things(store: Store, models: Models) -> None:
     for act in (models.versions, models.aliases, models.delete):
         with pytest.raises(NotFound):
             act("news")
@@ -130,9 +130,8 @@ def test_unknown_things(store: Store) -> None:
         models.set_alias("news", "a/b", 1)
 
 
-def test_a_deleted_number_is_not_used_again(store: Store) -> None:
+def test_a_deleted_number_is_not_used_again(store: Store, models: Models) -> None:
     first, second = publish(store), publish(store)
-    models = Models(store)
     models.set_alias("news", "champion", 2)
     with pytest.raises(Conflict, match="champion"):
         models.delete_version("news", 2)
@@ -149,10 +148,9 @@ def test_a_deleted_number_is_not_used_again(store: Store) -> None:
     assert Jobs(store).get(first).version == 1
 
 
-def test_deleting_a_model_frees_nothing_but_its_files(store: Store) -> None:
-    publish(store)
+@pytest.mark.usefixtures("published")
+def test_deleting_a_model_frees_nothing_but_its_files(store: Store, models: Models) -> None:
     publish(store, "other")
-    models = Models(store)
     models.set_alias("news", "a", 1)
     models.delete("news")
     assert models.names() == (["other"], None)
@@ -164,7 +162,7 @@ def test_deleting_a_model_frees_nothing_but_its_files(store: Store) -> None:
     assert models.aliases("news") == {}
 
 
-def test_a_model_that_a_job_starts_from_stays_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_a_job_starts_from_stays_whole(store: Store) -> None:
     for _ in range(3):
         publish(store)
     models, jobs = Models(store), Jobs(store)
@@ -224,12 +222,12 @@ def overtaking(store: Store, step: int, other: Callable[[], Any], monkeypatch: p
     return count
 
 
+@pytest.mark.usefixtures("published")
 @pytest.mark.parametrize("first", ["alias", "deletion"])
 @pytest.mark.parametrize("step", range(1, 17))
 def test_no_alias_ever_points_to_a_deleted_version(
     store: Store, monkeypatch: pytest.MonkeyPatch, first: str, step: int
 ) -> None:
-    publish(store)
     publish(store)
     acts: dict[str, Callable[[], Any]] = {
         "alias": lambda: Models(store).set_alias("news", "live", 1),
@@ -250,26 +248,24 @@ def test_no_alias_ever_points_to_a_deleted_version(
     assert store.children("models/news/aliasing") == []
 
 
-def test_two_deletions_of_a_version_while_an_alias_is_set(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(store)
-    models, marked = Models(store), Models._mark_deleted
+@pytest.mark.usefixtures("published")
+def test_two_deletions_of_a_version_while_an_alias_is_set(
+    store: Store, monkeypatch: pytest.MonkeyPatch, models: Models
+) -> None:
 
-    def superseded(self: Models, name: str, number: int) -> bool:
-        monkeypatch.setattr(Models, "_mark_deleted", marked)
-        made = self._mark_deleted(name, number)
+    def delete_and_alias() -> None:
         with pytest.raises(NotFound):
             Models(store).delete_version("news", 1)
         store.create("models/news/aliasing/1.aliasing-" + new_id("x").partition("-")[2], b"")
-        return made
 
-    monkeypatch.setattr(Models, "_mark_deleted", superseded)
+    meanwhile(monkeypatch, Models, "_mark_deleted", delete_and_alias, after=True)
     with pytest.raises(Conflict, match="being set"):
         models.delete_version("news", 1)
     assert all(store.exists(file.key) for file in models.version("news", 1).files.values())
 
 
+@pytest.mark.usefixtures("published")
 def test_a_clock_that_is_an_hour_off_makes_no_mark_abandoned(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(store)
     models, now = Models(store), time.time() + 3600
     files, mark = models.version("news", 1).files.values(), f"models/news/aliasing/1.{new_id('aliasing')}"
     store.create(mark, b"")
@@ -288,9 +284,10 @@ def test_a_clock_that_is_an_hour_off_makes_no_mark_abandoned(store: Store, monke
     assert not any(store.exists(file.key) for file in files)
 
 
-def test_an_alias_that_goes_meanwhile_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(store)
-    models = Models(store)
+@pytest.mark.usefixtures("published")
+def test_an_alias_that_goes_meanwhile_is_left_out(
+    store: Store, monkeypatch: pytest.MonkeyPatch, models: Models
+) -> None:
     for alias in ("a", "b"):
         models.set_alias("news", alias, 1)
     children = store.children
@@ -299,9 +296,10 @@ def test_an_alias_that_goes_meanwhile_is_left_out(store: Store, monkeypatch: pyt
         assert models.aliases("news") == {"a": 1, "b": 1}
 
 
-def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(store)
-    models = Models(store)
+@pytest.mark.usefixtures("published")
+def test_files_of_a_deletion_cut_short_are_removed_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch, models: Models
+) -> None:
     files = models.version("news", 1).files.values()
     with monkeypatch.context() as patch:
         patch.setattr(Models, "_delete_files", lambda *_: None)

@@ -183,8 +183,7 @@ def test_the_others_go_on(store: Store, filled: tuple[str, str, str]) -> None:
     assert all(key in detail for key, detail in found.items())
 
 
-def test_what_is_damaged_can_be_removed(store: Store, filled: tuple[str, str, str]) -> None:
-    models = Models(store)
+def test_what_is_damaged_can_be_removed(store: Store, filled: tuple[str, str, str], models: Models) -> None:
     store.create("models/news/versions/2.json", b"{")
     store.create("models/news/aliases/torn.json", b"{")
     models.delete_alias("news", "torn")

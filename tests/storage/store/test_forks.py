@@ -5,7 +5,6 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from redis import ConnectionPool
@@ -14,6 +13,7 @@ from storage.errors import CannotStart, StoreUnavailable, Unavailable
 from storage.process.settings import Settings
 from storage.store import forks
 from storage.store.forks import run_in_store_process
+from tests.calls import meanwhile
 from tests.stores import Valkey
 from tests.waiting import HANG, SOON
 from workers.worker.run import _context, _WorkerHeartbeat
@@ -89,19 +89,19 @@ def test_the_work_does_not_wait_for_a_lock_that_the_heartbeat_held(
     settings = Settings(redis_url=valkey.url, store_url=f"file://{tmp_path}/store")
     context = _context(settings, "w")
     locked, release = threading.Event(), threading.Event()
-    connection = ConnectionPool.make_connection
 
-    def slow(pool: ConnectionPool) -> Any:  # the pool is locked meanwhile
-        if threading.current_thread().name == "worker heartbeat":
-            locked.set()
-            assert release.wait(HANG)
-        return connection(pool)
+    def hold() -> None:  # the pool is locked meanwhile
+        locked.set()
+        assert release.wait(HANG)
 
     def work() -> None:
         signal.alarm(int(SOON))
         context.redis_state.cancel_requested("job-1")
 
-    monkeypatch.setattr(ConnectionPool, "make_connection", slow)
+    beats = "worker heartbeat"
+    meanwhile(
+        monkeypatch, ConnectionPool, "make_connection", hold, where=lambda _: threading.current_thread().name == beats
+    )
     with _WorkerHeartbeat(settings, "w"):
         assert locked.wait(SOON)
         run_in_store_process(work)

@@ -17,6 +17,7 @@ from storage.repositories.datasets import Batch, Datasets
 from storage.store import KeyMissing, Store, open_store
 from storage.store.bucket import BucketStore
 from storage.store.folder import FolderStore
+from tests.calls import meanwhile, noted
 from tests.stores import make_dataset, make_s3, rows, s3_options
 from tests.waiting import at_once
 
@@ -60,14 +61,7 @@ def test_what_is_deleted_while_it_is_created_is_created(
 ) -> None:
     store = make_s3(s3_endpoint, tmp_path)
     store.create("mark", b"of another")
-    read = BucketStore.read
-
-    def delete_before(self: BucketStore, key: str) -> bytes:
-        monkeypatch.setattr(BucketStore, "read", read)
-        self.delete(key)
-        return read(self, key)
-
-    monkeypatch.setattr(BucketStore, "read", delete_before)
+    meanwhile(monkeypatch, BucketStore, "read", lambda: store.delete("mark"))
     assert store.create("mark", b"mine")
     assert store.read("mark") == b"mine"
 
@@ -234,15 +228,8 @@ def test_a_crash_before_the_name_is_given_leaves_nothing(tmp_path: Path, monkeyp
 
 
 def test_every_write_is_flushed_and_so_is_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed: list[str] = []
-    fsync = os.fsync
-
-    def note(descriptor: int) -> None:
-        flushed.append(os.readlink(f"/proc/self/fd/{descriptor}"))
-        fsync(descriptor)
-
     store = FolderStore(tmp_path)
-    monkeypatch.setattr(os, "fsync", note)
+    flushed = noted(monkeypatch, os, "fsync", lambda descriptor: os.readlink(f"/proc/self/fd/{descriptor}"))
     store.create("a/b/c.json", b"x")
     assert flushed[0].startswith(f"{tmp_path}/.staging/")
     assert {str(tmp_path), f"{tmp_path}/a", f"{tmp_path}/a/b"} <= set(flushed)

@@ -243,10 +243,9 @@ def test_the_key_of_a_deleted_job_stays_its_own_for_a_day(store: Store, monkeypa
     assert post() != first
 
 
-def test_versions_that_something_names_stay(store: Store) -> None:
+def test_versions_that_something_names_stay(store: Store, models: Models) -> None:
     for _ in range(6):
         done(store)
-    models = Models(store)
     models.set_alias("news", "live", 2)
     starting = submit(store, start=Publication(name="news", version=3))
     removed = retain(store, versions=NONE)
@@ -257,14 +256,13 @@ def test_versions_that_something_names_stay(store: Store) -> None:
     assert models.aliases("news") == {"live": 2}
 
 
-def test_the_version_that_is_served_stays_though_it_is_not_the_newest(store: Store) -> None:
+def test_the_version_that_is_served_stays_though_it_is_not_the_newest(store: Store, models: Models) -> None:
     done(store)
     worse = Comparison(takes_over=False, why="it is worse", against=1)
     for _ in range(3):
         id = submit(store)
         Jobs(store).record_outcome(id, success(store).model_copy(update={"comparison": worse}))
         Jobs(store).publish(id)
-    models = Models(store)
     assert retain(store, versions=Keep(count=1)).versions == ["news/3", "news/2"]
     assert [version.number for version in models.versions("news")] == [1, 4]
     assert retain(store, versions=NONE).versions == ["news/4"]
@@ -283,8 +281,7 @@ def test_datasets_that_something_names_stay(store: Store) -> None:
     assert retain(store, datasets=NONE, versions=NONE).datasets == [of_a_job]
 
 
-def test_the_dataset_of_a_version_whose_deletion_may_be_undone_stays(store: Store) -> None:
-    dataset = make_dataset(store).id
+def test_the_dataset_of_a_version_whose_deletion_may_be_undone_stays(store: Store, dataset: str) -> None:
     done(store, dataset=dataset)
 
     def needed(name: str, numbers: Collection[int]) -> None:

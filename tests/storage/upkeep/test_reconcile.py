@@ -15,7 +15,7 @@ from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
 from storage.upkeep.reconcile import Reconciler, Repairs
-from tests.calls import noted
+from tests.calls import meanwhile, noted
 from tests.stores import failure_of, later, submit, success
 from tests.there import there
 from tests.waiting import Clock
@@ -46,8 +46,7 @@ def world(store: Store, redis: Redis) -> World:
     return World(store, redis)
 
 
-def test_a_lost_message_is_sent_again_but_not_at_once(store: Store, world: World) -> None:
-    id = submit(store)
+def test_a_lost_message_is_sent_again_but_not_at_once(world: World, id: str) -> None:
     assert world.later() == NOTHING
     assert world.later(LEASE - 0.1) == NOTHING
     assert world.later(0.2) == Repairs([id], [], [])
@@ -99,16 +98,14 @@ def test_what_died_goes_before_what_waits_and_what_was_lost_behind_it_the_oldest
     assert sorted(order, key=order.__getitem__) == [died, died_too, waits, lost, lost_too]
 
 
-def test_what_runs_is_left_alone(store: Store, world: World) -> None:
-    id = submit(store)
+def test_what_runs_is_left_alone(world: World, id: str) -> None:
     world.jobs.claim_attempt(id, "w")
     for _ in range(3):
         world.redis_state.leases.renew(id, 1, "w", 60)
         assert world.later() == NOTHING
 
 
-def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World, redis: Redis) -> None:
-    id = submit(store)
+def test_a_lease_that_comes_back_after_a_flush_counts(world: World, redis: Redis, id: str) -> None:
     world.jobs.claim_attempt(id, "w")
     world.redis_state.leases.renew(id, 1, "w", 60)
     redis.flushall()
@@ -119,8 +116,7 @@ def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World
     assert world.later() == NOTHING, "the time without a lease begins anew"
 
 
-def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store: Store, world: World) -> None:
-    id = submit(store)
+def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(world: World, id: str) -> None:
     world.jobs.claim_attempt(id, "w1")
     world.jobs.claim_attempt(id, "w2")
     world.redis_state.leases.renew(id, 1, "w", 60)
@@ -128,8 +124,7 @@ def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store
     assert world.later().enqueued == [id]
 
 
-def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
-    id = submit(store)
+def test_the_third_death_fails_the_job(store: Store, world: World, id: str) -> None:
     for _ in range(3):
         world.jobs.claim_attempt(id, "w")
     world.later()
@@ -141,8 +136,7 @@ def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
     assert world.later() == NOTHING
 
 
-def test_attempts_that_were_handed_back_are_no_deaths(store: Store, world: World) -> None:
-    id = submit(store)
+def test_attempts_that_were_handed_back_are_no_deaths(world: World, id: str) -> None:
     for number in (1, 2, 3):
         world.jobs.claim_attempt(id, "w")
         world.jobs.record_hand_back(id, number)
@@ -150,26 +144,17 @@ def test_attempts_that_were_handed_back_are_no_deaths(store: Store, world: World
     assert world.later().enqueued == [id]
 
 
-def test_an_attempt_that_begins_meanwhile_is_no_death(
-    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    id = submit(store)
+def test_an_attempt_that_begins_meanwhile_is_no_death(world: World, monkeypatch: pytest.MonkeyPatch, id: str) -> None:
     for _ in range(2):
         world.jobs.claim_attempt(id, "w")
-    held = world.redis_state.leases.held
-
-    def begins(job_id: str, attempt: int, seconds: float) -> bool:
-        found = held(job_id, attempt, seconds)
-        world.jobs.claim_attempt(id, "another")
-        return found
-
     world.later()
-    monkeypatch.setattr(world.redis_state.leases, "held", begins)
+    meanwhile(
+        monkeypatch, world.redis_state.leases, "held", lambda: world.jobs.claim_attempt(id, "another"), after=True
+    )
     assert world.later(LEASE * 6) == Repairs([id], [], []), "to enqueue a job that runs is harmless, to fail it is not"
 
 
-def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(store: Store, world: World) -> None:
-    id = submit(store)
+def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(world: World, id: str) -> None:
     world.jobs.claim_attempt(id, "w")
     world.jobs.cancel(id)
     world.later()
@@ -177,8 +162,7 @@ def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(store: Store, wor
     assert world.jobs.get(id).state is JobState.CANCELLED
 
 
-def test_a_success_that_was_not_published_is_published(store: Store, world: World) -> None:
-    id = submit(store)
+def test_a_success_that_was_not_published_is_published(store: Store, world: World, id: str) -> None:
     world.jobs.claim_attempt(id, "w")
     world.jobs.record_outcome(id, success(store))
     world.redis_state.leases.renew(id, 1, "w", 60)
@@ -190,16 +174,14 @@ def test_a_success_that_was_not_published_is_published(store: Store, world: Worl
     assert len(Models(store).versions("news")) == 1
 
 
-def test_two_reconcilers_send_one_message(store: Store, redis: Redis) -> None:
-    id = submit(store)
+def test_two_reconcilers_send_one_message(store: Store, redis: Redis, id: str) -> None:
     worlds = [World(store, redis) for _ in range(2)]
     for world in worlds:
         world.later()
     assert [world.later().enqueued for world in worlds] == [[id], []]
 
 
-def test_without_redis_nothing_is_concluded(store: Store, no_redis: Redis, redis: Redis) -> None:
-    id = submit(store)
+def test_without_redis_nothing_is_concluded(store: Store, no_redis: Redis, redis: Redis, id: str) -> None:
     world, away = World(store, redis), World(store, no_redis)
     world.later()
     world.reconciler._queue, world.queue = away.queue, world.queue
@@ -240,9 +222,8 @@ def test_the_marks_of_jobs_that_are_over_or_were_never_stored_go(
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_what_was_told_of_a_job_that_is_given_up_is_kept(
-    store: Store, world: World, redis: Redis, cancelled: bool
+    store: Store, world: World, redis: Redis, cancelled: bool, id: str
 ) -> None:
-    id = submit(store)
     for _ in range(3):
         world.jobs.claim_attempt(id, "w")
     if cancelled:

@@ -1,4 +1,4 @@
-"""The cluster gives the bits of memory, whoever works and however many there are; failures are told by name."""
+"""The cluster gives the bits of memory, whoever works and however many there are; failures are made good."""
 
 import asyncio
 import os
@@ -35,6 +35,7 @@ from workers.cluster.address import TlsFiles
 from workers.cluster.engine import _KEPT_PASSES, ClusterEngine, ClusterPasses, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
 from workers.cluster.tasks import FewRows, packed, received
+from workers.cluster.workforce import placement
 from workers.worker.training_inputs import ScratchFiles
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -331,3 +332,18 @@ def test_a_worker_that_was_killed_comes_back(killable: Client) -> None:
     before = set(killable.run(os.getpid).values())
     os.kill(min(before), signal.SIGKILL)
     until(lambda: len(set(killable.run(os.getpid, on_error="ignore").values()) - {min(before)}) == len(before), SLOW)
+
+
+def test_each_worker_gets_as_many_as_it_has_threads() -> None:
+    assert placement([""] * 4, {"a": 1, "b": 2, "c": 1}) == ["b", "a", "b", "c"]
+    assert sorted(placement([""] * 5, {"a": 1, "b": 1})) == ["a", "a", "a", "b", "b"]
+    assert placement([""] * 2, {"a": 1, "b": 1, "c": 1}) == ["a", "b"]
+
+
+def test_what_a_worker_had_that_has_gone_is_shared_and_comes_back_to_the_one_that_takes_its_place() -> None:
+    held = ["a", "b", "c"]
+    assert placement(held, {"a": 1, "b": 1, "c": 1, "new": 1}) == held
+    without = placement(held, {"a": 1, "c": 1})
+    assert without == ["a", "a", "c"]
+    assert placement(without, {"a": 1, "c": 1, "new": 1}) == ["a", "new", "c"]
+    assert placement(held, {"new": 1}) == ["new"] * 3

@@ -28,10 +28,9 @@ from workers.worker.context import WorkerContext
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_job_is_shared_and_leaves_nothing_behind(
-    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path, tls: TlsFiles
+    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path, tls: TlsFiles, id: str
 ) -> None:
     address = ClusterAddress(cluster.scheduler_address, tls, f"file://{tmp_path}/store")
-    id = submit(store)
     Attempts(with_settings(context._replace(cluster=address), engine="cluster")).run(id)
     job = Jobs(store).get(id)
     assert job.outcome is not None

@@ -94,3 +94,15 @@ def begun(context: WorkerContext, id: str, attempts: Attempts | None = None) -> 
     thread = in_thread(lambda: (attempts or Attempts(context)).run(id))
     until(lambda: context.redis_state.progress(id))
     return thread
+
+
+TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
+
+
+def texts(n: int = 80, seed: int = 0, extra: str = "") -> list[str]:
+    """Texts of two topics by turns, in words of their own and of both."""
+    generator = np.random.default_rng(seed)
+    return [
+        " ".join([*generator.choice(TOPICS[place % 2], 4), "the", extra, str(generator.choice(["late", "early"]))])
+        for place in range(n)
+    ]

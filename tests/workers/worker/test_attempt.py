@@ -26,7 +26,7 @@ from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
-from tests.calls import noted
+from tests.calls import meanwhile, noted
 from tests.stores import failure_of, make_dataset, outcome_of, rows, sparse, submit
 from tests.there import there
 from tests.waiting import HANG, SOON, until
@@ -38,7 +38,6 @@ from tests.workers.worker.attempts import (
     make_context,
     trained,
     work_until,
-    work_until_stopped,
 )
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -109,13 +108,12 @@ def test_progress_is_told_while_it_runs(store: Store, context: WorkerContext, fa
     assert iterations == sorted(set(iterations))
 
 
+@pytest.mark.usefixtures("endless")
 @pytest.mark.parametrize("told_by", ["redis", "store"])
 def test_a_cancel_is_heard(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, told_by: str, id: str
 ) -> None:
     """By either alone: Redis, which is read with every heartbeat, or the store, which is read less often."""
-    fake.append(work_until_stopped)
-    id = submit(store)
     thread = begun(context, id)
     if told_by == "redis":
         monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
@@ -126,11 +124,10 @@ def test_a_cancel_is_heard(
     assert Models(store).names() == ([], None)
 
 
+@pytest.mark.usefixtures("endless")
 def test_a_cancel_is_heard_without_redis(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
-    fake.append(work_until_stopped)
-    id = submit(store)
     thread = begun(context, id)
     cut_off: list[int] = []
 
@@ -153,9 +150,8 @@ def test_a_cancel_is_heard_without_redis(
 
 
 def test_what_ends_before_it_hears_the_cancel_has_succeeded(
-    store: Store, context: WorkerContext, fake: list[Faked]
+    store: Store, context: WorkerContext, fake: list[Faked], id: str
 ) -> None:
-    id = submit(store)
 
     def train(observer: Observer) -> Training:
         Jobs(store).cancel(id)
@@ -167,18 +163,16 @@ def test_what_ends_before_it_hears_the_cancel_has_succeeded(
 
 
 def test_a_job_that_was_cancelled_in_between_is_not_trained(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
-    id = submit(store)
     monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: True)
     fake.append(lambda _: pytest.fail("trained"))
     Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
-def test_a_job_that_takes_too_long_fails_and_says_so(store: Store, redis: Redis, fake: list[Faked]) -> None:
-    fake.append(work_until_stopped)
-    id = submit(store)
+@pytest.mark.usefixtures("endless")
+def test_a_job_that_takes_too_long_fails_and_says_so(store: Store, redis: Redis, id: str) -> None:
     Attempts(make_context(store, redis, job_timeout_seconds=0.2)).run(id)
     assert failure_of(store, id).type == "/problems/timed-out"
 
@@ -247,13 +241,12 @@ def test_numbers_that_ran_out_of_range_are_never_published(
 
 
 def test_a_store_that_fails_leaves_the_job_to_another_attempt(
-    store: Store, context: WorkerContext, fake: list[Faked]
+    store: Store, context: WorkerContext, fake: list[Faked], id: str
 ) -> None:
     def train(observer: Observer) -> Training:
         raise StoreUnavailable("the disk is full")
 
     fake.append(train)
-    id = submit(store)
     with pytest.raises(StoreUnavailable):
         Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
@@ -264,33 +257,28 @@ def test_a_store_that_fails_leaves_the_job_to_another_attempt(
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
 
 
-def test_a_deleted_dataset_fails_the_job(store: Store, context: WorkerContext) -> None:
-    id = submit(store)
+def test_a_deleted_dataset_fails_the_job(store: Store, context: WorkerContext, id: str) -> None:
     store.delete("datasets")
     Attempts(context).run(id)
     assert failure_of(store, id).type == "/problems/not-found"
 
 
 def test_a_job_that_was_deleted_before_its_claim_is_dropped(
-    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
-    id, claim = submit(store), Jobs.claim_attempt
+    def delete() -> None:
+        Jobs(store).cancel(id)
+        Jobs(store).delete(id)
 
-    def late(self: Jobs, *given: Any) -> Any:
-        self.cancel(id)
-        self.delete(id)
-        return claim(self, *given)
-
-    monkeypatch.setattr(Jobs, "claim_attempt", late)
+    meanwhile(monkeypatch, Jobs, "claim_attempt", delete)
     Attempts(context).run(id)
     assert store.children("models") == []
 
 
+@pytest.mark.usefixtures("endless")
 def test_progress_and_trace_of_a_cancelled_job_outlast_redis(
-    store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]
+    store: Store, context: WorkerContext, redis: Redis, id: str
 ) -> None:
-    fake.append(work_until_stopped)
-    id = submit(store)
     thread = in_thread(lambda: Attempts(context).run(id))
     until(lambda: len(context.redis_state.trace(id)) > 3)
     Jobs(store).cancel(id)

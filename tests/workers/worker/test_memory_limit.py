@@ -1,6 +1,5 @@
 """A training that would need more memory than the limit does not begin."""
 
-import tracemalloc
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +17,7 @@ from core.options.relaxation import CtsvmOptions
 from core.options.text import TextOptions
 from storage.repositories.datasets import Batch
 from storage.store import Store
+from tests.memory import measured
 from tests.stores import failure_of, make_dataset, submit
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -27,12 +27,11 @@ MIB = 2**20
 
 
 def test_a_job_that_is_too_large_fails_before_it_starts(
-    context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
     import core.train
 
     monkeypatch.setattr(core.train, "train", lambda *_, **__: pytest.fail("it has begun"))
-    id = submit(store)
     Attempts(context._replace(max_job_bytes=50 * MIB)).run(id)
     error = failure_of(store, id)
     assert (error.status, error.type) == (413, "/problems/job-too-large")
@@ -158,11 +157,9 @@ def test_finding_terms_takes_what_was_expected(ngrams: Literal[1, 2]) -> None:
         held = max(held, bytes_held)
 
     fit_terms(texts, TextOptions(ngrams=1), lambda done, held: None)  # what is loaded with the first is not counted
-    tracemalloc.start()
-    fit_terms(texts, TextOptions(ngrams=ngrams), checkpoint)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert held <= peak <= expected
+    with measured() as memory:
+        fit_terms(texts, TextOptions(ngrams=ngrams), checkpoint)
+    assert held <= memory.peak <= expected
 
 
 @pytest.mark.parametrize(("most", "told"), [(66, "set text.ngrams to 1"), (80, "train on fewer documents")])

@@ -147,9 +147,8 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(
 
 
 def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(
-    store: Store, tmp_path: Path, context: WorkerContext
+    store: Store, tmp_path: Path, context: WorkerContext, id: str
 ) -> None:
-    id = submit(store)
     key = Datasets(store).get(Jobs(store).get(id).request.dataset).files["values"].key
     store.replace(key, store.read(key)[:-1] + b"?")
     Attempts(
@@ -212,9 +211,8 @@ def test_the_lease_is_kept_while_the_store_hangs(
 
 
 def test_the_lease_is_kept_while_a_claim_hangs(
-    store: Store, brief: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, redis: Redis
+    store: Store, brief: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, redis: Redis, id: str
 ) -> None:
-    id = submit(store)
     hanging = Hanging(monkeypatch, "create", "Thread-")
     thread = in_thread(lambda: Attempts(brief).run(id))
     assert hanging.entered.wait(SOON)
@@ -245,9 +243,8 @@ def test_no_exception_ends_the_heartbeat(
 
 
 def test_documents_that_are_fetched_show_progress_and_can_be_cancelled(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
-    id = submit(store)
     dataset = Jobs(store).get(id).request.dataset
     phases: list[str] = []
     file = File(key=f"datasets/{dataset}/values.npy", sha256="0" * 64, bytes=3_400_000_000)
@@ -285,9 +282,8 @@ def lost_replies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_claim_and_an_outcome_whose_answers_were_lost_are_ours(
-    store: Store, context: WorkerContext, fake: list[Faked], lost_replies: list[str]
+    store: Store, context: WorkerContext, fake: list[Faked], lost_replies: list[str], id: str
 ) -> None:
-    id = submit(store)
     fake.append(lambda _: trained())
     Attempts(with_settings(context, store_retry_seconds=HANG)).run(id)
     assert [key.rpartition("/")[2] for key in lost_replies][:2] == ["1.json", "outcome.json"]

@@ -17,6 +17,7 @@ from storage.records import JobState, Outcome, QueuePlace
 from storage.repositories.jobs import Jobs
 from storage.repositories.models import Models
 from storage.store import Store
+from tests.calls import noted
 from tests.stores import failure_of, submit
 from tests.waiting import HANG, SOON, until
 from tests.workers.worker.attempts import (
@@ -27,15 +28,13 @@ from tests.workers.worker.attempts import (
     trained,
     with_settings,
     work_until,
-    work_until_stopped,
 )
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
 
-def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
-    fake.append(work_until_stopped)
-    id = submit(store)
+@pytest.mark.usefixtures("endless")
+def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: list[Faked], id: str) -> None:
     attempts = Attempts(context)
     attempts.hand_back()
     thread = begun(context, id, attempts)
@@ -66,8 +65,9 @@ def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
 
 
-def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: Redis, fake: list[Faked]) -> None:
-    id = submit(store)
+def test_two_attempts_that_end_at_once_publish_one_version(
+    store: Store, redis: Redis, fake: list[Faked], id: str
+) -> None:
     together = threading.Barrier(2)
 
     def train(observer: Observer) -> Training:
@@ -94,9 +94,8 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     assert len(store.children(f"jobs/{id}/attempts/{winner}")) == 4
 
 
-def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
-    fake.append(work_until_stopped)
-    id = submit(store)
+@pytest.mark.usefixtures("endless")
+def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, id: str) -> None:
     thread = begun(context, id)
     Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
     thread.join(SOON)
@@ -104,10 +103,10 @@ def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: 
     assert Jobs(store).get(id).state is JobState.FAILED
 
 
+@pytest.mark.usefixtures("endless")
 def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
-    store: Store, context: WorkerContext, fake: list[Faked]
+    store: Store, context: WorkerContext
 ) -> None:
-    fake.append(work_until_stopped)
     id, jobs = submit(store), Jobs(store)
     thread = begun(context, id)
     # its machine stood still for longer than the lease: another worker has begun
@@ -131,19 +130,17 @@ def test_a_lease_that_ran_out_is_taken_again(store: Store, context: WorkerContex
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
 
 
+@pytest.mark.usefixtures("endless")
 def test_the_heartbeat_has_stopped_when_a_job_is_handed_back(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake.append(work_until_stopped)
     id, attempts = submit(store), Attempts(context)
-    beating: list[bool] = []
-    hand_back = Jobs.record_hand_back
-
-    def noted(self: Jobs, id: str, number: int) -> None:
-        beating.append(any(thread.name == f"heartbeat of {id}" for thread in threading.enumerate()))
-        hand_back(self, id, number)
-
-    monkeypatch.setattr(Jobs, "record_hand_back", noted)
+    beating = noted(
+        monkeypatch,
+        Jobs,
+        "record_hand_back",
+        lambda _, id, number: any(thread.name == f"heartbeat of {id}" for thread in threading.enumerate()),
+    )
     thread = begun(context, id, attempts)
     attempts.hand_back()
     thread.join(SOON)
@@ -180,9 +177,8 @@ def test_a_child_whose_worker_died_before_it_began_leaves(
 
 
 def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
-    id = submit(store)
     for number in (1, 2):
         Jobs(store).claim_attempt(id, "w", number)
     run_orphan(context, id, fake, monkeypatch)
@@ -190,10 +186,9 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
 
 
 def test_a_child_whose_worker_lives_stays(
-    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: pytest.fail("it has left"))
-    id = submit(store)
     fake.append(work_until(lambda: len(context.redis_state.trace(id)) > 5))
     Attempts(context._replace(worker_pid=os.getppid())).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED

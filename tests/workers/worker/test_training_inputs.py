@@ -25,24 +25,14 @@ from tests.calls import noted
 from tests.stores import failure_of, make_dataset, outcome_of, rows, submit
 from tests.there import there
 from tests.waiting import SOON, until
-from tests.workers.worker.attempts import Faked, attempted, in_thread, trained, with_settings
+from tests.workers.worker.attempts import Faked, attempted, in_thread, texts, trained, with_settings
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
 from workers.worker.training import ChosenEngine
 from workers.worker.training_inputs import TextEngine, training_inputs
 
-TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
 N_BYTES = 2**40
-
-
-def texts(n: int = 80, seed: int = 0, extra: str = "") -> list[str]:
-    """Texts of two topics by turns, in words of their own and of both."""
-    generator = np.random.default_rng(seed)
-    return [
-        " ".join([*generator.choice(TOPICS[place % 2], 4), "the", extra, str(generator.choice(["late", "early"]))])
-        for place in range(n)
-    ]
 
 
 def text_dataset(store: Store, labeled: int = 6, **given: Any) -> Dataset:
@@ -296,10 +286,10 @@ def test_terms_that_outgrow_memory_go_to_files(
     assert digests == [digests[0]] * len(engines)
 
 
+@pytest.mark.usefixtures("every_report")
 @pytest.mark.parametrize("engine", [TextEngine("memory"), TextEngine("mapped", 1 << 20)], ids=["memory", "mapped"])
 def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch, engine: TextEngine) -> None:
     monkeypatch.setattr("core.documents.text.batches.SPAN_ROWS", 50)
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     content, points = TextRows.of(texts(1000)), []
 
     def observe(point: TracePoint, /) -> bool:
@@ -334,10 +324,10 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     assert list(store.staging().parent.glob("*/*")) == []
 
 
+@pytest.mark.usefixtures("every_report")
 def test_one_clock_from_the_reading_to_the_end(
     store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     points = noted(monkeypatch, Heartbeat, "observe", lambda _, point: point)
     job = finished(store, context, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
     assert str(points[0].phase) == "terms"
@@ -349,11 +339,11 @@ def test_one_clock_from_the_reading_to_the_end(
     assert {str(point.phase) for point in points} >= {"terms", "tsvm"}
 
 
+@pytest.mark.usefixtures("every_report")
 def test_a_cancel_during_the_reading_ends_the_job(
     store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text is read on after the cancel; fails if it is read to its end, and the training runs."""
-    monkeypatch.setattr("core.progress.SECONDS", 0.0)
     fake.append(lambda observer: trained(Status.CONVERGED))
     observe = Heartbeat.observe
 

@@ -175,7 +175,7 @@ def test_encodings_that_pyarrow_does_not_read_are_refused() -> None:
             read(body)
 
 
-def test_nested_columns_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_columns_are_not_read() -> None:
     texts, _, _, warnings = read(parquet({"text": ["a", "b"], "many": [[1] * 1000, None], "deep": [{"x": [1]}, None]}))
     assert texts == ["a", "b"]
     assert any("many, deep" in warning or "'many', 'deep'" in warning for warning in warnings), warnings

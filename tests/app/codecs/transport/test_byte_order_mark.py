@@ -11,7 +11,7 @@ from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
 from core.errors import InvalidDocuments
 from tests.app.codecs.encodings import as_json, as_ndjson, as_svmlight
-from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from tests.app.conftest import NDJSON, Gateway, problem_of
 
 DOCUMENTS = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
 BODIES = {
@@ -79,8 +79,8 @@ def test_a_mark_inside_a_file_is_refused_with_its_line(gateway: Gateway) -> None
     assert "byte order mark" in error["detail"]
 
 
+@pytest.mark.usefixtures("version")
 def test_small_bodies_may_have_one(gateway: Gateway) -> None:
-    publish(gateway.store)
     body = json.dumps({"documents": [{"indices": [0]}]}).encode()
     answers = [
         gateway.client.post(

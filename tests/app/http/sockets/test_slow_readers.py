@@ -15,6 +15,7 @@ from storage.queue.redis_state import RedisState
 from storage.records import Progress
 from storage.repositories.jobs import Jobs
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, all_of, problem_of, publish
+from tests.calls import meanwhile, noted
 from tests.stores import Valkey
 from tests.waiting import HANG, SOON, until
 
@@ -58,13 +59,8 @@ def drained(client: socket.socket) -> int:
 
 @pytest.mark.parametrize("head", ["", "Connection: close\r\n"])
 def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
-    given_up, abort = threading.Event(), connection.Connection._abort
-
-    def noted(self: connection.Connection) -> None:
-        abort(self)
-        given_up.set()
-
-    monkeypatch.setattr(connection.Connection, "_abort", noted)
+    given_up = threading.Event()
+    meanwhile(monkeypatch, connection.Connection, "_abort", given_up.set, after=True)
     monkeypatch.setattr(connection, "WRITE_SECONDS", 0.3)
     gateway = start()
     publish(gateway.store)
@@ -78,14 +74,9 @@ def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pyte
 
 def test_who_reads_slowly_gets_everything(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: patience begins anew whenever some of it was read; fails when it began once for all."""
-    timer_was_off: list[bool] = []
-    expect = connection.Connection._start_write_timer
-
-    def noted(self: connection.Connection) -> None:
-        timer_was_off.append(self._write_timer is None)
-        expect(self)
-
-    monkeypatch.setattr(connection.Connection, "_start_write_timer", noted)
+    timer_was_off = noted(
+        monkeypatch, connection.Connection, "_start_write_timer", lambda self: self._write_timer is None
+    )
     monkeypatch.setattr(connection, "WRITE_SECONDS", HANG)
     gateway = start()
     publish(gateway.store)
@@ -143,8 +134,8 @@ def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monk
         assert drained(client) < 2e6
 
 
+@pytest.mark.usefixtures("version")
 def test_long_answers_leave_in_pieces_that_are_the_whole(gateway: Gateway) -> None:
-    publish(gateway.store)
     for count in (1, CHUNK_BYTES // 20, CHUNK_BYTES):
         documents = b'{"indices":[0]}\n' * count
         answer = gateway.client.post(

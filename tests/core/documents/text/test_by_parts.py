@@ -36,7 +36,7 @@ from core.errors import InvalidDocuments
 from core.options.text import TextOptions
 from core.progress import Span
 from core.threads import Threads
-from tests.core.documents.text.test_tfidf import ODD, collection, texts_of
+from tests.core.documents.text.collections_of_texts import ODD, collection, texts_of
 
 OPTIONS = [
     {},

@@ -9,7 +9,7 @@ from core.progress import Checkpoint, Phase, Stopped
 from core.selection.methods import kernel_regression as module
 from core.selection.methods.kernel_regression import KernelRegression, known_scores
 from tests.core.problems import answer_of, dense_of
-from tests.core.selection.methods.test_label_spreading import kernel_of, rings, selection_data_of
+from tests.core.selection.pools import kernel_of, rings, selection_data_of
 
 
 def regression_of(checkpoint: Checkpoint = lambda: None) -> tuple[KernelRegression, np.ndarray, np.ndarray]:

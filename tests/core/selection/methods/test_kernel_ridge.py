@@ -6,7 +6,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from core import progress
 from core.errors import ModelTooLarge
 from core.exports.archive import write_archive
 from core.exports.predict import Classifier
@@ -17,8 +16,7 @@ from core.problem import Status
 from core.progress import Checkpoint
 from core.selection.methods.kernel_ridge import RIDGES, WIDTHS, KernelRidge
 from tests.core.problems import dense_of, rows_of
-from tests.core.selection.methods.test_label_spreading import kernel_of, selection_data_of
-from tests.core.selection.test_auto import Pool, error, fit, variation
+from tests.core.selection.pools import Pool, error, fit, kernel_of, selection_data_of, variation
 from tests.core.watcher import Watcher
 from tests.there import there
 
@@ -30,12 +28,9 @@ def around(seed: int, per_class: int = 12, n: int = 400, scales: float = 1.0, sh
     """
     rng = np.random.default_rng(seed)
     truth = (rng.random(n) < share).astype(np.int64)
-    class_indices = np.full(n, -1, np.int32)
-    for class_index in (0, 1):
-        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
     dense = rng.standard_normal((n, 8)) * np.where(truth == 1, 3.0, 1.0)[:, None]
     dense[:, 0] = dense[:, 0] * scales + (50 * scales if scales > 1 else 0.0)
-    return Pool(rows_of(dense), class_indices, truth)
+    return Pool.of(rows_of(dense), truth, per_class)
 
 
 def fitted_to(pool: Pool, checkpoint: Checkpoint = lambda: None) -> KernelRidge:
@@ -106,8 +101,8 @@ def test_a_model_that_is_too_large_is_refused() -> None:
         fit(around(1), max_model_bytes=1000)
 
 
-def test_while_it_is_compared_progress_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_while_it_is_compared_progress_says_so() -> None:
     watcher = Watcher()
     fit(around(1, n=100), observer=watcher)
     phases = list(dict.fromkeys(phase_in_words(point) for point in watcher.points))

@@ -5,46 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import progress
 from core.errors import ModelTooLarge
-from core.kernels.function import Kernel
-from core.kernels.gamma import resolve_kernel
 from core.models.model import LinearModel
 from core.options.base import TrainingSize
 from core.problem import Status
-from core.selection.data import SelectionData
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.registry import METHODS
 from tests.core.problems import dense_of, rows_of
-from tests.core.selection.test_auto import Pool, error, fit, variation
+from tests.core.selection.pools import Pool, error, fit, kernel_of, rings, selection_data_of, variation
 from tests.core.watcher import Watcher
-
-
-def rings(seed: int, share: float = 0.5, per_class: int = 8, n: int = 300, scale: float = 1.0) -> Pool:
-    """A ring around another, in a plane of ten features, and noise; ``share`` of the documents in the outer one."""
-    rng = np.random.default_rng(seed)
-    truth = (rng.random(n) < share).astype(np.int64)
-    angle = 2 * np.pi * rng.random(n)
-    radius = np.where(truth == 1, 2.0, 1.0)
-    class_indices = np.full(n, -1, np.int32)
-    for class_index in (0, 1):
-        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
-    plane = np.linalg.qr(np.random.default_rng(9).standard_normal((10, 2)))[0].T
-    dense = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) @ plane + 0.03 * rng.standard_normal(
-        (n, 10)
-    )
-    return Pool(rows_of(scale * dense), class_indices, truth)
-
-
-def selection_data_of(data: Pool) -> SelectionData:
-    order = np.argsort(data.class_indices < 0, kind="stable")
-    return SelectionData.of(
-        data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0
-    )
-
-
-def kernel_of(selection_data: SelectionData) -> Kernel:
-    return resolve_kernel("rbf", "median", 3, 0.0, selection_data.scaled.rows)
 
 
 def test_labels_spread_as_linear_algebra_has_it() -> None:
@@ -97,8 +66,8 @@ def test_a_model_that_is_too_large_is_refused() -> None:
         fit(rings(2), max_model_bytes=1000)
 
 
-def test_a_stop_among_neighbours_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+@pytest.mark.usefixtures("every_report")
+def test_a_stop_among_neighbours_ends_it() -> None:
     watcher = Watcher(over=lambda point: point.fraction >= 0.85)
     assert fit(rings(0, n=1200), observer=watcher).status is Status.CANCELLED
     assert watcher.fractions == sorted(watcher.fractions)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import progress
 from core import train as train_module
 from core.engine.runner import Scheduler
 from core.models.model import LinearModel
@@ -28,44 +27,12 @@ from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.calls import noted
 from tests.core.problems import dense_of, rows_of
-from tests.core.selection.test_auto import Pool, error, fit, variation
-from tests.core.selection.test_parts import trained
+from tests.core.selection.pools import Pool, clusters, error, fit, selection_data_of, trained, variation, words
 from tests.core.watcher import Watcher
 from tests.there import there
 
 Matrix = NDArray[np.float64]
 GRID = [0.1, 0.3, 0.5, 0.7, 0.9]
-
-
-def words(
-    seed: int, fractions: list[float], per_class: int = 6, n: int = 400, length: int = 12, sign: float = 1.0
-) -> Pool:
-    """Texts of some words each, of a vocabulary of 600: half of a class's words come from its own 150, the others from
-    all.
-    """
-    rng = np.random.default_rng(seed)
-    truth = rng.choice(len(fractions), n, p=fractions)
-    own = rng.integers(0, 150, (n, length)) + 150 * truth[:, None]
-    drawn = np.where(rng.random((n, length)) < 0.5, own, rng.integers(0, 600, (n, length)))
-    counts = np.zeros((n, 600))
-    np.add.at(counts, (np.repeat(np.arange(n), length), drawn.ravel()), 1.0)
-    class_indices = np.full(n, -1, np.int32)
-    for class_index in range(len(fractions)):
-        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
-    counts /= np.linalg.norm(counts, axis=1, keepdims=True)
-    counts[-1] *= sign
-    return Pool(rows_of(counts), class_indices, truth)
-
-
-def selection_data_of(data: Pool) -> SelectionData:
-    order, n_labeled = np.argsort(data.class_indices < 0, kind="stable"), int((data.class_indices >= 0).sum())
-    class_indices = data.class_indices[order][:n_labeled]
-    return SelectionData.of(
-        data.rows.taken(order),
-        class_indices,
-        [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)],
-        0,
-    )
 
 
 def learned(selection_data: SelectionData, fold: int, weight: float = 1.0) -> tuple[NaiveBayesEM, list[TracePoint]]:
@@ -134,22 +101,6 @@ def test_it_is_expectation_maximisation(fold: int) -> None:
     np.testing.assert_allclose(run.logits.T, logits, atol=1e-5)
 
 
-def clusters(
-    seed: int, fractions: list[float], distance: float = 3.0, per_class: int = 6, n: int = 300, spread: float = 1.0
-) -> Pool:
-    """A normal cluster of each class in ten dimensions, the last of them constant, of lengths from 1 to 5."""
-    rng = np.random.default_rng(seed)
-    truth = rng.choice(len(fractions), n, p=fractions)
-    centres = rng.standard_normal((len(fractions), 10))
-    centres *= distance / np.linalg.norm(centres[0] - centres[-1])
-    X = (centres[truth] + spread * rng.standard_normal((n, 10))) * np.linspace(1, 5, 10) + 2.0
-    X[:, -1] = 1.5
-    class_indices = np.full(n, -1, np.int32)
-    for class_index in range(len(fractions)):
-        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
-    return Pool(rows_of(X), class_indices, truth)
-
-
 def normal_expectation_maximisation(
     dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int, weight: float
 ) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
@@ -202,10 +153,7 @@ def test_unlabeled_numbers_count_where_they_form_the_classes_and_not_where_they_
     X = 0.5 * rng.standard_normal((600, 4))
     X[:, 0] += 3.0 * side
     X[:, 1] += 1.2 * truth
-    known = np.full(600, -1, np.int32)
-    for each in range(2):
-        known[np.flatnonzero(truth == each)[:20]] = each
-    assert naive_bayes_of(selection_data_of(Pool(rows_of(X), known, truth))).weight < 1.0
+    assert naive_bayes_of(selection_data_of(Pool.of(rows_of(X), truth, 20))).weight < 1.0
 
 
 def test_unlabeled_numbers_count_where_no_label_can_be_left_out() -> None:
@@ -299,10 +247,7 @@ def test_clusters_that_are_not_the_classes_do_not_decide_how_frequent_these_are(
         drawn = np.where(kind > 0.88, rng.integers(0, 50, (600, 30)) + 300 + 50 * truth[:, None], drawn)
         counts = np.zeros((600, 600))
         np.add.at(counts, (np.repeat(np.arange(600), 30), drawn.astype(np.int64).ravel()), 1.0)
-        class_indices = np.full(600, -1, np.int32)
-        for each in (0, 1):
-            class_indices[np.flatnonzero(truth == each)[:20]] = each
-        selection_data = selection_data_of(Pool(rows_of(counts), class_indices, truth))
+        selection_data = selection_data_of(Pool.of(rows_of(counts), truth, 20))
         fitted = naive_bayes_of(selection_data)
         assert abs(fitted.em.priors[-1] - 0.5) > 0.25
         found.append(abs(fractions_of(selection_data, fitted)[-1] - 0.5))
@@ -480,9 +425,9 @@ def test_fractions_that_are_given_stand() -> None:
     assert training.report["estimate"] is None
 
 
+@pytest.mark.usefixtures("every_report")
 @pytest.mark.parametrize("share", [0.76, 0.82, 0.85])
-def test_a_stop_ends_it(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+def test_a_stop_ends_it(share: float) -> None:
     watcher = Watcher(over=lambda point: point.fraction >= share)
     training: Any = fit(words(2, [0.5, 0.5]), observer=watcher)
     assert training.status is Status.CANCELLED

@@ -13,6 +13,7 @@ from storage.repositories.datasets import Datasets
 from storage.repositories.deletions import Deletions
 from storage.store import Store
 from storage.store.folder import FolderStore
+from tests.calls import meanwhile
 from tests.stores import make_dataset
 
 
@@ -44,13 +45,7 @@ def test_a_deletion_that_another_process_has_ended_is_decided_no_more(
     deletions = Deletions(store)
     mark = deletions.begin(new_id("ds"))
     assert deletions.decide(mark, delete=True)
-    read = FolderStore.read
-
-    def ended(self: FolderStore, key: str) -> bytes:
-        deletions.end(mark)
-        return read(self, key)
-
-    monkeypatch.setattr(FolderStore, "read", ended)
+    meanwhile(monkeypatch, FolderStore, "read", lambda: deletions.end(mark))
     assert not deletions.decide(mark, delete=False)
 
 
@@ -61,15 +56,14 @@ def test_documents_stay_whose_last_dataset_is_relabeled_while_another_is_deleted
     base = make_dataset(store)
     middle, other = datasets.relabel(base.id, {}), datasets.relabel(base.id, {})
     datasets.delete(base.id)
-    exists, made = FolderStore.exists, list[Dataset]()
+    made: list[Dataset] = []
 
-    def slowly(self: FolderStore, key: str) -> bool:
-        if key == f"datasets/{middle.id}/manifest.json" and not made:
-            made.append(Datasets(store).relabel(middle.id, {}))
-            Datasets(store).delete(middle.id)
-        return exists(self, key)
+    def replace_it() -> None:
+        made.append(Datasets(store).relabel(middle.id, {}))
+        Datasets(store).delete(middle.id)
 
-    monkeypatch.setattr(FolderStore, "exists", slowly)
+    manifest = f"datasets/{middle.id}/manifest.json"
+    meanwhile(monkeypatch, FolderStore, "exists", replace_it, where=lambda _, key: key == manifest)
     datasets.delete(other.id)
     assert made
     assert len(datasets.open(made[0].id).class_indices) == base.n_documents

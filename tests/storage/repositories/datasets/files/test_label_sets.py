@@ -15,7 +15,7 @@ from storage.records import Dataset, Label
 from storage.repositories.datasets import Batch, Datasets
 from storage.repositories.datasets.labels import LabelLists
 from storage.store import Store
-from tests.storage.repositories.datasets.files.test_votes import refusal
+from tests.storage.repositories.datasets.files.refusals import refusal
 from tests.stores import make_dataset, rows
 
 IDS = ["a", "b", "c", "d"]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.errors import Fault, InvalidDocuments
 from storage.errors import LimitExceeded
 from storage.process.settings import Settings
 from storage.repositories.datasets import Batch, Datasets
 from storage.store import Store
+from tests.storage.repositories.datasets.files.refusals import refusal
 from tests.stores import make_dataset, rows
 from tests.there import there
 
@@ -35,12 +35,6 @@ def batch(votes: Any = VOTES, labels: Any = ("spam", None, None), weights: Any =
 
 def votes_of(store: Store, id: str) -> list[dict[str, Any]]:
     return list(there(Datasets(store).open(id).votes).by_document())
-
-
-def refusal(store: Store, *batches: Batch) -> list[Fault]:
-    with pytest.raises(InvalidDocuments) as caught:
-        make_dataset(store, batches)
-    return list(caught.value.faults)
 
 
 def test_votes_come_back_as_they_were_given(store: Store) -> None:
