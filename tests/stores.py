@@ -211,13 +211,14 @@ def failure_of(store: Store, id: str) -> Failure:
     return there(outcome.error)
 
 
-def success(store: Store, attempt: int = 1) -> Outcome:
-    """An outcome with stored files."""
+def success(store: Store, attempt: int = 1, id: str | None = None) -> Outcome:
+    """An outcome with stored files: of this attempt at a job, where its id is given."""
     files = {}
-    for kind, content in (("model", b"weights"), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
+    for kind, content in (("model", os.urandom(9)), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
         path = store.staging() / kind
         path.write_bytes(content)
-        files[kind] = store.upload(f"files/{new_id('x')}", path)
+        key = f"files/{new_id('x')}" if id is None else f"jobs/{id}/attempts/{attempt}/{kind}"
+        files[kind] = store.upload(key, path)
     return Outcome(
         state=JobState.SUCCEEDED,
         attempt=attempt,

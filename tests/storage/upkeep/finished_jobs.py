@@ -20,12 +20,9 @@ def done(store: Store, name: str = "news", dataset: str | None = None, start: Pu
     jobs.claim_attempt(id, "w")
     upload(store, f"jobs/{id}/attempts/1/model.safetensors")
     jobs.claim_attempt(id, "w")
-    made = success(store, 2)
-    files = {
-        kind: upload(store, f"jobs/{id}/attempts/2/{kind}", store.read(file.key)) for kind, file in made.files.items()
-    }
-    files |= {kind: upload(store, f"jobs/{id}/attempts/2/{kind}") for kind in ("trace", "labels")}
-    jobs.record_outcome(id, made.model_copy(update={"files": files}))
+    made = success(store, 2, id)
+    others = {kind: upload(store, f"jobs/{id}/attempts/2/{kind}") for kind in ("trace", "labels")}
+    jobs.record_outcome(id, made.model_copy(update={"files": made.files | others}))
     jobs.publish(id)
     return id
 

@@ -17,7 +17,7 @@ import pytest
 from obstore.store import ObjectStore as Client
 
 from core.problem import Status
-from storage.records import JobState, Outcome, Version
+from storage.records import Version
 from storage.repositories.aliases import Aliases
 from storage.repositories.datasets import Datasets
 from storage.repositories.jobs import Jobs
@@ -26,7 +26,7 @@ from storage.store import KeyMissing, Store, json_records, open_raw, open_store
 from storage.upkeep import backup
 from storage.upkeep.backup import BackupFailed, back_up, restore
 from storage.upkeep.cleanup import GarbageCollector
-from tests.stores import make_dataset, no_file_beyond, s3_options, submit
+from tests.stores import make_dataset, no_file_beyond, s3_options, submit, success
 
 VERSION = Version(
     name="m",
@@ -181,19 +181,7 @@ def test_a_backup_is_whole_or_there_is_none(tmp_path: Path) -> None:
 
 def finish(store: Store, id: str, attempt: int = 1) -> None:
     Jobs(store).claim_attempt(id, "w", attempt)
-    folder, files = store.staging(), {}
-    for kind, content in (("model", os.urandom(9)), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
-        (folder / kind).write_bytes(content)
-        files[kind] = store.upload(f"jobs/{id}/attempts/{attempt}/{kind}", folder / kind)
-    outcome = Outcome(
-        state=JobState.SUCCEEDED,
-        attempt=attempt,
-        finished_at=datetime.now(UTC),
-        status=Status.CONVERGED,
-        objective=0.5,
-        files=files,
-    )
-    Jobs(store).record_outcome(id, outcome)
+    Jobs(store).record_outcome(id, success(store, attempt, id))
 
 
 def life(store: Store) -> Iterator[str]:
