@@ -193,6 +193,8 @@ class Suggestion(LabeledDocument):
     """How it was drawn, which the service remembers for its label: at random, or chosen by the model."""
     margin: float
     """Difference between the likeliest class and the next one."""
+    voters_differ: bool
+    """Whether votes about it are for several classes."""
     document: dict[str, Any] | None = None
     """The document as it was sent; only if `include` names it."""
 

@@ -181,6 +181,8 @@ def _suggestions(
     """The suggestions for the documents at these positions, in this order, each with its draw."""
     ascending = np.array(sorted(drawn), np.int64)
     ids = documents.ids.by_position(drawn)
+    differ = np.zeros(len(ascending), bool) if documents.votes is None else documents.votes.taken(ascending).differ
+    differing = {*ascending[differ].tolist()}
     found: dict[int, dict[str, Any]] = {}
     for scored in score_stored(model, documents, ascending):
         unseen.count(scored)
@@ -199,6 +201,7 @@ def _suggestions(
                 "rival": version.classes[rival],
                 "drawn": drawn[position].word,
                 "margin": float(margins[index]),
+                "voters_differ": position in differing,
             }
     return [found[position] for position in drawn]
 

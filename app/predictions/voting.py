@@ -45,11 +45,7 @@ def with_votes(
     votes = documents.votes
     if votes is None or known.probabilities is None or model.several:
         return known
-    least = np.full(votes.n_rows, len(votes.classes))
-    most = np.full(votes.n_rows, -1)
-    np.minimum.at(least, votes.owners, votes.class_index)
-    np.maximum.at(most, votes.owners, votes.class_index)
-    differing = np.flatnonzero((most > least) & ~documents.labeled)
+    differing = np.flatnonzero(votes.differ & ~documents.labeled)
     if not len(differing):
         return known
     rates = rates_of(services, version)

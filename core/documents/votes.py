@@ -46,6 +46,14 @@ class Votes:
         """shape (n_votes,): the document of each vote."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
 
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """shape (n_rows,): whether votes about a document are for several classes."""
+        least, most = np.full(self.n_rows, len(self.classes)), np.full(self.n_rows, -1)
+        np.minimum.at(least, self.owners, self.class_index)
+        np.maximum.at(most, self.owners, self.class_index)
+        return most > least
+
     def taken(self, positions: NDArray[np.int64]) -> "Votes":
         """The votes about these documents, in that order."""
         indptr, where = taken_places(self.indptr, positions)

@@ -34,7 +34,8 @@ class Share(NamedTuple):
     share: float
     low: float
     high: float
-    """ends of an interval of 95 %, if the labels were chosen at random among their kind"""
+    """ends of an interval of 95 %, if the labels were chosen at random among their kind; the lower is far
+    below the share, which is too large where documents of the other class pass the threshold"""
 
 
 def share_above(positive: Vector, unlabeled: Vector) -> Share:
@@ -43,9 +44,10 @@ def share_above(positive: Vector, unlabeled: Vector) -> Share:
 
     Best bin estimation: above a threshold that hardly any negative document passes, the share of the unlabeled ones
     that do is to that of the positive ones as the share of positive documents is to 1. The threshold is that of the
-    least upper bound. Source: Garg, Wu, Smola, Balakrishnan & Lipton, Mixture proportion estimation and PU learning,
-    2021, Algorithm 1; with the median error of distributions in place of a bound that is hardly ever passed, which is
-    far too wide for some ten labels.
+    least upper bound. The lower end of the interval is the least of that threshold and of higher ones that a third of
+    the positive documents pass, as fewer negative ones pass these. Source: Garg, Wu, Smola, Balakrishnan & Lipton,
+    Mixture proportion estimation and PU learning, 2021, Algorithm 1; with the median error of distributions in place of
+    a bound that is hardly ever passed, which is far too wide for some ten labels.
     """
     thresholds, n_positive = np.sort(positive)[::-1], len(positive)
     passed = np.arange(1.0, n_positive + 1.0) / n_positive
@@ -54,9 +56,10 @@ def share_above(positive: Vector, unlabeled: Vector) -> Share:
     best = int(np.argmin((found + bound) / passed))
     error, other_error = (_SURE / math.sqrt(n) for n in (n_positive, len(unlabeled)))
     above, below = float(found[best]), float(passed[best])
+    pure = slice(min(best, n_positive // 3), best + 1)
     return Share(
         min(1.0, above / below),
-        max(0.0, above - other_error) / min(1.0, below + error),
+        float((np.maximum(0.0, found[pure] - other_error) / np.minimum(1.0, passed[pure] + error)).min()),
         min(1.0, (above + other_error) / max(_LEAST, below - error)),
     )
 

@@ -70,9 +70,9 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     """
     found = sizes()
     most = {
-        "statements of the product": 31_705,
+        "statements of the product": 31_711,
         "statements of benchmarks": 6_438,
-        "statements of tests": 30_562,
+        "statements of tests": 30_574,
         "private helpers of app with one caller, %": 21,
         f"modules of {TINY} lines and less with one importer": 0,
         f"lines of code over {LONGEST_CODE_LINE} columns": 0,

@@ -164,7 +164,7 @@ function Card({ document, guess, find }) {
   const wavers = guess && document.why === "chosen" && document.guess?.label === guess.label && (guess.probability ?? 0) < SURE;
   const rival = wavers ? document.guess?.rival : undefined;
   return html`<${Paper}>
-    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span><span class="why">${rival === undefined ? why : html`the model wavers between <b><bdi>${guess.label}</bdi></b> and <b><bdi>${rival}</bdi></b>`}</span>${document.flagged && html`<span class="tag bad">marked</span>`}
+    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span><span class="why">${rival === undefined ? why : html`the model wavers between <b><bdi>${guess.label}</bdi></b> and <b><bdi>${rival}</bdi></b>`}</span>${document.differ && html`<span class="tag">voters differ</span>`}${document.flagged && html`<span class="tag bad">marked</span>`}
       ${guess && html`<span class="row-end">the model: <b><bdi>${worded(guess.label)}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
     <${Document} document=${document} spans=${guess?.spans ?? []} find=${find} /><${Notes} notes=${document.notes} />
   <//>`;

@@ -1,4 +1,4 @@
-/** @file Which document comes next: the next ones are fetched before they are needed. */
+/** @file Which document comes next, fetched before it is needed. */
 
 import { get, part, post } from "./api.js";
 import { isSeveral } from "./document.js";
@@ -7,11 +7,11 @@ import { signal } from "./ui.js";
 
 const LEAST = 10;
 const MORE = 20;
-/** Documents before those that come once more, and while the first suggestions are made. */
+/** Documents before those that come once more, and before the first suggestions. */
 const SOON = 5;
 /** Share of random documents among suggestions: with fewer, models of some 80 labels misjudge how common the classes are. */
 const RANDOM = 0.5;
-/** Absent, without a key, too busy: suggestions come when that is over. */
+/** Absent, no key, busy: suggestions come later. */
 const PASSING = [0, 401, 403, 429];
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], fields?: Record<string, any>, drawn: string | null,
@@ -167,13 +167,14 @@ export class Queue {
       ...each.document,
       drawn: each.drawn,
       why: each.drawn,
+      differ: each.voters_differ,
       // of several labels the model's are asked for when they are shown
       guess: !isSeveral(each.document) ? { label: each.label, probability: each.probability, rival: each.rival } : null,
     }));
     return { fresh, last: suggestions.length < MORE };
   }
 
-  /** A few random documents, while the model has nothing to say. */
+  /** A few random documents, while there is no model. */
   async #random() {
     this.turn += 1;
     const { fresh, last } = await this.#page({ order: "random", seed: this.seed }, "random", SOON);

@@ -209,6 +209,7 @@ class Suggestion(Struct, frozen=True):
     probability: float | None
     drawn: str
     margin: float
+    voters_differ: bool
     path: dict[str, float] | None = None
     document: dict[str, Any] | None = None
 

@@ -70,6 +70,12 @@ def test_documents_on_which_voters_differ_are_less_certain(gateway: Gateway) -> 
     assert voted.index("far") < voted.index("no")
 
 
+def test_a_suggestion_says_that_voters_differ(gateway: Gateway) -> None:
+    votes = {"far": {"rule": "no", "sure": "yes"}, "near": {"rule": "no", "sure": "no"}, "even": {"llm": "yes"}}
+    found = suggest(gateway, dataset=uploaded(gateway, votes), n=5)
+    assert {each["id"] for each in found["suggestions"] if each["voters_differ"]} == {"far"}
+
+
 def test_votes_raise_doubts(gateway: Gateway) -> None:
     dataset = uploaded(gateway, {"known1": {"rule": "no"}, "known3": {"guess": "no"}})
     left_out = {position: [0.9, 0.1] if position % 2 == 0 else [0.2, 0.8] for position in range(8)}

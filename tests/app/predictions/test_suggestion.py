@@ -43,6 +43,7 @@ def test_the_least_sure_come_first(gateway: Gateway) -> None:
         "score": pytest.approx(0.1),
         "probability": None,
         "rival": "no",
+        "voters_differ": False,
         "drawn": "chosen",
         "margin": pytest.approx(0.1),
     }

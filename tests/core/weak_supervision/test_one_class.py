@@ -30,6 +30,18 @@ def test_the_share_of_drawn_scores_is_found(share: float) -> None:
     assert held >= 19
 
 
+@pytest.mark.parametrize("n_labels", [20, 50])
+def test_the_interval_holds_where_classes_overlap(n_labels: int) -> None:
+    held, below = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        found = share_above(rng.normal(1.2, 1.0, n_labels), rng.normal(1.2 * (rng.random(1500) < 0.25), 1.0))
+        held += found.low <= 0.25 <= found.high
+        below += found.low > 0.05
+    assert held >= 54
+    assert below >= 10
+
+
 def test_the_best_threshold_is_that_of_a_plain_search(rng: np.random.Generator) -> None:
     positive, unlabeled = rng.normal(1.0, 1.0, 30), rng.normal(0.2, 1.0, 400)
     found = share_above(positive, unlabeled)
@@ -120,11 +132,10 @@ def test_a_name_that_cannot_be_is_refused(algorithm: str, classes: list[str | in
     assert caught.value.field == "other"
 
 
-def test_votes_for_the_class_are_heard_beside_its_labels() -> None:
+def test_votes_for_the_class_are_heard_beside_its_labels(rng: np.random.Generator) -> None:
     data = pool(0, [0.85, 0.15], gap=2.0, n=1200)
     labels, answers = np.full(1200, -1), np.full((1200, 2), -1)
     labels[np.flatnonzero(data.truth == 1)[:40]] = 0
-    rng = np.random.default_rng(0)
     for voter, right in enumerate((0.95, 0.2)):
         hits, misses = (rng.choice(np.flatnonzero(data.truth == each), 90, replace=False) for each in (1, 0))
         n_hits = round(right * 90)
