@@ -60,16 +60,15 @@ class TermDensities:
     def leave_out(self, coefficients: Matrix, counted: Matrix, logits: Matrix) -> None:
         """Without the counts of a row its terms are rarer in the class, and the class is smaller."""
         rows, worths = self._moments.unlabeled, self._moments.term_worths
-        counts = np.where(worths > 0.0, exp(coefficients[:, :-1] / np.where(worths > 0.0, worths, 1.0)), 0.0)
-        counts *= np.array(self._totals)[:, None]
         for start, stop in rows.slices(_SLICE):
             part = rows.between(start, stop)
             first, last = int(part.indptr[0]), int(part.indptr[-1])
             own = read_only(rows.columns(first, last))
             values = worths[own] * rows.values[first:last]
             for place, total in enumerate(self._totals):
-                span = place, slice(start, stop)
-                _leave_out(read_only(part.indptr), own, values, counted[span], counts[place], total, logits[span])
+                logs = coefficients[place, :-1] / np.where(worths > 0.0, worths, 1.0)
+                counts, span = np.where(worths > 0.0, total * exp(logs), 0.0), (place, slice(start, stop))
+                _leave_out(read_only(part.indptr), own, values, counted[span], counts, total, logits[span])
                 self._moments.checkpoint()
 
 
