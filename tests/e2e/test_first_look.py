@@ -18,7 +18,7 @@ def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_pat
     """A first look without a label: two clusters of one name are confirmed together, and one is split into parts.
 
     Names stay with the look that they were given in, and are the same for others. A cluster without documents is not
-    shown.
+    shown, and a warning says so.
     """
     topics = ("cup match goal team", "bank bond market share", "rain cloud storm wind", "bread flour oven salt")
     write_table(
@@ -48,6 +48,7 @@ def test_clusters_are_named_joined_and_split(at: Seat, service: Service, tmp_pat
     bob.page.locator("[name=look]").select_option(index=1)
     bob.page.get_by_text("joined with 1 other").first.wait_for()
     assert bob.page.locator(".clusters input").count() == 4
+    assert bob.page.get_by_text("One cluster is empty").count() == 1
     assert bob.complaints == []
     at.press(page.get_by_role("button", name="Confirm chosen"))
     page.locator(".sheet label").first.wait_for()
@@ -62,4 +63,5 @@ def with_an_empty_cluster(route: Route) -> None:
     """Answer with the job as it is, and a cluster more."""
     job: dict[str, Any] = (answer := route.fetch()).json()
     empty = {**job["report"]["clusters"][0], "label": 99, "size": 0}
-    route.fulfill(response=answer, json=job | {"report": {"clusters": [*job["report"]["clusters"], empty]}})
+    shown = {"report": {"clusters": [*job["report"]["clusters"], empty]}, "warnings": ["one cluster is empty"]}
+    route.fulfill(response=answer, json=job | shown)
