@@ -227,14 +227,16 @@ class Reliability:
 
 
 def doubtful(probabilities: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
-    """The rows with a likelier class than the label, shape (n_doubtful,), the largest margin first, of equals the first
-    row.
+    """The rows with a likelier class than the label, shape (n_doubtful,), the one whose label is least likely first, of
+    equals the first row.
 
-    ``probabilities`` have shape (n, n_classes), ``labels`` are class indices, shape (n,).
+    ``probabilities`` have shape (n, n_classes), ``labels`` are class indices, shape (n,). Where every label is as often
+    wrong, and then is any other class, the probability that one is wrong falls with its own probability, however that
+    of the others is shared among them.
     """
-    margins = probabilities[np.arange(len(labels)), labels] - probabilities.max(axis=1, initial=0.0)
-    rows = np.flatnonzero(margins < 0)
-    return rows[np.argsort(margins[rows], kind="stable")]
+    own = probabilities[np.arange(len(labels)), labels]
+    rows = np.flatnonzero(own < probabilities.max(axis=1, initial=0.0))
+    return rows[np.argsort(own[rows], kind="stable")]
 
 
 Sets = NDArray[np.bool_]

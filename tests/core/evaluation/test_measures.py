@@ -254,9 +254,10 @@ def test_a_label_beyond_the_classes_has_no_probability() -> None:
     assert found.expected_error == pytest.approx(0.5)
 
 
-def test_the_largest_margin_comes_first_and_equals_in_their_order() -> None:
-    probabilities = np.array([[0.4, 0.6], [0.1, 0.9], [0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
-    assert doubtful(probabilities, np.array([0, 0, 0, 0, 1])).tolist() == [1, 0, 3]
+def test_the_least_likely_label_comes_first_and_equals_in_their_order() -> None:
+    """However large the margin to the likeliest class is: the last row's is the largest."""
+    thirds = [[0.4, 0.3, 0.3], [0.01, 0.5, 0.49], [0.2, 0.4, 0.4], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4], [0.1, 0.9, 0.0]]
+    assert doubtful(np.array(thirds), np.array([0, 0, 0, 0, 2, 0])).tolist() == [1, 5, 2, 3]
 
 
 def test_what_is_likeliest_is_not_doubted() -> None:
