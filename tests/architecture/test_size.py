@@ -72,7 +72,7 @@ def test_there_is_no_more_to_hold_in_a_head_than_before() -> None:
     most = {
         "statements of the product": 31_710,
         "statements of benchmarks": 6_438,
-        "statements of tests": 30_576,
+        "statements of tests": 30_577,
         "private helpers of app with one caller, %": 21,
         f"modules of {TINY} lines and less with one importer": 0,
         f"lines of code over {LONGEST_CODE_LINE} columns": 0,
