@@ -101,11 +101,15 @@ def _answered(url: str, key: str) -> float:
 
 
 def _train(url: str, key: str) -> None:
-    """A model to be asked, by versions of a tree of labels, of one label a document, and of several."""
+    """A model to be asked, by versions of a tree of labels, of one class, of clusters, of one label a document, and of
+    several.
+    """
     given = documents(300)
     with httpx.Client(base_url=url, headers={"X-API-Key": key}, timeout=60.0, trust_env=False) as client:
         for content, media_type, more in (
             (lines("tree", 400), "application/x-ndjson", {"algorithm": "auto", "nested": True}),
+            (lines("one", 400), "application/x-ndjson", {"algorithm": "auto"}),
+            (lines("one", 400), "application/x-ndjson", {"algorithm": "clusters", "options": {"n_clusters": 2}}),
             (as_npz(given, labels_of(given)), "application/x-npz", {}),
             (lines("several", 500), "application/x-ndjson", {}),
         ):

@@ -90,8 +90,8 @@ def section(storm: Storm, kind: str, title: str, evidence: Evidence, log: Log) -
 def _told(storm: Storm) -> str:
     """The storm, in words that hold for both kinds of store."""
     return (
-        "Three clients upload documents, some with several labels, labels below labels or votes, relabel, train, "
-        f"cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers. "
+        "Three clients upload documents, some with several labels, labels below labels, votes or labels of one class, "
+        f"relabel, train, cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers. "
         f"A lease lasts {storm.lease_seconds:g} s, a worker "
         f"drains for {storm.drain_seconds:g} s. Faults are injected one after the other, at seeded moments. "
         "Afterwards the service is checked against everything that the clients were answered.\n\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.service import Service, large, started
+from tests.e2e.service import Service, started
 from tests.stores import s3_options
 from tests.waiting import HANG, SLOW, until
 
@@ -60,7 +60,7 @@ def test_all_is_as_before_after_a_restart_and_a_job_that_was_running_goes_on(tmp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a killed worker's job waits for its lease to run out")
 def test_a_worker_that_replaces_a_killed_one_does_its_job_and_those_after_it(
-    tmp_path: Path, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch, large_body: bytes
 ) -> None:
     httpx.put(f"{s3_endpoint}/killed")
     for name, value in s3_options(s3_endpoint).items():
@@ -68,7 +68,7 @@ def test_a_worker_that_replaces_a_killed_one_does_its_job_and_those_after_it(
     monkeypatch.setenv("HALFMOON_STORE_URL", "s3://killed/store")
     # whoever waits for the lease waits for longer than this test
     with Service(tmp_path / "data", tmp_path / "log", lease_seconds=str(2 * HANG)) as service:
-        job = started(service, large(n_documents=8_000))
+        job = started(service, large_body)
         service.kill("worker")
         until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2, SLOW)
         done = service.wait_for(job)

@@ -22,18 +22,20 @@ _LABELED = 200
 _DOCUMENT = {"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}
 _LINEAR = ("svm", "tsvm", "da")
 _ALGORITHMS = {
-    "small": (*_LINEAR, "cccp_tsvm", "ramp_svm"),
+    "small": (*_LINEAR, "cccp_tsvm", "ramp_svm", "clusters"),
     "medium": _LINEAR,
     "long": _LINEAR,
     "several": ("auto", "svm", "tsvm"),
     "votes": ("auto", *_LINEAR),
     "tree": ("auto",),
+    "one": ("auto",),
 }
 _SIZES = {"small": (250, 200, 10), "medium": (4_000, 5_000, 30), "long": (30_000, 20_000, 50)}
 """documents, features, features a document"""
-_LINES = {"several": 500, "votes": 600, "tree": 400}
-"""documents of several labels, with votes, and with labels below labels"""
-_SHARES = {"small": 2, "medium": 3, "long": 2, "several": 1, "votes": 1, "tree": 1}
+_LINES = {"several": 500, "votes": 600, "tree": 400, "one": 450}
+"""documents of several labels, with votes, with labels below labels, and with labels of one class; no two numbers are
+equal, since bodies are known again by them"""
+_SHARES = {"small": 2, "medium": 3, "long": 2, "several": 1, "votes": 1, "tree": 1, "one": 1}
 
 
 class Body(NamedTuple):
@@ -276,7 +278,7 @@ def probes(dataset: str, away: Callable[[], bool]) -> list[Callable[[Caller, int
 
 
 def bodies() -> list[Body]:
-    """Documents of all sizes, and those of several labels, with votes, and with labels below labels."""
+    """Documents of all sizes, and those of several labels, with votes, with labels below labels, and of one class."""
     vectors = [
         Body(size, large(*shape, labeled=min(_LABELED, shape[0] // 5)), shape[0]) for size, shape in _SIZES.items()
     ]
@@ -287,7 +289,9 @@ def bodies() -> list[Body]:
 
 
 def lines(kind: str, n_documents: int) -> bytes:
-    """Documents of two sides as NDJSON: of several labels, with votes, or with labels below those of the sides."""
+    """Documents of two sides as NDJSON: of several labels, with votes, with labels below those of the sides, or of one
+    side.
+    """
     chance, documents = Random(kind), []
     for number in range(n_documents):
         side = chance.choice(("left", "right"))
@@ -297,7 +301,7 @@ def lines(kind: str, n_documents: int) -> bytes:
             document["votes"] = {"rule": side, "model": {side: 0.8}}
         if kind == "tree":
             side = f"{side}/{number % 2}"
-        if number < n_documents // 10:
+        if number < n_documents // 10 and (kind != "one" or side == "left"):
             document |= {"labels": [side, "either"][: 1 + number % 2]} if kind == "several" else {"label": side}
         documents.append(json.dumps(document))
     return "\n".join(documents).encode()
