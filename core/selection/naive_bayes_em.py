@@ -60,14 +60,15 @@ class TermDensities:
     def leave_out(self, coefficients: Matrix, counted: Matrix, logits: Matrix) -> None:
         """Without the counts of a row its terms are rarer in the class, and the class is smaller."""
         rows, worths = self._moments.unlabeled, self._moments.term_worths
+        divisors = np.where(worths > 0.0, worths, 1.0)
         for start, stop in rows.slices(_SLICE):
             part = rows.between(start, stop)
             first, last = int(part.indptr[0]), int(part.indptr[-1])
             own = read_only(rows.columns(first, last))
             values = worths[own] * rows.values[first:last]
             for place, total in enumerate(self._totals):
-                logs = coefficients[place, :-1] / np.where(worths > 0.0, worths, 1.0)
-                counts, span = np.where(worths > 0.0, total * exp(logs), 0.0), (place, slice(start, stop))
+                counts = np.where(worths > 0.0, total * exp(coefficients[place, :-1] / divisors), 0.0)
+                span = place, slice(start, stop)
                 _leave_out(read_only(part.indptr), own, values, counted[span], counts, total, logits[span])
                 self._moments.checkpoint()
 
@@ -293,8 +294,9 @@ class NaiveBayesEM:
             self.coefficients[known] = reduce(np.subtract, self.coefficients[:known], left)
         self._densities.fit(self.coefficients, 0.0 if left is None else self._weight)
         none = np.zeros(self.logits.shape[1])
-        pairs = zip(self.coefficients, self.logits, strict=True)
-        yield AllScores([Scores(of_class, none, logits) for of_class, logits in pairs])
+        yield AllScores(
+            [Scores(of_class, none, logits) for of_class, logits in zip(self.coefficients, self.logits, strict=True)]
+        )
 
     def _expect(self) -> float:
         """The E-step: objective, responsibilities of the unlabeled rows, priors.

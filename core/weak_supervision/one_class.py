@@ -34,8 +34,8 @@ class Share(NamedTuple):
     share: float
     low: float
     high: float
-    """ends of an interval of 95 %, if the labels were chosen at random among their kind; the lower is far
-    below the share, which is too large where documents of the other class pass the threshold"""
+    """ends of an interval of 95 %, if the labels were chosen at random among their kind; the lower one is far down,
+    since the share is too large where documents of the other class pass the threshold"""
 
 
 def share_above(positive: Vector, unlabeled: Vector) -> Share:

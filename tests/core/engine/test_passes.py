@@ -216,7 +216,7 @@ def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole:
         made.adjoint(Adjoint(np.ones(30), np.zeros(whole.n_features + 1)))
 
 
-@pytest.mark.parametrize("share", [0.2, 1.0])
+@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
 def test_the_bits_depend_neither_on_threads_nor_on_company(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """Parts of rows, not threads, have sums of their own; a block adds up as one right-hand side does."""
     monkeypatch.setattr(cutting, "_PART_NONZEROS", 500)
